@@ -1,0 +1,197 @@
+//! Names of things, as types: a string that reached one of these types is safe in a subject, a
+//! file name and a log line.
+//!
+//! nats-server accepts `*` and `>` as *publish* subjects, so an unchecked id would be stored and
+//! later match other jobs' filters. Nothing may build a subject from a plain string.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// Longest id, in bytes.
+pub const ID_MAX: usize = 64;
+
+/// A string is not an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} must be 1 to {ID_MAX} characters of A-Z a-z 0-9 _ -, got {got:?}")]
+pub struct InvalidId {
+    /// Which id was meant.
+    pub what: &'static str,
+    /// The offending text, cut to 80 characters.
+    pub got: String,
+}
+
+fn check(what: &'static str, s: &str, extra: &str) -> Result<(), InvalidId> {
+    let fits = !s.is_empty()
+        && s.len() <= ID_MAX
+        && s.bytes().all(|b| {
+            b.is_ascii_alphanumeric() || b == b'_' || b == b'-' || extra.as_bytes().contains(&b)
+        });
+    if fits { Ok(()) } else { Err(InvalidId { what, got: s.chars().take(80).collect() }) }
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident, $what:literal, $extra:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(std::sync::Arc<str>);
+
+        impl $name {
+            /// Checks and takes a string.
+            ///
+            /// # Errors
+            /// When it is empty, longer than [`ID_MAX`] bytes or holds another character than
+            /// those allowed.
+            pub fn new(s: impl AsRef<str>) -> Result<Self, InvalidId> {
+                check($what, s.as_ref(), $extra)?;
+                Ok(Self(s.as_ref().into()))
+            }
+
+            /// The id as a string.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+            fn from_str(s: &str) -> Result<Self, InvalidId> {
+                Self::new(s)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidId;
+            fn try_from(s: String) -> Result<Self, InvalidId> {
+                Self::new(s)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0.to_string()
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A job. Also its idempotency key: submitting the same id again attaches to the same job.
+    JobId, "job id", "";
+    /// A step of a plan, unique within the job.
+    StepId, "step id", "";
+    /// A question to a person, unique within the job (`q1`, `q2`, …).
+    AskId, "question id", "";
+    /// A process that runs actors.
+    WorkerId, "worker id", "";
+    /// A tool, as models and plans name it.
+    ToolName, "tool name", "";
+    /// An agent: the name of a set of policies.
+    AgentName, "agent name", "";
+    /// Who may take a command: a toolset or a model pool. The last token of a decision's subject.
+    Pool, "pool", "";
+    /// A scheduled message of a job; one name holds one timer.
+    TimerName, "timer name", "";
+    /// A unit of work of a job, the same over all attempts (`g0.s2`, `g0.s1.r1.t3.c0`). With the
+    /// job id it is the idempotency key that tools are given.
+    WorkId, "work id", ".";
+}
+
+/// One try at a [`WorkId`]; the first is 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Attempt(pub u32);
+
+impl Attempt {
+    /// The first try.
+    pub const FIRST: Self = Self(1);
+
+    /// The try after this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// A position in a shard's stream. 0 means "before the first record".
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Seq(pub u64);
+
+impl fmt::Display for Seq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// One of the streams that an installation's jobs are spread over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Shard(pub u16);
+
+impl Shard {
+    /// The shard a job lives in. Fixed for the life of an installation: FNV-1a (64 bit) of the id,
+    /// modulo the number of shards, so that a client in any language can compute it.
+    ///
+    /// # Panics
+    /// When `shards` is 0; configuration refuses that.
+    #[must_use]
+    pub fn of(job: &JobId, shards: u16) -> Self {
+        assert!(shards > 0, "an installation has at least one shard");
+        let hash = job.as_str().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
+            (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+        });
+        Self(u16::try_from(hash % u64::from(shards)).unwrap_or_default())
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_refuse_what_would_break_a_subject() {
+        for bad in
+            ["", "*", ">", "a.b", "a b", "..", "a\0", "a\r\n", "\u{202e}x", &"x".repeat(65), "é"]
+        {
+            assert!(JobId::new(bad).is_err(), "{bad:?} was accepted");
+        }
+        assert!(JobId::new("x".repeat(64)).is_ok());
+        assert!(WorkId::new("g0.s1.r1.t3.c0").is_ok());
+        assert!(serde_json::from_str::<JobId>("\"a.b\"").is_err());
+    }
+
+    #[test]
+    fn the_shard_of_a_job_never_changes() {
+        let of = |id: &str, n| Shard::of(&JobId::new(id).unwrap(), n).0;
+        assert_eq!([of("demo", 8), of("a", 8), of("job-1", 8), of("job-1", 1)], [6, 4, 6, 0]);
+    }
+}

@@ -1,0 +1,44 @@
+//! The language a job speaks: the texts that agents and people read follow it.
+
+use serde::{Deserialize, Serialize};
+
+/// A language Callboard has texts for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    /// English.
+    #[default]
+    En,
+    /// Chinese (simplified).
+    Zh,
+}
+
+impl Language {
+    /// The language of a text: Chinese when it holds a Han character, English otherwise.
+    #[must_use]
+    pub fn detect(text: &str) -> Self {
+        let han = |c: char| matches!(c, '\u{4e00}'..='\u{9fff}' | '\u{3400}'..='\u{4dbf}');
+        if text.chars().any(han) { Self::Zh } else { Self::En }
+    }
+
+    /// The code used in records and prompts' file names.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::En => "en",
+            Self::Zh => "zh",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_han_character_makes_a_text_chinese() {
+        assert_eq!(Language::detect("完成 task 62"), Language::Zh);
+        assert_eq!(Language::detect("finish task 62, naïvely"), Language::En);
+        assert_eq!(Language::detect(""), Language::En);
+    }
+}
