@@ -1,1 +1,20 @@
-//! Placeholder while the skeleton builds.
+//! The language-model port: one trait, its providers over HTTP, and the scripted model.
+//!
+//! Callers see [`Model`], [`ModelRequest`], [`Delta`] and [`complete`]; which provider answers is
+//! configuration ([`ProviderConfig`], [`connect`]). Provider formats are translated here and
+//! nowhere else. This crate must never log, or carry in an error, a key, a prompt or a word of a
+//! provider's own error text.
+
+mod complete;
+mod config;
+mod error;
+mod port;
+mod provider;
+mod retry;
+pub mod script;
+
+pub use complete::{Reply, complete};
+pub use config::{ProviderConfig, ProviderKind, RetryConfig, Timeouts};
+pub use error::{ErrorKind, ModelError, Phase};
+pub use port::{DEFAULT_MAX_REPLY_BYTES, Delta, Model, ModelRequest, ModelStream, Params};
+pub use provider::connect;

@@ -1,0 +1,195 @@
+//! Collects a whole reply from a stream and refuses what must never be acted upon.
+
+use std::collections::HashSet;
+
+use futures::StreamExt;
+use proto::message::{ModelCall, StopReason, Usage};
+
+use crate::{
+    error::{ErrorKind, ModelError},
+    port::{Delta, Model, ModelRequest},
+};
+
+/// A whole reply, safe to act upon: complete, bounded, with distinct call ids.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// The words; empty when the model only called tools.
+    pub text: String,
+    /// The model's reasoning, when the provider shows it.
+    pub thought: String,
+    /// The tool calls, in the model's order. Never present when `stop` is `Length`.
+    pub calls: Vec<ModelCall>,
+    /// What it cost.
+    pub usage: Usage,
+    /// Why the model stopped. `Length` means that `text` is cut short.
+    pub stop: StopReason,
+    /// The model that answered, as the provider names it.
+    pub model: String,
+}
+
+/// Asks a model and collects its reply; every delta is shown to `on_delta` as it comes.
+///
+/// # Errors
+/// What [`Model::stream`] returns, and besides: [`ErrorKind::CutStream`] when the stream ends
+/// without its end, [`ErrorKind::CutByLength`] when the token limit cut tool calls or left nothing
+/// but thought, [`ErrorKind::DuplicateCall`], [`ErrorKind::Empty`], [`ErrorKind::Refused`],
+/// [`ErrorKind::TooLarge`] beyond [`Model::max_reply_bytes`].
+pub async fn complete(
+    model: &dyn Model,
+    request: ModelRequest,
+    mut on_delta: impl FnMut(&Delta) + Send,
+) -> Result<Reply, ModelError> {
+    let limit = model.max_reply_bytes();
+    let mut stream = model.stream(request).await?;
+    let mut collected = Collected::default();
+    while let Some(item) = stream.next().await {
+        let delta = item?;
+        collected.bytes = collected.bytes.saturating_add(size(&delta));
+        if collected.bytes > limit {
+            return Err(ModelError::new(ErrorKind::TooLarge, "the reply is larger than allowed (max_reply_bytes)"));
+        }
+        on_delta(&delta);
+        match delta {
+            Delta::Text(text) => collected.text.push_str(&text),
+            Delta::Thought(thought) => collected.thought.push_str(&thought),
+            Delta::Call(call) => collected.calls.push(call),
+            Delta::End { usage, stop, model } => return collected.close(usage, stop, model),
+        }
+    }
+    Err(ModelError::new(ErrorKind::CutStream, "the reply stopped without its end"))
+}
+
+#[derive(Default)]
+struct Collected {
+    text: String,
+    thought: String,
+    calls: Vec<ModelCall>,
+    bytes: usize,
+}
+
+impl Collected {
+    fn close(self, usage: Usage, stop: StopReason, model: String) -> Result<Reply, ModelError> {
+        match stop {
+            StopReason::ContentFilter => {
+                return Err(ModelError::new(ErrorKind::Refused, "the model refused, or a content filter withheld the reply"));
+            }
+            StopReason::Length if !self.calls.is_empty() => {
+                return Err(ModelError::new(
+                    ErrorKind::CutByLength,
+                    "the token limit cut the reply in the middle of its tool calls; raise max_tokens",
+                ));
+            }
+            StopReason::Length if self.text.trim().is_empty() => {
+                return Err(ModelError::new(
+                    ErrorKind::CutByLength,
+                    "the token limit was reached before the model said anything; raise max_tokens",
+                ));
+            }
+            StopReason::Length | StopReason::End | StopReason::ToolCalls => {}
+        }
+        let mut ids = HashSet::with_capacity(self.calls.len());
+        if !self.calls.iter().all(|call| ids.insert(call.id.as_str())) {
+            return Err(ModelError::new(ErrorKind::DuplicateCall, "two tool calls of the reply carry the same id"));
+        }
+        if self.calls.is_empty() && self.text.trim().is_empty() {
+            return Err(ModelError::new(ErrorKind::Empty, "the model answered with neither text nor tool calls"));
+        }
+        Ok(Reply { text: self.text, thought: self.thought, calls: self.calls, usage, stop, model })
+    }
+}
+
+/// Bytes a delta adds to a reply.
+fn size(delta: &Delta) -> usize {
+    match delta {
+        Delta::Text(text) | Delta::Thought(text) => text.len(),
+        // Serialised length without building the text.
+        Delta::Call(call) => call.id.len() + call.name.len() + json_len(&call.args),
+        Delta::End { .. } => 0,
+    }
+}
+
+pub(crate) fn json_len(value: &serde_json::Value) -> usize {
+    struct Counter(usize);
+    impl std::io::Write for Counter {
+        fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
+            self.0 += buf.len();
+            Ok(buf.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // Writing a `Value` into a counter cannot fail: no I/O, and every key is a string.
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter.0
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use futures::stream;
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::port::ModelStream;
+
+    struct Canned(Vec<Result<Delta, ModelError>>, usize);
+
+    #[async_trait]
+    impl Model for Canned {
+        async fn stream(&self, _: ModelRequest) -> Result<ModelStream, ModelError> {
+            Ok(Box::pin(stream::iter(self.0.clone())))
+        }
+        fn max_reply_bytes(&self) -> usize {
+            self.1
+        }
+    }
+
+    fn text(words: &str) -> Result<Delta, ModelError> {
+        Ok(Delta::Text(words.to_owned()))
+    }
+
+    fn call(id: &str) -> Result<Delta, ModelError> {
+        Ok(Delta::Call(ModelCall { id: id.to_owned(), name: "t".to_owned(), args: json!({}) }))
+    }
+
+    fn end(stop: StopReason) -> Result<Delta, ModelError> {
+        Ok(Delta::End { usage: Usage::default(), stop, model: "m".to_owned() })
+    }
+
+    #[rstest]
+    #[case::no_end(vec![text("half")], ErrorKind::CutStream)]
+    #[case::nothing_at_all(vec![], ErrorKind::CutStream)]
+    #[case::truncated_call(vec![call("a"), end(StopReason::Length)], ErrorKind::CutByLength)]
+    #[case::only_thought(vec![Ok(Delta::Thought("hm".into())), end(StopReason::Length)], ErrorKind::CutByLength)]
+    #[case::same_id(vec![call("a"), call("a"), end(StopReason::ToolCalls)], ErrorKind::DuplicateCall)]
+    #[case::empty(vec![text(" \n"), end(StopReason::End)], ErrorKind::Empty)]
+    #[case::filtered(vec![text("I"), end(StopReason::ContentFilter)], ErrorKind::Refused)]
+    #[case::too_large(vec![text("123456789"), text("123456789"), end(StopReason::End)], ErrorKind::TooLarge)]
+    #[case::failed_midway(vec![text("a"), Err(ModelError::timeout(crate::Phase::Idle))], ErrorKind::Timeout { which: crate::Phase::Idle })]
+    #[tokio::test]
+    async fn a_reply_that_must_not_be_acted_upon_is_a_typed_error(
+        #[case] items: Vec<Result<Delta, ModelError>>,
+        #[case] kind: ErrorKind,
+    ) {
+        let error = complete(&Canned(items, 16), ModelRequest::default(), |_| {}).await.unwrap_err();
+        assert_eq!(error.kind(), kind);
+    }
+
+    #[tokio::test]
+    async fn a_whole_reply_is_collected_and_shown_as_it_comes() {
+        let mut shown = 0;
+        let items = vec![text("a"), text("b"), call("1"), call("2"), end(StopReason::ToolCalls), text("ignored")];
+        let reply = complete(&Canned(items, 100), ModelRequest::default(), |_| shown += 1).await.unwrap();
+        assert_eq!((reply.text.as_str(), reply.calls.len(), shown), ("ab", 2, 5));
+    }
+
+    #[tokio::test]
+    async fn text_cut_by_length_is_returned_and_says_so() {
+        let items = vec![text("a"), end(StopReason::Length)];
+        let reply = complete(&Canned(items, 100), ModelRequest::default(), |_| {}).await.unwrap();
+        assert_eq!(reply.stop, StopReason::Length);
+    }
+}

@@ -1,0 +1,294 @@
+//! How a provider is chosen and bounded. Only shapes and checks: where the values come from
+//! (files, environment) is not this crate's business, and a key is never printed.
+
+use std::{net::IpAddr, time::Duration};
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use url::{Host, Url};
+
+use crate::{
+    error::{ErrorKind, ModelError},
+    port::DEFAULT_MAX_REPLY_BYTES,
+};
+
+/// The wire format a provider speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProviderKind {
+    /// Chat completions as OpenAI defined them; most gateways and local servers speak it.
+    #[serde(rename = "openai")]
+    OpenAi,
+    /// Anthropic's messages.
+    Anthropic,
+    /// Google's Gemini.
+    Gemini,
+    /// Ollama's native API.
+    Ollama,
+}
+
+impl ProviderKind {
+    /// Where the provider is when no base URL is configured.
+    pub(crate) const fn default_base(self) -> &'static str {
+        match self {
+            Self::OpenAi => "https://api.openai.com/v1/",
+            Self::Anthropic => "https://api.anthropic.com/v1/",
+            Self::Gemini => "https://generativelanguage.googleapis.com/v1beta/",
+            Self::Ollama => "http://localhost:11434/",
+        }
+    }
+
+    /// The version path that is put in when a base URL has no path of its own.
+    const fn version_path(self) -> &'static str {
+        match self {
+            Self::OpenAi | Self::Anthropic => "/v1/",
+            Self::Gemini => "/v1beta/",
+            Self::Ollama => "/",
+        }
+    }
+}
+
+/// One model provider: `connect` turns it into a model.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderConfig {
+    /// The wire format.
+    pub kind: ProviderKind,
+    /// Where it is, up to and including the version path (`http://127.0.0.1:8000/v1`); without a
+    /// path the usual one is put in. Absent: the provider's public address.
+    #[serde(default)]
+    pub base_url: Option<Url>,
+    /// The model's name as the provider knows it; passed on unchanged.
+    pub model: String,
+    /// The key. Required for the public addresses, optional for a `base_url` of one's own.
+    #[serde(default)]
+    pub api_key: Option<SecretString>,
+    /// Time limits.
+    #[serde(default)]
+    pub timeouts: Timeouts,
+    /// How often a call that has not begun to answer is tried again.
+    #[serde(default)]
+    pub retry: RetryConfig,
+    /// The most tokens a reply may have. Absent: the provider's own bound (8192 for Anthropic,
+    /// which insists on one).
+    #[serde(default)]
+    pub max_tokens: Option<u32>,
+    /// The largest reply in bytes of text, thought and arguments; more ends the call.
+    #[serde(default = "default_max_reply_bytes")]
+    pub max_reply_bytes: usize,
+}
+
+const fn default_max_reply_bytes() -> usize {
+    DEFAULT_MAX_REPLY_BYTES
+}
+
+/// Time limits of one call, in milliseconds; each is an error kind of its own when it is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Timeouts {
+    /// Opening a connection.
+    pub connect_ms: u64,
+    /// From the request to the first piece of the reply.
+    pub first_token_ms: u64,
+    /// Between two pieces of the reply.
+    pub idle_ms: u64,
+    /// The whole call, retries included.
+    pub total_ms: u64,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { connect_ms: 10_000, first_token_ms: 120_000, idle_ms: 60_000, total_ms: 600_000 }
+    }
+}
+
+impl Timeouts {
+    pub(crate) const fn connect(&self) -> Duration {
+        Duration::from_millis(self.connect_ms)
+    }
+    pub(crate) const fn first_token(&self) -> Duration {
+        Duration::from_millis(self.first_token_ms)
+    }
+    pub(crate) const fn idle(&self) -> Duration {
+        Duration::from_millis(self.idle_ms)
+    }
+    pub(crate) const fn total(&self) -> Duration {
+        Duration::from_millis(self.total_ms)
+    }
+}
+
+/// Retries inside one call, before the first piece of the reply only.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetryConfig {
+    /// Attempts in all, the first included; 1 means "never again". At most 20.
+    pub max_attempts: u32,
+    /// Wait before the second attempt, in milliseconds.
+    pub initial_interval_ms: u64,
+    /// Each further wait is this many times the one before (1.0 to 10.0).
+    pub backoff_factor: f32,
+    /// Longest single wait this program chooses, in milliseconds.
+    pub max_interval_ms: u64,
+    /// Whether waits are spread at random, so that many callers do not come back together.
+    pub jitter: bool,
+    /// The most time spent waiting in all, in milliseconds. A provider that asks for more through
+    /// `Retry-After` is not waited for: the caller gets the error and the wait it asks for.
+    pub max_wait_ms: u64,
+}
+
+impl Default for RetryConfig {
+    fn default() -> Self {
+        Self {
+            max_attempts: 4,
+            initial_interval_ms: 500,
+            backoff_factor: 2.0,
+            max_interval_ms: 8_000,
+            jitter: true,
+            max_wait_ms: 30_000,
+        }
+    }
+}
+
+/// A configuration that was checked: what `connect` works with.
+pub(crate) struct Checked {
+    /// Base URL with a trailing slash on its path.
+    pub(crate) base: Url,
+    /// Whether the base URL is on this machine, where no proxy may come between.
+    pub(crate) loopback: bool,
+}
+
+impl ProviderConfig {
+    /// A provider with defaults for everything but its kind and the model's name.
+    #[must_use]
+    pub fn new(kind: ProviderKind, model: impl Into<String>) -> Self {
+        Self {
+            kind,
+            base_url: None,
+            model: model.into(),
+            api_key: None,
+            timeouts: Timeouts::default(),
+            retry: RetryConfig::default(),
+            max_tokens: None,
+            max_reply_bytes: DEFAULT_MAX_REPLY_BYTES,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<Checked, ModelError> {
+        check_model_name(&self.model)?;
+        let limits = [
+            self.timeouts.connect_ms,
+            self.timeouts.first_token_ms,
+            self.timeouts.idle_ms,
+            self.timeouts.total_ms,
+        ];
+        if limits.contains(&0) {
+            return Err(config("timeouts: every limit must be at least 1 ms"));
+        }
+        if !(1..=20).contains(&self.retry.max_attempts) {
+            return Err(config("retry.max_attempts must be between 1 and 20"));
+        }
+        if !(1.0..=10.0).contains(&self.retry.backoff_factor) {
+            return Err(config("retry.backoff_factor must be between 1.0 and 10.0"));
+        }
+        if self.max_reply_bytes == 0 || self.max_tokens == Some(0) {
+            return Err(config("max_reply_bytes and max_tokens must be at least 1"));
+        }
+        let base = self.base()?;
+        let needs_key = self.base_url.is_none() && self.kind != ProviderKind::Ollama;
+        match &self.api_key {
+            None if needs_key => return Err(config("api_key is missing: this provider's public address needs one")),
+            Some(key) if key.expose_secret().trim().is_empty() => return Err(config("api_key is empty")),
+            Some(_) | None => {}
+        }
+        Ok(Checked { loopback: is_loopback(&base), base })
+    }
+
+    fn base(&self) -> Result<Url, ModelError> {
+        let mut base = match &self.base_url {
+            Some(url) => url.clone(),
+            None => Url::parse(self.kind.default_base()).map_err(|_| config("the built-in base URL is broken"))?,
+        };
+        if !matches!(base.scheme(), "http" | "https") || base.host().is_none() {
+            return Err(config("base_url must be an http or https address with a host"));
+        }
+        if !base.username().is_empty() || base.password().is_some() {
+            return Err(config("base_url must not hold a user or password; use api_key"));
+        }
+        base.set_fragment(None);
+        if base.path() == "/" {
+            base.set_path(self.kind.version_path());
+        } else if !base.path().ends_with('/') {
+            let path = format!("{}/", base.path());
+            base.set_path(&path);
+        }
+        Ok(base)
+    }
+}
+
+/// Refuses a model name that cannot be one.
+pub(crate) fn check_model_name(name: &str) -> Result<(), ModelError> {
+    if name.trim().is_empty() || name.len() > 256 || name.chars().any(char::is_control) {
+        return Err(config("model must be a name of 1 to 256 characters without control characters"));
+    }
+    Ok(())
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(ip)) => IpAddr::V4(ip).is_loopback(),
+        Some(Host::Ipv6(ip)) => IpAddr::V6(ip).is_loopback(),
+        None => false,
+    }
+}
+
+const fn config(detail: &'static str) -> ModelError {
+    ModelError::new(ErrorKind::Config, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn local(kind: ProviderKind, url: &str) -> ProviderConfig {
+        ProviderConfig { base_url: Some(Url::parse(url).unwrap()), ..ProviderConfig::new(kind, "m") }
+    }
+
+    #[rstest]
+    #[case(ProviderKind::OpenAi, "http://127.0.0.1:9", "http://127.0.0.1:9/v1/")]
+    #[case(ProviderKind::OpenAi, "http://h/api/v3", "http://h/api/v3/")]
+    #[case(ProviderKind::Gemini, "http://h", "http://h/v1beta/")]
+    #[case(ProviderKind::Ollama, "http://h", "http://h/")]
+    #[case(ProviderKind::Anthropic, "http://h/v1?x=1#f", "http://h/v1/?x=1")]
+    fn a_base_url_is_completed(#[case] kind: ProviderKind, #[case] given: &str, #[case] base: &str) {
+        assert_eq!(local(kind, given).check().unwrap().base.as_str(), base);
+    }
+
+    #[rstest]
+    #[case(ProviderConfig::new(ProviderKind::OpenAi, "m"), "api_key")]
+    #[case(ProviderConfig::new(ProviderKind::Ollama, " "), "model")]
+    #[case(local(ProviderKind::OpenAi, "ftp://h/"), "http or https")]
+    #[case(local(ProviderKind::OpenAi, "http://u:p@h/"), "user or password")]
+    #[case(ProviderConfig { api_key: Some("".into()), ..local(ProviderKind::OpenAi, "http://h") }, "api_key is empty")]
+    #[case(ProviderConfig { max_reply_bytes: 0, ..local(ProviderKind::OpenAi, "http://h") }, "max_reply_bytes")]
+    #[case(ProviderConfig { timeouts: Timeouts { idle_ms: 0, ..Timeouts::default() }, ..local(ProviderKind::OpenAi, "http://h") }, "timeouts")]
+    #[case(ProviderConfig { retry: RetryConfig { max_attempts: 0, ..RetryConfig::default() }, ..local(ProviderKind::OpenAi, "http://h") }, "max_attempts")]
+    fn a_configuration_that_cannot_work_names_the_field(#[case] provider: ProviderConfig, #[case] field: &str) {
+        let error = provider.check().err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.to_string().contains(field), "{error}");
+    }
+
+    #[test]
+    fn configuration_has_defaults_and_refuses_unknown_fields() {
+        let good: ProviderConfig =
+            serde_json::from_str(r#"{"kind":"openai","model":"m","api_key":"canary","timeouts":{"idle_ms":5}}"#).unwrap();
+        assert_eq!(good.timeouts.idle_ms, 5);
+        assert_eq!(good.timeouts.total_ms, 600_000);
+        assert!(!format!("{good:?}").contains("canary"));
+        let bad = serde_json::from_str::<ProviderConfig>(r#"{"kind":"openai","model":"m","temprature":1}"#).unwrap_err();
+        assert!(bad.to_string().contains("temprature"), "{bad}");
+    }
+}

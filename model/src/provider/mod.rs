@@ -1,0 +1,134 @@
+//! Providers over HTTP: builds the client, makes one call with its retries and time limits.
+//!
+//! `genai` writes the requests and reads the replies; the key never passes through it (it sits, marked
+//! sensitive, in the HTTP client's default headers), and what it would log is discarded, because
+//! its messages can hold prompts.
+
+mod calls;
+mod exchange;
+mod failure;
+mod observe;
+mod request;
+
+use std::sync::Arc;
+
+use async_stream::try_stream;
+use async_trait::async_trait;
+use futures::StreamExt;
+use genai::adapter::AdapterKind;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use secrecy::ExposeSecret;
+use tokio::time::Instant;
+use url::Url;
+
+use crate::{
+    config::{ProviderConfig, ProviderKind, RetryConfig, Timeouts},
+    error::{ErrorKind, ModelError},
+    port::{Model, ModelRequest, ModelStream},
+    retry::with_retries,
+};
+use exchange::Exchange;
+use request::Prepared;
+
+/// Builds a model from its configuration. Nothing is sent yet.
+///
+/// # Errors
+/// [`ErrorKind::Config`] naming the field that cannot work.
+pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
+    let checked = config.check()?;
+    // Whoever came first has installed a provider; which one it is makes no difference to this crate.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut http = reqwest::Client::builder()
+        .user_agent(concat!("callboard/", env!("CARGO_PKG_VERSION")))
+        .default_headers(secret_headers(config)?)
+        .connect_timeout(config.timeouts.connect())
+        // A redirect would carry the key to another host.
+        .redirect(reqwest::redirect::Policy::none())
+        .tcp_nodelay(true);
+    if checked.loopback {
+        http = http.no_proxy();
+    }
+    let http = http.build().map_err(|_| ModelError::new(ErrorKind::Config, "the HTTP client could not be built"))?;
+    let client = genai::Client::builder()
+        .with_reqwest(http)
+        .build()
+        .map_err(|_| ModelError::new(ErrorKind::Config, "the model client could not be built"))?;
+    if config.api_key.is_some() && checked.base.scheme() == "http" && !checked.loopback {
+        tracing::warn!(host = checked.base.host_str(), "the key of this model provider travels unencrypted");
+    }
+    Ok(Arc::new(Provider {
+        client,
+        kind: config.kind,
+        endpoint: Arc::from(checked.base.origin().ascii_serialization()),
+        base: checked.base,
+        model: config.model.clone(),
+        max_tokens: config.max_tokens,
+        max_reply_bytes: config.max_reply_bytes,
+        timeouts: config.timeouts,
+        retry: config.retry,
+    }))
+}
+
+struct Provider {
+    client: genai::Client,
+    kind: ProviderKind,
+    base: Url,
+    /// Scheme, host and port: the part of the base URL that may be shown.
+    endpoint: Arc<str>,
+    model: String,
+    max_tokens: Option<u32>,
+    max_reply_bytes: usize,
+    timeouts: Timeouts,
+    retry: RetryConfig,
+}
+
+#[async_trait]
+impl Model for Provider {
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        let deadline = Instant::now() + self.timeouts.total();
+        let prepared = Prepared::new(self, request)?;
+        let begun = with_retries(&self.retry, || Exchange::begin(self, &prepared, deadline));
+        let exchange = match tokio::time::timeout_at(deadline, begun).await {
+            Ok(begun) => begun,
+            Err(_) => Err(ModelError::timeout(crate::Phase::Total)),
+        };
+        let endpoint = Arc::clone(&self.endpoint);
+        let mut exchange = exchange.map_err(|error| error.at(&endpoint))?;
+        Ok(try_stream! {
+            while let Some(delta) = exchange.next().await.map_err(|error| error.at(&endpoint))? {
+                yield delta;
+            }
+        }
+        .boxed())
+    }
+
+    fn max_reply_bytes(&self) -> usize {
+        self.max_reply_bytes
+    }
+}
+
+const fn adapter(kind: ProviderKind) -> AdapterKind {
+    match kind {
+        ProviderKind::OpenAi => AdapterKind::OpenAI,
+        ProviderKind::Anthropic => AdapterKind::Anthropic,
+        ProviderKind::Gemini => AdapterKind::Gemini,
+        ProviderKind::Ollama => AdapterKind::Ollama,
+    }
+}
+
+/// The headers that carry the key, marked so that no HTTP library prints them.
+fn secret_headers(config: &ProviderConfig) -> Result<HeaderMap, ModelError> {
+    let mut headers = HeaderMap::new();
+    let Some(key) = &config.api_key else { return Ok(headers) };
+    let key = key.expose_secret().trim();
+    let (name, value) = match config.kind {
+        ProviderKind::OpenAi | ProviderKind::Ollama => ("authorization", format!("Bearer {key}")),
+        ProviderKind::Anthropic => ("x-api-key", key.to_owned()),
+        ProviderKind::Gemini => ("x-goog-api-key", key.to_owned()),
+    };
+    let mut value = HeaderValue::from_str(&value)
+        .map_err(|_| ModelError::new(ErrorKind::Config, "api_key holds characters that cannot be sent"))?;
+    value.set_sensitive(true);
+    headers.insert(HeaderName::from_static(name), value);
+    Ok(headers)
+}
