@@ -4,7 +4,26 @@
 //! Architecture invariant: this crate is pure. It has no tokio, no NATS, no clock and no
 //! randomness; what needs one of those takes the value as an argument.
 
+pub mod agent;
+pub mod decision;
+pub mod digest;
+pub mod door;
+pub mod error;
+pub mod fact;
 pub mod id;
+pub mod interaction;
+pub mod job;
 pub mod lang;
+pub mod limits;
 pub mod message;
+pub mod placeholder;
+pub mod plan;
+pub mod record;
+pub mod retry;
+pub mod step;
+pub mod strict;
+pub mod subject;
 pub mod tool;
+pub mod trace;
+pub mod view;
+pub mod wire;

@@ -1,0 +1,382 @@
+//! Decisions: the supervisor's choices. A decision that wants work done is the command itself:
+//! workers take it straight from the job's log, and there is no second queue to keep in step.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    fact::PlanReply,
+    id::{AskId, Attempt, Pool, Seq, StepId, TimerName, ToolName, WorkId},
+    interaction::Question,
+    job::Outcome,
+    lang::Language,
+    message::Usage,
+    plan::Plan,
+    step::StepState,
+    tool::Effect,
+};
+
+/// Something the supervisor chose.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// Make a plan.
+    Plan(PlanWork),
+    /// Take one model turn.
+    Turn(TurnWork),
+    /// Call a tool.
+    Call(CallWork),
+    /// Ask a person.
+    Ask(AskWork),
+    /// Wait for the clock before trying again.
+    Wait(Wait),
+    /// Something others must know and nobody answers.
+    Note(Note),
+    /// The job has ended.
+    Finish(Finish),
+}
+
+/// The kind of a decision: the token after `do` in its subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionKind {
+    /// [`Decision::Plan`].
+    Plan,
+    /// [`Decision::Turn`].
+    Turn,
+    /// [`Decision::Call`].
+    Call,
+    /// [`Decision::Ask`].
+    Ask,
+    /// [`Decision::Wait`].
+    Wait,
+    /// [`Decision::Note`].
+    Note,
+    /// [`Decision::Finish`].
+    Finish,
+}
+
+impl DecisionKind {
+    /// All kinds.
+    pub const ALL: [Self; 7] =
+        [Self::Plan, Self::Turn, Self::Call, Self::Ask, Self::Wait, Self::Note, Self::Finish];
+
+    /// The token in subjects and the kind of the record.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Turn => "turn",
+            Self::Call => "call",
+            Self::Ask => "ask",
+            Self::Wait => "wait",
+            Self::Note => "note",
+            Self::Finish => "finish",
+        }
+    }
+}
+
+impl Decision {
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> DecisionKind {
+        match self {
+            Self::Plan(_) => DecisionKind::Plan,
+            Self::Turn(_) => DecisionKind::Turn,
+            Self::Call(_) => DecisionKind::Call,
+            Self::Ask(_) => DecisionKind::Ask,
+            Self::Wait(_) => DecisionKind::Wait,
+            Self::Note(_) => DecisionKind::Note,
+            Self::Finish(_) => DecisionKind::Finish,
+        }
+    }
+
+    /// Who takes it: the last token of its subject.
+    #[must_use]
+    pub fn pool(&self) -> Pool {
+        match self {
+            Self::Plan(_) | Self::Turn(_) => pools::models(),
+            Self::Call(call) => call.pool.clone(),
+            Self::Ask(_) | Self::Note(_) => pools::people(),
+            Self::Wait(_) | Self::Finish(_) => pools::nobody(),
+        }
+    }
+}
+
+/// The pools that are not toolsets.
+pub mod pools {
+    use crate::id::Pool;
+
+    fn known(name: &str) -> Pool {
+        Pool::new(name).expect("the names in this module are ids")
+    }
+
+    /// Planners and executors with the configured model.
+    #[must_use]
+    pub fn models() -> Pool {
+        known("default")
+    }
+
+    /// Interaction actors.
+    #[must_use]
+    pub fn people() -> Pool {
+        known("people")
+    }
+
+    /// Nobody: decisions that nobody carries out.
+    #[must_use]
+    pub fn nobody() -> Pool {
+        known("none")
+    }
+
+    /// The built-in tools.
+    #[must_use]
+    pub fn builtin() -> Pool {
+        known("builtin")
+    }
+}
+
+/// Which model is asked, and how.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelChoice {
+    /// The model, or the configured one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Sampling temperature, or the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Words put before every prompt.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub system: String,
+    /// Tools it may use; all registered ones when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<ToolName>>,
+}
+
+/// Make a plan. Holds all a planner needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanWork {
+    /// The unit of work.
+    pub work: WorkId,
+    /// The try.
+    pub attempt: Attempt,
+    /// What is to be reached.
+    pub goal: String,
+    /// The language to speak.
+    pub language: Language,
+    /// The model and its frame.
+    #[serde(flatten)]
+    pub model: ModelChoice,
+    /// Whether the planner may still ask a person.
+    pub may_ask: bool,
+    /// What has been said and done since the goal was set, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dialogue: Vec<PlanTalk>,
+}
+
+/// One exchange between a job and its planner.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum PlanTalk {
+    /// The planner asked, a person answered.
+    Asked {
+        /// What was asked.
+        question: String,
+        /// What was answered, as text.
+        answer: String,
+    },
+    /// A person wants the plan changed.
+    Revised {
+        /// The plan they saw.
+        plan: Plan,
+        /// Their words.
+        words: String,
+    },
+    /// A reply could not be used.
+    Rejected {
+        /// The reply, cut.
+        reply: String,
+        /// What is wrong with it.
+        error: String,
+    },
+    /// A plan was begun, and its rest is to be made anew.
+    Progressed {
+        /// The plan.
+        plan: Plan,
+        /// How its steps ended, in order of ending.
+        steps: Vec<StepEnd>,
+    },
+}
+
+/// How a step ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepEnd {
+    /// The step.
+    pub id: StepId,
+    /// Its last state.
+    pub state: StepState,
+    /// Its result or its error, cut to [`crate::limits::EXCERPT_CHARS`] at each end.
+    pub response: String,
+}
+
+/// Take one model turn of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnWork {
+    /// The unit of work.
+    pub work: WorkId,
+    /// The try.
+    pub attempt: Attempt,
+    /// The step.
+    pub step: StepId,
+    /// Which turn of the step's run this is; the first is 1.
+    pub turn: u32,
+    /// How many turns the run may have; in the last one no tools are offered.
+    pub max_turns: u32,
+    /// The language to speak.
+    pub language: Language,
+    /// The model and its frame.
+    #[serde(flatten)]
+    pub model: ModelChoice,
+    /// Whether the model may still ask a person.
+    pub may_ask: bool,
+    /// What the step is for: in the first turn of a run, and only there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<StepTask>,
+    /// In later turns: the record of the turn before, as it counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Seq>,
+    /// In later turns: what came of the calls of the turn before, in the model's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replies: Vec<CallReply>,
+}
+
+/// What a step is for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepTask {
+    /// The job's goal.
+    pub goal: String,
+    /// The step's title.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// The step's description.
+    pub description: String,
+    /// The results of the steps it depends on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependencies: Vec<StepEnd>,
+    /// Why the run before failed, when this is not the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_error: Option<String>,
+}
+
+/// What came of one call of a turn, as the model is told it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallReply {
+    /// The model's id for the call.
+    pub id: String,
+    /// The name as the model wrote it.
+    pub name: String,
+    /// The reply: JSON of the result, a person's answer, or why nothing was run.
+    pub text: String,
+}
+
+/// Call a tool. Holds all a tool worker needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallWork {
+    /// The unit of work.
+    pub work: WorkId,
+    /// The try.
+    pub attempt: Attempt,
+    /// The step it is for.
+    pub step: StepId,
+    /// The tool.
+    pub tool: ToolName,
+    /// The version the planner or the approver saw.
+    pub version: String,
+    /// The toolset that has it.
+    pub pool: Pool,
+    /// What a repeat does.
+    pub effect: Effect,
+    /// The arguments, with placeholders resolved.
+    pub args: Value,
+    /// The same over all attempts: hand it to whatever has an effect.
+    pub idempotency_key: String,
+    /// The digest that was approved, for calls a person agreed to; the worker checks it against
+    /// what it is about to run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<String>,
+}
+
+/// Ask a person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AskWork {
+    /// The unit of work the answer is for.
+    pub work: WorkId,
+    /// The question.
+    #[serde(flatten)]
+    pub question: Question,
+}
+
+/// Wait for the clock before trying again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    /// The unit of work that will be tried again.
+    pub work: WorkId,
+    /// The next try.
+    pub attempt: Attempt,
+    /// Not before.
+    pub until: Timestamp,
+    /// The timer that ends the wait.
+    pub timer: TimerName,
+    /// Why, for people.
+    pub reason: String,
+}
+
+/// Something others must know and nobody answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Note {
+    /// A question is closed without an answer.
+    QuestionClosed {
+        /// Which.
+        ask: AskId,
+        /// Why.
+        because: Closed,
+    },
+}
+
+/// Why a question was closed without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closed {
+    /// Its deadline passed.
+    Expired,
+    /// The job ended.
+    JobEnded,
+    /// What asked it is not wanted any more.
+    Superseded,
+}
+
+/// The job has ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finish {
+    /// How.
+    pub outcome: Outcome,
+    /// What all model calls of the job cost.
+    #[serde(default)]
+    pub usage: Usage,
+}
+
+/// What is said to a planner whose reply could not be used; kept beside [`PlanReply`] so that the
+/// two change together.
+impl PlanTalk {
+    /// The talk that shows an unusable reply to the model.
+    #[must_use]
+    pub fn rejected(reply: &PlanReply) -> Option<Self> {
+        match reply {
+            PlanReply::Unparseable { text, error } => {
+                Some(Self::Rejected { reply: text.clone(), error: error.clone() })
+            }
+            PlanReply::Plan { .. } | PlanReply::Question { .. } | PlanReply::Failed { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! The front door: requests and replies of the NATS micro service `callboard`, in plain JSON.
+//!
+//! Every reply is an object. A refused request is answered with `{"error": {…}}`, a [`Failure`],
+//! and with the headers of a NATS service error.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    agent::Agent,
+    error::Failure,
+    fact::Signal,
+    id::{AgentName, AskId, JobId, Seq, Shard},
+    interaction::{Question, Verdict},
+    job::JobState,
+    lang::Language,
+    tool::ToolSpec,
+    view::{JobSummary, JobView},
+};
+
+/// The verbs: the last token of `<prefix>.svc.<verb>`.
+pub mod verbs {
+    /// Stores a new job, or attaches to the one with the same id and body.
+    pub const SUBMIT: &str = "submit";
+    /// One job.
+    pub const GET: &str = "get";
+    /// Jobs, newest first.
+    pub const LIST: &str = "list";
+    /// A job's log from a position on, then live: many replies.
+    pub const WATCH: &str = "watch";
+    /// Cancel, pause or resume.
+    pub const SIGNAL: &str = "signal";
+    /// Answers a question.
+    pub const ANSWER: &str = "answer";
+    /// Open questions.
+    pub const INBOX: &str = "inbox";
+    /// Registered tools.
+    pub const TOOLS: &str = "tools";
+    /// Live processes.
+    pub const CREW: &str = "crew";
+}
+
+/// A new job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Submit {
+    /// The version of this request; 1 when absent.
+    #[serde(default = "one")]
+    pub v: u16,
+    /// The job's id and idempotency key; made up when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<JobId>,
+    /// What is to be reached.
+    pub goal: String,
+    /// The agent: a name the server knows, or policies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentChoice>,
+    /// The language; that of the goal when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
+    /// Overrides the agent: whether the plan must be confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm: Option<bool>,
+    /// Overrides the agent: longest life, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+}
+
+fn one() -> u16 {
+    1
+}
+
+/// An agent by name or in full.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AgentChoice {
+    /// One the server knows.
+    Named(AgentName),
+    /// Policies; what is absent has its default.
+    Inline(Box<Agent>),
+}
+
+/// What became of a submission.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Submitted {
+    /// The job.
+    pub job: JobId,
+    /// Its shard.
+    pub shard: Shard,
+    /// The position of its first record.
+    pub seq: Seq,
+    /// Whether this request made it; false when it attached to a job that was there.
+    pub created: bool,
+}
+
+/// Names one job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Get {
+    /// The job.
+    pub job: JobId,
+}
+
+/// Asks for jobs, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct List {
+    /// Only jobs in these states.
+    pub states: Vec<JobState>,
+    /// How many (1 to 500, 50 when absent).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// Some jobs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Newest first.
+    pub jobs: Vec<JobSummary>,
+    /// Whether there are more that were not looked at.
+    pub more: bool,
+}
+
+/// Asks for a job's log and what follows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Watch {
+    /// The job.
+    pub job: JobId,
+    /// Records after this position only; all when absent.
+    #[serde(default)]
+    pub after: Seq,
+    /// Whether what is said while work is done is wanted too.
+    #[serde(default)]
+    pub live: bool,
+}
+
+/// One reply to a watch. The last one is `end`; a watcher that misses heartbeats for 30 s asks
+/// again with `after` set to the last position it saw, and gets exactly what it missed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Watched {
+    /// A stored record.
+    Record {
+        /// Its position.
+        seq: Seq,
+        /// The family and kind: `in.crew`, `do.call.builtin`.
+        family: String,
+        /// When it was stored, by the server's clock.
+        time: jiff::Timestamp,
+        /// The record as it is stored.
+        record: Value,
+    },
+    /// The job after the records so far. Sent when there is nothing more to catch up with.
+    View {
+        /// The job.
+        view: Box<JobView>,
+    },
+    /// Something said while work is done; may be lost.
+    Live {
+        /// The piece of work.
+        work: String,
+        /// The try.
+        attempt: u32,
+        /// The step.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step: Option<String>,
+        /// Counts the messages of one attempt.
+        index: u32,
+        /// `taken`, `text`, `thought` or `tool`.
+        what: String,
+        /// The text, the worker or the tool.
+        text: String,
+    },
+    /// Nothing happened for a while.
+    Heartbeat,
+    /// There is no more: the job has ended, or the server cannot go on.
+    End {
+        /// Why the watch ended early, when it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Box<Failure>>,
+    },
+}
+
+/// Says something to a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SendSignal {
+    /// The job.
+    pub job: JobId,
+    /// What.
+    pub signal: Signal,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Who, for the record. Ignored when the server knows the caller by a token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// What became of a signal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Signaled {
+    /// The job.
+    pub job: JobId,
+    /// Its state once the signal was taken up.
+    pub state: JobState,
+    /// The position of the signal's record.
+    pub seq: Seq,
+}
+
+/// Answers a question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GiveAnswer {
+    /// The job.
+    pub job: JobId,
+    /// The question.
+    pub ask: AskId,
+    /// What is decided; `respond` when absent.
+    #[serde(default = "respond")]
+    pub decision: Verdict,
+    /// The answer to a question, choice or form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// Words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// For approvals: the digest of what was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Who, for the record. Ignored when the server knows the caller by a token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+fn respond() -> Verdict {
+    Verdict::Respond
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AnswerTaken {
+    /// The job.
+    pub job: JobId,
+    /// The question.
+    pub ask: AskId,
+    /// The position of the answer's record.
+    pub seq: Seq,
+}
+
+/// Asks for open questions.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Inbox {
+    /// Only those of one job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobId>,
+    /// How many (1 to 1000, 100 when absent).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// Open questions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InboxPage {
+    /// Oldest first.
+    pub questions: Vec<InboxEntry>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+/// An open question and whose it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InboxEntry {
+    /// The job that waits.
+    pub job: JobId,
+    /// Its goal, cut to one line.
+    pub goal: String,
+    /// When it was asked, by the server's clock.
+    pub asked: jiff::Timestamp,
+    /// The question.
+    pub question: Question,
+    /// JSON Schema of the answer's `value`, for kinds that have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+}
+
+/// The tools that are registered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tools {
+    /// By name.
+    pub tools: Vec<ToolSpec>,
+}
+
+/// The processes that are alive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Crew {
+    /// By id.
+    pub workers: Vec<crate::wire::Presence>,
+}
+
+/// A refused request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// Why.
+    pub error: Failure,
+}
+
+impl Submit {
+    /// The least a submission needs.
+    #[must_use]
+    pub fn goal(goal: impl Into<String>) -> Self {
+        Self {
+            v: 1,
+            id: None,
+            goal: goal.into(),
+            agent: None,
+            language: None,
+            confirm: None,
+            deadline_ms: None,
+        }
+    }
+
+    /// What is compared when the same id is submitted again: everything but the id.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let body = Self { id: None, ..self.clone() };
+        crate::digest::of_json(&serde_json::to_value(body).unwrap_or(Value::Null))
+    }
+}

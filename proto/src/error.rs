@@ -1,0 +1,167 @@
+//! The few stable codes that leave Callboard, on every surface. Each has a page in `docs/errors/`
+//! that says what it means and what to do next.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $word:literal, $status:literal, $hint:literal;)*) => {
+        /// A stable error code.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Code {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// The word that is sent.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $word,)* }
+            }
+
+            /// The HTTP status it is sent with, also used as the NATS service error code.
+            #[must_use]
+            pub fn status(self) -> u16 {
+                match self { $(Self::$name => $status,)* }
+            }
+
+            /// The next thing to do.
+            #[must_use]
+            pub fn hint(self) -> &'static str {
+                match self { $(Self::$name => $hint,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The request is not of the documented form.
+    InvalidRequest = "invalid_request", 400, "Compare the request with docs/front-door.md; `field` says where it differs.";
+    /// The body is not UTF-8 text.
+    InvalidEncoding = "invalid_encoding", 400, "Send JSON in UTF-8.";
+    /// The JSON is nested too deeply.
+    TooDeep = "too_deep", 400, "Flatten the JSON to at most 64 levels.";
+    /// The body is too large.
+    TooLarge = "too_large", 413, "Send at most 256 KiB; put large inputs where a tool can read them.";
+    /// An id has characters that are not allowed.
+    InvalidId = "invalid_id", 400, "Use 1 to 64 characters of A-Z a-z 0-9 _ and -.";
+    /// The request names a version this server does not speak.
+    UnsupportedVersion = "unsupported_version", 400, "Send version 1, or upgrade the server.";
+    /// No such agent.
+    UnknownAgent = "unknown_agent", 404, "List the agents with `callboard config show`, or send the policies inline.";
+    /// The id is taken by a job with another body.
+    IdempotencyConflict = "idempotency_conflict", 409, "Use a new id for a new job, or send the same body again.";
+    /// No such job or question.
+    NotFound = "not_found", 404, "Check the id with `callboard jobs ls` or `callboard inbox ls`.";
+    /// Somebody answered first.
+    AlreadyAnswered = "already_answered", 409, "Nothing to do: `winner` says who answered and what.";
+    /// The question is closed: it expired, or its job ended.
+    Closed = "closed", 409, "Look at the job with `callboard jobs describe`.";
+    /// The approval is for something else than what would run.
+    Stale = "stale", 409, "Show the question again and approve what it shows now.";
+    /// The answer does not fit the question.
+    InvalidAnswer = "invalid_answer", 422, "`field` says what does not fit; `callboard inbox show` shows what is asked.";
+    /// The job has ended.
+    JobEnded = "job_ended", 409, "An ended job cannot be changed; submit a new one.";
+    /// The caller may not do this.
+    Forbidden = "forbidden", 403, "Use a token of somebody who may; see docs/front-door.md.";
+    /// There is no room or no capacity now. Nothing was stored.
+    Overloaded = "overloaded", 429, "Wait and send the same request again, with the same id.";
+    /// The log cannot be reached.
+    Unavailable = "unavailable", 503, "Check nats-server with `callboard doctor`; send the same request again, with the same id.";
+    /// Nobody answered in time; the outcome is not known.
+    Timeout = "timeout", 504, "Send the same request again, with the same id: it attaches to what was stored.";
+    /// A record of the job cannot be read, so the job is parked.
+    Poisoned = "poisoned", 500, "`callboard jobs describe` names the record; see docs/errors/poisoned.md.";
+    /// Callboard broke.
+    Internal = "internal", 500, "Report it with the server's log around this time.";
+}
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An error as it is sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message} [{code}]")]
+pub struct Failure {
+    /// The stable code.
+    pub code: Code,
+    /// What happened, for people.
+    pub message: String,
+    /// The field that is wrong, dotted, when one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// The next thing to do.
+    #[serde(default)]
+    pub hint: String,
+    /// For `already_answered`: who answered and what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub winner: Option<Box<crate::fact::Answered>>,
+}
+
+impl Failure {
+    /// A failure with its code's hint.
+    #[must_use]
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            field: None,
+            hint: code.hint().to_owned(),
+            winner: None,
+        }
+    }
+
+    /// Names the field that is wrong.
+    #[must_use]
+    pub fn at(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
+        self
+    }
+}
+
+impl From<crate::strict::Refused> for Failure {
+    fn from(refused: crate::strict::Refused) -> Self {
+        use crate::strict::Refused;
+        let message = refused.to_string();
+        match refused {
+            Refused::Empty | Refused::Malformed(_) => Self::new(Code::InvalidRequest, message),
+            Refused::TooLarge(_) => Self::new(Code::TooLarge, message),
+            Refused::NotText => Self::new(Code::InvalidEncoding, message),
+            Refused::TooDeep => Self::new(Code::TooDeep, message),
+            Refused::Field { field, why } => {
+                let code = if why.contains("must be 1 to 64 characters") {
+                    Code::InvalidId
+                } else {
+                    Code::InvalidRequest
+                };
+                Self::new(code, message).at(field)
+            }
+        }
+    }
+}
+
+impl From<crate::id::InvalidId> for Failure {
+    fn from(invalid: crate::id::InvalidId) -> Self {
+        Self::new(Code::InvalidId, invalid.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_of_a_code_is_the_one_that_is_sent() {
+        for code in Code::ALL {
+            assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
+            assert!(!code.hint().is_empty());
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Facts: what happened outside the supervisor. Whoever is entitled to may append one at any time;
+//! facts race freely, and the fold decides which of them count.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    agent::Agent,
+    id::{AskId, Attempt, TimerName, ToolName, WorkId},
+    interaction::{Answer, Choice, Field},
+    lang::Language,
+    message::Usage,
+    plan::Plan,
+    tool::{Binding, Fault, ToolResult},
+};
+
+/// Who may append a fact: the last token of its subject, so that broker permissions can say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The front door: submissions and signals.
+    Door,
+    /// Workers: plans, turns and tool results.
+    Crew,
+    /// The interaction actor, for people.
+    People,
+    /// The broker's scheduler.
+    Clock,
+}
+
+impl Source {
+    /// All sources.
+    pub const ALL: [Self; 4] = [Self::Door, Self::Crew, Self::People, Self::Clock];
+
+    /// The token in subjects.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Door => "door",
+            Self::Crew => "crew",
+            Self::People => "people",
+            Self::Clock => "clock",
+        }
+    }
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fact {
+    /// A job was submitted. Always the first record of a job.
+    Submitted(Submitted),
+    /// An operator said something.
+    Signaled(Signaled),
+    /// A planner answered.
+    Planned(Planned),
+    /// A model turn ended.
+    Turned(Turned),
+    /// A worker is about to run a `once` tool.
+    Started(Started),
+    /// A tool call ended.
+    Called(Called),
+    /// A person answered.
+    Answered(Answered),
+    /// A timer fired.
+    Fired(Fired),
+}
+
+impl Fact {
+    /// The record kind.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Submitted(_) => "submitted",
+            Self::Signaled(_) => "signaled",
+            Self::Planned(_) => "planned",
+            Self::Turned(_) => "turned",
+            Self::Started(_) => "started",
+            Self::Called(_) => "called",
+            Self::Answered(_) => "answered",
+            Self::Fired(_) => "fired",
+        }
+    }
+
+    /// Who is entitled to append it.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        match self {
+            Self::Submitted(_) | Self::Signaled(_) => Source::Door,
+            Self::Planned(_) | Self::Turned(_) | Self::Started(_) | Self::Called(_) => Source::Crew,
+            Self::Answered(_) => Source::People,
+            Self::Fired(_) => Source::Clock,
+        }
+    }
+}
+
+/// A job was submitted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Submitted {
+    /// What is to be reached, in a person's words.
+    pub goal: String,
+    /// The policies it runs under.
+    pub agent: Agent,
+    /// The language agents and people are spoken to in.
+    pub language: Language,
+    /// SHA-256 of the request, by which a repeated submission is told from another one.
+    pub digest: String,
+    /// Who submitted it, as the front door knows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// An operator said something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signaled {
+    /// What.
+    pub signal: Signal,
+    /// Why, in their words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Who, as the front door knows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// What an operator can say to a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Signal {
+    /// End it; nothing new is started.
+    Cancel,
+    /// Start nothing new until it is resumed; what runs may end.
+    Pause,
+    /// Go on.
+    Resume,
+}
+
+/// A planner answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Planned {
+    /// The command it answers.
+    pub work: WorkId,
+    /// The attempt it answers.
+    pub attempt: Attempt,
+    /// What it said.
+    pub reply: PlanReply,
+    /// Tokens it cost.
+    #[serde(default)]
+    pub usage: Usage,
+}
+
+/// What a planner said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum PlanReply {
+    /// A plan, checked against the tools the planner knows.
+    Plan {
+        /// The plan.
+        plan: Plan,
+    },
+    /// Something it must know first.
+    Question {
+        /// What it asks.
+        question: Asked,
+    },
+    /// A reply that is no plan: which one, and why.
+    Unparseable {
+        /// The model's reply, cut to [`crate::limits::EXCERPT_CHARS`] at each end.
+        text: String,
+        /// What is wrong with it, for the model and for people.
+        error: String,
+    },
+    /// The model gave no reply.
+    Failed {
+        /// What happened.
+        error: WorkError,
+    },
+}
+
+/// A question as an agent asks it; the machine gives it an id and a deadline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// What is asked.
+    pub prompt: String,
+    /// How it can be answered.
+    #[serde(flatten)]
+    pub kind: AskedKind,
+    /// What counts as the answer when nobody answers in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+}
+
+/// How an agent's question can be answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "mode", rename_all = "snake_case")]
+pub enum AskedKind {
+    /// With a text.
+    Query,
+    /// By choosing.
+    Select {
+        /// What can be chosen.
+        options: Vec<Choice>,
+        /// Whether more than one may be chosen.
+        #[serde(default)]
+        multiple: bool,
+    },
+    /// By filling in a form.
+    Form {
+        /// Its fields.
+        fields: Vec<Field>,
+    },
+}
+
+/// A piece of work broke, outside what it was asked to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkError {
+    /// What happened, for people.
+    pub message: String,
+    /// Whether another attempt could end differently.
+    pub transient: bool,
+    /// How long the other side asked to be left alone, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+/// A model turn ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Turned {
+    /// The command it answers.
+    pub work: WorkId,
+    /// The attempt it answers.
+    pub attempt: Attempt,
+    /// What came of it.
+    pub reply: TurnReply,
+    /// Tokens it cost.
+    #[serde(default)]
+    pub usage: Usage,
+}
+
+/// What came of a model turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TurnReply {
+    /// The model wants tools to be called, and may have said something beside.
+    Calls {
+        /// What it said.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        text: String,
+        /// The calls, in its order.
+        calls: Vec<TurnCall>,
+    },
+    /// The step is done, or the model says it cannot be.
+    Done {
+        /// Whether the step reached what it was for.
+        success: bool,
+        /// The result, for people and for later steps.
+        response: String,
+    },
+    /// The model gave no usable reply.
+    Failed {
+        /// What happened.
+        error: WorkError,
+    },
+}
+
+/// One call of a model turn, resolved against the tools the executor knows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnCall {
+    /// The model's id for the call.
+    pub id: String,
+    /// The name as the model wrote it.
+    pub name: String,
+    /// The arguments as the model wrote them.
+    pub args: Value,
+    /// What the call is.
+    pub target: CallTarget,
+}
+
+/// What a model's call turned out to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "target", rename_all = "snake_case")]
+pub enum CallTarget {
+    /// A registered tool with arguments that fit its schema.
+    Tool {
+        /// The tool.
+        tool: ToolName,
+        /// What the registry said of it.
+        binding: Binding,
+    },
+    /// A question to a person.
+    Person {
+        /// The question.
+        question: Asked,
+    },
+    /// Nothing that can be run; the model is told why.
+    Refused {
+        /// Why.
+        error: String,
+    },
+}
+
+/// A worker is about to run a `once` tool. The first such record of an attempt owns the run; a
+/// worker that finds another one before its own must not run the tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// The command.
+    pub work: WorkId,
+    /// The attempt.
+    pub attempt: Attempt,
+}
+
+/// A tool call ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Called {
+    /// The command it answers.
+    pub work: WorkId,
+    /// The attempt it answers.
+    pub attempt: Attempt,
+    /// What the tool answered.
+    pub result: ToolResult,
+    /// Why it gave no answer of its own, when it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
+    /// How long it ran, in milliseconds.
+    #[serde(default)]
+    pub duration_ms: u64,
+}
+
+/// A person answered, and was the first to do so validly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answered {
+    /// The question.
+    pub ask: AskId,
+    /// The answer, checked against the question's schema.
+    #[serde(flatten)]
+    pub answer: Answer,
+    /// Who, as the front door knows them.
+    pub by: String,
+}
+
+/// A timer fired.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fired {
+    /// Which.
+    pub timer: TimerName,
+}

@@ -1,0 +1,40 @@
+//! Every bound in one place. A limit that is not here does not exist.
+
+/// Largest submission, answer or signal body in bytes, checked before it is parsed.
+pub const REQUEST_BYTES_MAX: usize = 256 * 1024;
+/// Deepest nesting of JSON from outside.
+pub const JSON_DEPTH_MAX: usize = 64;
+/// Longest goal, in bytes.
+pub const GOAL_BYTES_MAX: usize = 64 * 1024;
+/// Steps of one plan.
+pub const PLAN_STEPS_MAX: usize = 500;
+/// Dependencies of one step.
+pub const STEP_DEPENDENCIES_MAX: usize = 100;
+/// Longest title of a plan, step or question, in bytes.
+pub const TITLE_BYTES_MAX: usize = 512;
+/// Longest description of a step, in bytes.
+pub const DESCRIPTION_BYTES_MAX: usize = 32 * 1024;
+/// Tool calls of one model turn.
+pub const CALLS_PER_TURN_MAX: usize = 64;
+/// Options of one choice.
+pub const OPTIONS_MAX: usize = 200;
+/// Fields of one form.
+pub const FIELDS_MAX: usize = 100;
+/// Longest answer text, in bytes.
+pub const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// Payloads above this many bytes go to the object store and travel as a reference.
+pub const INLINE_BYTES_MAX: usize = 64 * 1024;
+/// Model turns of one run of a step.
+pub const TURNS_MAX: u32 = 100;
+/// Attempts any policy may ask for.
+pub const ATTEMPTS_MAX: u32 = 100;
+/// Records of one job. Beyond it the job fails with `history_full`.
+pub const RECORDS_MAX: u64 = 10_000;
+/// Longest wait a policy or deadline may name: one year, in milliseconds.
+pub const WAIT_MS_MAX: u64 = 365 * 24 * 3600 * 1000;
+/// Largest ephemeral (bincode) message in bytes; a bound on hostile length prefixes too.
+pub const WIRE_BYTES_MAX: usize = 256 * 1024;
+/// Open questions one job may have at a time.
+pub const OPEN_QUESTIONS_MAX: usize = 100;
+/// Characters kept of each end of a long text shown to a model.
+pub const EXCERPT_CHARS: usize = 1000;

@@ -1,0 +1,270 @@
+//! A plan: the steps a goal was cut into. Whatever shape a model emitted was normalised to this
+//! one; a plan that is not whole is refused as a whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    id::{StepId, ToolName},
+    limits,
+    tool::Binding,
+};
+
+/// The steps of a job, in the order the planner gave them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// What the plan is for, in one line.
+    pub title: String,
+    /// The steps. Never empty unless the agent's policy allows an empty plan.
+    pub steps: Vec<Step>,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Unique within the job, replans included.
+    pub id: StepId,
+    /// A few words; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// What is to be done.
+    pub description: String,
+    /// Steps that must have completed before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<StepId>,
+    /// How it is carried out.
+    #[serde(flatten)]
+    pub action: Action,
+}
+
+impl Step {
+    /// What to call the step on a screen: its title, else its description.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        if self.title.is_empty() { &self.description } else { &self.title }
+    }
+}
+
+/// How a step is carried out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum Action {
+    /// One tool call; arguments may hold placeholders such as `{{step1.id}}`.
+    Tool {
+        /// The tool.
+        tool: ToolName,
+        /// Its arguments, before placeholders are resolved.
+        #[serde(default)]
+        args: Value,
+        /// What the planner's registry said of the tool.
+        binding: Binding,
+    },
+    /// A loop of model turns and tool calls, until the model reports a result.
+    Agent,
+}
+
+/// What is wrong with a plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// No steps at all.
+    #[error("the plan has no steps")]
+    Empty,
+    /// More steps than [`limits::PLAN_STEPS_MAX`].
+    #[error("the plan has {0} steps; at most {max} are allowed", max = limits::PLAN_STEPS_MAX)]
+    TooManySteps(usize),
+    /// Two steps with one id.
+    #[error("two steps have the id {0}")]
+    DuplicateId(StepId),
+    /// A step with the id of one that has completed already.
+    #[error("step {0} has completed already and cannot be planned again; use another id")]
+    Completed(StepId),
+    /// A dependency that is no step.
+    #[error("step {step} depends on {on}, which is not a step of the plan")]
+    Dangling {
+        /// The step.
+        step: StepId,
+        /// What it names.
+        on: StepId,
+    },
+    /// A step that depends on itself.
+    #[error("step {0} depends on itself")]
+    SelfDependency(StepId),
+    /// Steps that wait for each other.
+    #[error("Circular dependency detected in plan steps: {}", .0.iter().map(StepId::as_str).collect::<Vec<_>>().join(" → "))]
+    Cycle(Vec<StepId>),
+    /// A step with too many dependencies.
+    #[error("step {0} has more than {max} dependencies", max = limits::STEP_DEPENDENCIES_MAX)]
+    TooManyDependencies(StepId),
+    /// A step without a description.
+    #[error("step {0} has no description")]
+    NoDescription(StepId),
+    /// A text beyond its bound.
+    #[error("{what} of step {step} is longer than {max} bytes")]
+    TooLong {
+        /// The step.
+        step: StepId,
+        /// Which text.
+        what: &'static str,
+        /// The bound.
+        max: usize,
+    },
+    /// A placeholder that reads a step this one does not come after.
+    #[error("step {step} reads {{{{{on}…}}}} but does not depend on {on}")]
+    Undeclared {
+        /// The step.
+        step: StepId,
+        /// What it reads.
+        on: StepId,
+    },
+}
+
+impl Plan {
+    /// Checks the plan as a whole.
+    ///
+    /// `completed` are the steps of earlier plans that have completed: new steps may depend on them
+    /// but not take their ids.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, in terms a planner can act upon.
+    pub fn check(&self, completed: &BTreeSet<StepId>) -> Result<(), PlanError> {
+        if self.steps.len() > limits::PLAN_STEPS_MAX {
+            return Err(PlanError::TooManySteps(self.steps.len()));
+        }
+        let mut ids = BTreeSet::new();
+        for step in &self.steps {
+            step.check()?;
+            if completed.contains(&step.id) {
+                return Err(PlanError::Completed(step.id.clone()));
+            }
+            if !ids.insert(&step.id) {
+                return Err(PlanError::DuplicateId(step.id.clone()));
+            }
+        }
+        for step in &self.steps {
+            let known = |id: &StepId| ids.contains(id) || completed.contains(id);
+            if let Some(on) = step.depends_on.iter().find(|on| !known(on)) {
+                return Err(PlanError::Dangling { step: step.id.clone(), on: on.clone() });
+            }
+        }
+        self.cycle().map_or(Ok(()), |steps| Err(PlanError::Cycle(steps)))
+    }
+
+    /// Steps that wait for each other, if any (Kahn's algorithm: what cannot be taken away is on or
+    /// behind a cycle; following dependencies from there walks into the cycle itself).
+    fn cycle(&self) -> Option<Vec<StepId>> {
+        let ids: BTreeSet<_> = self.steps.iter().map(|s| &s.id).collect();
+        let mut open: BTreeMap<&StepId, BTreeSet<&StepId>> = BTreeMap::new();
+        let mut waiting: BTreeMap<&StepId, Vec<&StepId>> = BTreeMap::new();
+        for step in &self.steps {
+            let inside: BTreeSet<_> = step.depends_on.iter().filter(|d| ids.contains(d)).collect();
+            for on in &inside {
+                waiting.entry(on).or_default().push(&step.id);
+            }
+            open.insert(&step.id, inside);
+        }
+        let mut free: Vec<_> =
+            open.iter().filter(|(_, on)| on.is_empty()).map(|(id, _)| *id).collect();
+        while let Some(done) = free.pop() {
+            open.remove(done);
+            for next in waiting.get(done).into_iter().flatten() {
+                if let Some(on) = open.get_mut(next) {
+                    on.remove(done);
+                    if on.is_empty() {
+                        free.push(next);
+                    }
+                }
+            }
+        }
+        let mut at = *open.keys().next()?;
+        let mut path: Vec<&StepId> = Vec::new();
+        while !path.contains(&at) {
+            path.push(at);
+            at = open.get(at)?.iter().next()?;
+        }
+        let from = path.iter().position(|id| *id == at)?;
+        let mut cycle: Vec<StepId> = path.get(from..)?.iter().map(|id| (*id).clone()).collect();
+        cycle.push(at.clone());
+        Some(cycle)
+    }
+}
+
+impl Step {
+    fn check(&self) -> Result<(), PlanError> {
+        let too_long = |what, max| PlanError::TooLong { step: self.id.clone(), what, max };
+        if self.description.trim().is_empty() {
+            return Err(PlanError::NoDescription(self.id.clone()));
+        }
+        if self.title.len() > limits::TITLE_BYTES_MAX {
+            return Err(too_long("the title", limits::TITLE_BYTES_MAX));
+        }
+        if self.description.len() > limits::DESCRIPTION_BYTES_MAX {
+            return Err(too_long("the description", limits::DESCRIPTION_BYTES_MAX));
+        }
+        if self.depends_on.len() > limits::STEP_DEPENDENCIES_MAX {
+            return Err(PlanError::TooManyDependencies(self.id.clone()));
+        }
+        if self.depends_on.contains(&self.id) {
+            return Err(PlanError::SelfDependency(self.id.clone()));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(s: &str) -> StepId {
+        StepId::new(s).unwrap()
+    }
+
+    /// Steps written as `"b<a"` (b depends on a), separated by spaces.
+    fn plan(steps: &str) -> Plan {
+        let steps = steps
+            .split_whitespace()
+            .map(|s| {
+                let (name, on) = s.split_once('<').unwrap_or((s, ""));
+                Step {
+                    id: id(name),
+                    title: String::new(),
+                    description: "do it".into(),
+                    depends_on: on.split(',').filter(|d| !d.is_empty()).map(id).collect(),
+                    action: Action::Agent,
+                }
+            })
+            .collect();
+        Plan { title: "t".into(), steps }
+    }
+
+    #[test]
+    fn plans_that_are_not_whole_are_refused_as_a_whole() {
+        let done = BTreeSet::from([id("old")]);
+        let check = |steps: &str| plan(steps).check(&done).map_err(|e| e.to_string());
+        assert_eq!(check("a b<a c<a,old d<b,c"), Ok(()));
+        assert_eq!(check("a a"), Err("two steps have the id a".into()));
+        assert_eq!(check("a<a"), Err("step a depends on itself".into()));
+        assert_eq!(
+            check("a b<x"),
+            Err("step b depends on x, which is not a step of the plan".into())
+        );
+        assert_eq!(
+            check("a<c b<a c<b z<c"),
+            Err("Circular dependency detected in plan steps: a → c → b → a".into())
+        );
+        assert_eq!(
+            check("old"),
+            Err("step old has completed already and cannot be planned again; use another id".into())
+        );
+        let many: Vec<_> = (0..=limits::PLAN_STEPS_MAX).map(|n| format!("s{n}")).collect();
+        assert!(check(&many.join(" ")).unwrap_err().contains("at most 500"));
+    }
+
+    #[test]
+    fn a_long_chain_is_checked_without_recursion() {
+        let steps: Vec<_> =
+            (1..limits::PLAN_STEPS_MAX).map(|n| format!("s{n}<s{}", n - 1)).collect();
+        assert_eq!(plan(&format!("s0 {}", steps.join(" "))).check(&BTreeSet::new()), Ok(()));
+    }
+}

@@ -1,0 +1,325 @@
+//! A record as it is stored: a JSON object any language can read.
+//!
+//! ```json
+//! {"v":1,"kind":"called","id":"0193…","by":"worker-1","body":{"work":"g0.s1","attempt":1,"result":{"success":true}}}
+//! ```
+//!
+//! `v` is the version of the format, `id` is unique for every write (a writer finds out by it
+//! whether a write of unknown outcome was stored), `by` is who wrote it. A body above
+//! [`crate::limits::INLINE_BYTES_MAX`] lives in the object store; the record then has
+//! `"body_ref":{"sha256":…,"bytes":…}` instead. Fields that are not known are kept.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{self, DeserializeOwned, MapAccess, Visitor},
+    ser::SerializeMap,
+};
+use serde_json::value::RawValue;
+
+use crate::{
+    decision::{Decision, DecisionKind},
+    fact::Fact,
+    id::WorkerId,
+};
+
+/// The version of the record format this code writes, and the newest it understands.
+pub const VERSION: u16 = 1;
+
+/// A record before its body is understood. Writing one gives back what was read, unknown fields
+/// included.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// The format's version.
+    pub v: u16,
+    /// What it says, as a word.
+    pub kind: String,
+    /// Unique for every write.
+    pub id: String,
+    /// Who wrote it.
+    pub by: String,
+    /// What it says.
+    pub body: Body,
+    extra: Vec<(String, Box<RawValue>)>,
+}
+
+/// Where a record's body is.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// Here.
+    Inline(Box<RawValue>),
+    /// In the object store.
+    Stored(BodyRef),
+}
+
+/// A body in the object store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BodyRef {
+    /// Its SHA-256 in lower-case hex, which is also its name.
+    pub sha256: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// A record that is understood.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Known {
+    /// A fact.
+    Fact(Box<Fact>),
+    /// A decision.
+    Decision(Box<Decision>),
+}
+
+/// A record that cannot be understood. The job it belongs to is parked; no other is touched.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// It is not a JSON object of the record's form.
+    #[error("not a record: {0}")]
+    Malformed(String),
+    /// It was written by a newer Callboard.
+    #[error("written in version {0} of the record format; this Callboard reads up to {VERSION}")]
+    Version(u16),
+    /// Its kind is not known here.
+    #[error("unknown kind {0:?}")]
+    Kind(String),
+    /// Its body does not fit its kind.
+    #[error("the body of {kind:?} does not fit: {why}")]
+    Body {
+        /// The kind.
+        kind: String,
+        /// The field and what is wrong with it.
+        why: String,
+    },
+    /// Its body is in the object store and was not fetched.
+    #[error("its body {0} is not in the object store")]
+    Missing(String),
+}
+
+impl Record {
+    /// A record of a fact.
+    ///
+    /// # Errors
+    /// When a value in it cannot be written as JSON (a number that is not finite).
+    pub fn of_fact(fact: &Fact, id: impl Into<String>, by: &WorkerId) -> serde_json::Result<Self> {
+        let body = match fact {
+            Fact::Submitted(b) => raw(b),
+            Fact::Signaled(b) => raw(b),
+            Fact::Planned(b) => raw(b),
+            Fact::Turned(b) => raw(b),
+            Fact::Started(b) => raw(b),
+            Fact::Called(b) => raw(b),
+            Fact::Answered(b) => raw(b),
+            Fact::Fired(b) => raw(b),
+        }?;
+        Ok(Self::new(fact.kind(), id, by, body))
+    }
+
+    /// A record of a decision.
+    ///
+    /// # Errors
+    /// When a value in it cannot be written as JSON (a number that is not finite).
+    pub fn of_decision(
+        decision: &Decision,
+        id: impl Into<String>,
+        by: &WorkerId,
+    ) -> serde_json::Result<Self> {
+        let body = match decision {
+            Decision::Plan(b) => raw(b),
+            Decision::Turn(b) => raw(b),
+            Decision::Call(b) => raw(b),
+            Decision::Ask(b) => raw(b),
+            Decision::Wait(b) => raw(b),
+            Decision::Note(b) => raw(b),
+            Decision::Finish(b) => raw(b),
+        }?;
+        Ok(Self::new(decision.kind().as_str(), id, by, body))
+    }
+
+    fn new(kind: &str, id: impl Into<String>, by: &WorkerId, body: Box<RawValue>) -> Self {
+        Self {
+            v: VERSION,
+            kind: kind.to_owned(),
+            id: id.into(),
+            by: by.to_string(),
+            body: Body::Inline(body),
+            extra: Vec::new(),
+        }
+    }
+
+    /// Reads a record, but not its body.
+    ///
+    /// # Errors
+    /// When it is not a JSON object of the record's form.
+    pub fn from_slice(bytes: &[u8]) -> Result<Self, Unreadable> {
+        serde_json::from_slice(bytes).map_err(|e| Unreadable::Malformed(e.to_string()))
+    }
+
+    /// Writes the record.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a record holds strings, numbers and JSON that was checked")
+    }
+
+    /// Understands the body.
+    ///
+    /// # Errors
+    /// When the version or kind is not known here, or the body does not fit its kind.
+    pub fn known(&self) -> Result<Known, Unreadable> {
+        if self.v == 0 || self.v > VERSION {
+            return Err(Unreadable::Version(self.v));
+        }
+        let body = match &self.body {
+            Body::Inline(body) => Reader { kind: &self.kind, body },
+            Body::Stored(body) => return Err(Unreadable::Missing(body.sha256.clone())),
+        };
+        let fact = |fact| Ok(Known::Fact(Box::new(fact)));
+        match self.kind.as_str() {
+            "submitted" => fact(Fact::Submitted(body.read()?)),
+            "signaled" => fact(Fact::Signaled(body.read()?)),
+            "planned" => fact(Fact::Planned(body.read()?)),
+            "turned" => fact(Fact::Turned(body.read()?)),
+            "started" => fact(Fact::Started(body.read()?)),
+            "called" => fact(Fact::Called(body.read()?)),
+            "answered" => fact(Fact::Answered(body.read()?)),
+            "fired" => fact(Fact::Fired(body.read()?)),
+            _ => Ok(Known::Decision(Box::new(body.decision()?))),
+        }
+    }
+}
+
+struct Reader<'a> {
+    kind: &'a str,
+    body: &'a RawValue,
+}
+
+impl Reader<'_> {
+    fn read<T: DeserializeOwned>(&self) -> Result<T, Unreadable> {
+        let mut json = serde_json::Deserializer::from_str(self.body.get());
+        serde_path_to_error::deserialize(&mut json)
+            .map_err(|e| Unreadable::Body { kind: self.kind.to_owned(), why: e.to_string() })
+    }
+
+    fn decision(&self) -> Result<Decision, Unreadable> {
+        let kind = DecisionKind::ALL.into_iter().find(|k| k.as_str() == self.kind);
+        Ok(match kind.ok_or_else(|| Unreadable::Kind(self.kind.chars().take(80).collect()))? {
+            DecisionKind::Plan => Decision::Plan(self.read()?),
+            DecisionKind::Turn => Decision::Turn(self.read()?),
+            DecisionKind::Call => Decision::Call(self.read()?),
+            DecisionKind::Ask => Decision::Ask(self.read()?),
+            DecisionKind::Wait => Decision::Wait(self.read()?),
+            DecisionKind::Note => Decision::Note(self.read()?),
+            DecisionKind::Finish => Decision::Finish(self.read()?),
+        })
+    }
+}
+
+fn raw(body: &impl Serialize) -> serde_json::Result<Box<RawValue>> {
+    serde_json::value::to_raw_value(body)
+}
+
+impl Serialize for Record {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(5 + self.extra.len()))?;
+        map.serialize_entry("v", &self.v)?;
+        map.serialize_entry("kind", &self.kind)?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("by", &self.by)?;
+        match &self.body {
+            Body::Inline(body) => map.serialize_entry("body", body)?,
+            Body::Stored(body) => map.serialize_entry("body_ref", body)?,
+        }
+        for (name, value) in &self.extra {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Record {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(RecordVisitor)
+    }
+}
+
+/// Written by hand: serde cannot flatten unknown fields beside a raw value.
+struct RecordVisitor;
+
+impl<'de> Visitor<'de> for RecordVisitor {
+    type Value = Record;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a record: an object with v, kind, id, by and body")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Record, A::Error> {
+        let (mut v, mut kind, mut id, mut by, mut body) = (None, None, None, None, None);
+        let mut extra: Vec<(String, Box<RawValue>)> = Vec::new();
+        while let Some(name) = map.next_key::<String>()? {
+            match name.as_str() {
+                "v" => once(&mut v, "v", map.next_value()?)?,
+                "kind" => once(&mut kind, "kind", map.next_value()?)?,
+                "id" => once(&mut id, "id", map.next_value()?)?,
+                "by" => once(&mut by, "by", map.next_value()?)?,
+                "body" => once(&mut body, "body", Body::Inline(map.next_value()?))?,
+                "body_ref" => once(&mut body, "body_ref", Body::Stored(map.next_value()?))?,
+                _ => extra.push((name, map.next_value()?)),
+            }
+        }
+        Ok(Record {
+            v: v.ok_or_else(|| de::Error::missing_field("v"))?,
+            kind: kind.ok_or_else(|| de::Error::missing_field("kind"))?,
+            id: id.ok_or_else(|| de::Error::missing_field("id"))?,
+            by: by.unwrap_or_default(),
+            body: body.ok_or_else(|| de::Error::missing_field("body"))?,
+            extra,
+        })
+    }
+}
+
+fn once<T, E: de::Error>(slot: &mut Option<T>, name: &'static str, value: T) -> Result<(), E> {
+    if slot.replace(value).is_some() { Err(E::duplicate_field(name)) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_fields_survive_a_round_trip() {
+        let text = r#"{"v":1,"kind":"fired","id":"1","by":"w","body":{"timer":"t","new":[1,{"deep":1.50}]},"later":{"x":null}}"#;
+        let record = Record::from_slice(text.as_bytes()).unwrap();
+        assert_eq!(String::from_utf8(record.to_vec()).unwrap(), text);
+        assert!(record.known().is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_why() {
+        let check =
+            |text: &str| Record::from_slice(text.as_bytes()).and_then(|r| r.known()).unwrap_err();
+        assert_eq!(
+            check(r#"{"v":2,"kind":"fired","id":"1","by":"w","body":{}}"#),
+            Unreadable::Version(2)
+        );
+        assert_eq!(
+            check(r#"{"v":1,"kind":"danced","id":"1","by":"w","body":{}}"#),
+            Unreadable::Kind("danced".into())
+        );
+        let Unreadable::Body { why, .. } = check(
+            r#"{"v":1,"kind":"called","id":"1","by":"w","body":{"work":"g0","attempt":1,"result":{"success":"yes"}}}"#,
+        ) else {
+            panic!("expected a body error")
+        };
+        assert!(why.starts_with("result.success:"), "{why}");
+        assert!(matches!(check(r#"{"v":1,"v":1}"#), Unreadable::Malformed(_)));
+        assert!(matches!(check("nonsense"), Unreadable::Malformed(_)));
+    }
+
+    #[test]
+    fn a_record_truncated_anywhere_is_refused_and_never_panics() {
+        let text = br#"{"v":1,"kind":"fired","id":"1","by":"w","body":{"timer":"t"}}"#;
+        for n in 0..text.len() {
+            assert!(Record::from_slice(&text[..n]).is_err(), "first {n} bytes");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! How often and how soon something is tried again. Field names follow Temporal's retry policy.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{id::Attempt, limits};
+
+/// Exponential backoff with a bound on attempts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetryPolicy {
+    /// Wait before the second attempt, in milliseconds.
+    pub initial_interval_ms: u64,
+    /// Each further wait is this many times the one before (1.0 to 10.0).
+    pub backoff_factor: f64,
+    /// Longest wait, in milliseconds.
+    pub max_interval_ms: u64,
+    /// Attempts in all, the first included; 1 means "never again".
+    pub max_attempts: u32,
+    /// Share of the wait that is taken off at random (0.0 to 1.0).
+    pub jitter: f64,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            initial_interval_ms: 500,
+            backoff_factor: 2.0,
+            max_interval_ms: 30_000,
+            max_attempts: 3,
+            jitter: 0.2,
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// A policy that never tries again.
+    #[must_use]
+    pub fn never() -> Self {
+        Self { max_attempts: 1, ..Self::default() }
+    }
+
+    /// The wait after `failed` attempts have failed, or nothing when no attempt is left.
+    ///
+    /// `seed` spreads the jitter; equal seeds give equal waits, so that a decision replays.
+    #[must_use]
+    pub fn delay(&self, failed: Attempt, seed: u64) -> Option<Duration> {
+        if failed.0 >= self.max_attempts.min(limits::ATTEMPTS_MAX) {
+            return None;
+        }
+        let exponent = i32::try_from(failed.0.saturating_sub(1)).unwrap_or(i32::MAX);
+        #[expect(clippy::cast_precision_loss, reason = "waits are far below 2^52 milliseconds")]
+        let full = (self.initial_interval_ms as f64 * self.backoff_factor.max(1.0).powi(exponent))
+            .min(self.max_interval_ms as f64);
+        // A fixed mixing step (splitmix64) turns neighbouring seeds into unrelated fractions.
+        let mut z = seed.wrapping_add(u64::from(failed.0)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double exactly")]
+        let fraction = ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64;
+        let wait = full * (1.0 - self.jitter.clamp(0.0, 1.0) * fraction);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "0 ≤ wait ≤ max_interval_ms"
+        )]
+        let ms = wait as u64;
+        Some(Duration::from_millis(ms.min(limits::WAIT_MS_MAX)))
+    }
+
+    /// Says which field is out of bounds.
+    ///
+    /// # Errors
+    /// The field's name and what it must be.
+    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
+        if !(1..=limits::ATTEMPTS_MAX).contains(&self.max_attempts) {
+            return Err(("max_attempts", "must be 1 to 100"));
+        }
+        if !(1.0..=10.0).contains(&self.backoff_factor) {
+            return Err(("backoff_factor", "must be 1.0 to 10.0"));
+        }
+        if !(0.0..=1.0).contains(&self.jitter) {
+            return Err(("jitter", "must be 0.0 to 1.0"));
+        }
+        if self.initial_interval_ms > limits::WAIT_MS_MAX {
+            return Err(("initial_interval_ms", "must be at most a year"));
+        }
+        if self.max_interval_ms > limits::WAIT_MS_MAX {
+            return Err(("max_interval_ms", "must be at most a year"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_the_bound_and_then_end() {
+        let policy = RetryPolicy {
+            jitter: 0.0,
+            max_attempts: 5,
+            max_interval_ms: 1500,
+            ..RetryPolicy::default()
+        };
+        let waits: Vec<_> =
+            (1..=5).map(|n| policy.delay(Attempt(n), 7).map(|d| d.as_millis())).collect();
+        assert_eq!(waits, [Some(500), Some(1000), Some(1500), Some(1500), None]);
+    }
+
+    #[test]
+    fn jitter_only_ever_shortens_and_replays() {
+        let policy = RetryPolicy { jitter: 0.5, ..RetryPolicy::default() };
+        for seed in 0..200 {
+            let wait = policy.delay(Attempt(1), seed).unwrap();
+            assert!((250..=500).contains(&wait.as_millis()), "{wait:?}");
+            assert_eq!(policy.delay(Attempt(1), seed), Some(wait));
+        }
+    }
+
+    #[test]
+    fn absurd_policies_are_named() {
+        let bad = RetryPolicy { max_attempts: 1_000_000_000, ..RetryPolicy::default() };
+        assert_eq!(bad.check().unwrap_err().0, "max_attempts");
+        let bad = RetryPolicy { backoff_factor: f64::NAN, ..RetryPolicy::default() };
+        assert_eq!(bad.check().unwrap_err().0, "backoff_factor");
+    }
+}

@@ -1,0 +1,221 @@
+//! JSON from outside: read once, with a bound on depth, without duplicate fields, and with the
+//! offending field named.
+
+use std::fmt;
+
+use serde::{
+    Deserializer,
+    de::{self, DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Map, Number, Value};
+
+use crate::limits;
+
+/// JSON from outside that is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// There is nothing.
+    #[error("the body is empty; a JSON object is expected")]
+    Empty,
+    /// It is too large to be looked at.
+    #[error("the body has {0} bytes; at most {max} are taken", max = limits::REQUEST_BYTES_MAX)]
+    TooLarge(usize),
+    /// It is not UTF-8.
+    #[error("the body is not UTF-8 text")]
+    NotText,
+    /// It is nested too deeply.
+    #[error("the body is nested deeper than {max} levels", max = limits::JSON_DEPTH_MAX)]
+    TooDeep,
+    /// It is not JSON, or an object has a field twice.
+    #[error("the body is not valid JSON: {0}")]
+    Malformed(String),
+    /// A field does not fit.
+    #[error("{field}: {why}")]
+    Field {
+        /// The field's path, dotted; `.` for the body itself.
+        field: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// Reads a value of a known type.
+///
+/// # Errors
+/// When the body breaks a bound, is not JSON, has a field twice, or does not fit the type.
+pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+    from_value(value_from_slice(bytes)?)
+}
+
+/// Reads a value of a known type from JSON that was read strictly before.
+///
+/// # Errors
+/// When it does not fit the type.
+pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Refused> {
+    serde_path_to_error::deserialize(value).map_err(|e| {
+        let field = e.path().to_string();
+        Refused::Field { field, why: e.into_inner().to_string() }
+    })
+}
+
+/// Reads any JSON value.
+///
+/// # Errors
+/// When the body breaks a bound, is not JSON, or an object has a field twice.
+pub fn value_from_slice(bytes: &[u8]) -> Result<Value, Refused> {
+    if bytes.len() > limits::REQUEST_BYTES_MAX {
+        return Err(Refused::TooLarge(bytes.len()));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| Refused::NotText)?;
+    if text.trim().is_empty() {
+        return Err(Refused::Empty);
+    }
+    if too_deep(text) {
+        return Err(Refused::TooDeep);
+    }
+    let mut json = serde_json::Deserializer::from_str(text);
+    let value = Strict.deserialize(&mut json).and_then(|v| json.end().map(|()| v));
+    value.map_err(|e| Refused::Malformed(e.to_string()))
+}
+
+/// Counts brackets outside strings, so that depth is known before anything recurses.
+fn too_deep(text: &str) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+    for b in text.bytes() {
+        match b {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                if depth > limits::JSON_DEPTH_MAX {
+                    return true;
+                }
+            }
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+struct Strict;
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Value;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, v: bool) -> Result<Value, E> {
+        Ok(Value::Bool(v))
+    }
+
+    fn visit_i64<E>(self, v: i64) -> Result<Value, E> {
+        Ok(v.into())
+    }
+
+    fn visit_u64<E>(self, v: u64) -> Result<Value, E> {
+        Ok(v.into())
+    }
+
+    fn visit_f64<E: de::Error>(self, v: f64) -> Result<Value, E> {
+        Number::from_f64(v)
+            .map(Value::Number)
+            .ok_or_else(|| E::custom("the number is out of range"))
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<Value, E> {
+        Ok(v.into())
+    }
+
+    fn visit_string<E>(self, v: String) -> Result<Value, E> {
+        Ok(v.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(Self)? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let value = map.next_value_seed(Self)?;
+            if fields.contains_key(&name) {
+                let shown: String = name.chars().take(80).collect();
+                return Err(de::Error::custom(format_args!("the field {shown:?} is there twice")));
+            }
+            fields.insert(name, value);
+        }
+        Ok(Value::Object(fields))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &[u8], expected: &str) {
+        let got = value_from_slice(text).map(|v| v.to_string()).unwrap_or_else(|e| e.to_string());
+        assert!(
+            got.contains(expected),
+            "{:?} gave {got:?}",
+            String::from_utf8_lossy(&text[..text.len().min(80)])
+        );
+    }
+
+    #[test]
+    fn hostile_json_is_refused_with_its_reason() {
+        check(b"", "is empty");
+        check(b" \n ", "is empty");
+        check(b"\xff\xfe{}", "not UTF-8");
+        check("[".repeat(100_000).as_bytes(), "nested deeper than 64");
+        check(format!("{}1{}", "[".repeat(64), "]".repeat(64)).as_bytes(), "[1]");
+        check(
+            br#"{"a":"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["}"#,
+            "[[[",
+        );
+        check(br#"{"tool":"a","tool":"b"}"#, "twice");
+        check(br#"{"x":{"a":1,"\u0061":2}}"#, "twice");
+        check(br#"{"n":1e400}"#, "out of range");
+        check(br#"{"n":NaN}"#, "not valid JSON");
+        check(br#"{"s":"\ud800"}"#, "not valid JSON");
+        check(br#"{} trailing"#, "not valid JSON");
+        check(&vec![b'x'; limits::REQUEST_BYTES_MAX + 1], "at most");
+    }
+
+    #[test]
+    fn a_field_that_does_not_fit_is_named() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Inner {
+            #[expect(dead_code)]
+            n: u32,
+        }
+        #[derive(Debug, serde::Deserialize)]
+        struct Outer {
+            #[expect(dead_code)]
+            inner: Vec<Inner>,
+        }
+        let err = from_slice::<Outer>(br#"{"inner":[{"n":1},{"n":1.5}]}"#).unwrap_err();
+        assert!(matches!(&err, Refused::Field { field, .. } if field == "inner[1].n"), "{err}");
+        assert!(from_slice::<Outer>(br#"{"inner":[{"n":9223372036854775808}]}"#).is_err());
+        assert!(from_slice::<Outer>(br#"{"inner":[{"n":1.0}]}"#).is_err());
+    }
+}

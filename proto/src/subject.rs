@@ -1,0 +1,321 @@
+//! Subjects: built and parsed here and nowhere else.
+//!
+//! ```text
+//! <prefix>.<shard>.<job>.in.<source>          facts
+//! <prefix>.<shard>.<job>.do.<kind>.<pool>     decisions
+//! <prefix>.<shard>.<job>.at.<timer>           scheduled messages
+//! <prefix>.<shard>.<job>.live                 ephemeral: token deltas, progress
+//! <prefix>.crew.<role>.<worker>               ephemeral: presence
+//! <prefix>.stop.<shard>.<job>                 ephemeral: work of this job is not wanted any more
+//! <prefix>.svc.<verb>                         the front door
+//! ```
+
+use std::fmt;
+
+use crate::{
+    decision::DecisionKind,
+    fact::Source,
+    id::{JobId, Pool, Shard, TimerName, WorkerId},
+};
+
+/// Builds and parses the subjects of one installation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subjects {
+    prefix: String,
+    shards: u16,
+}
+
+/// A prefix or a number of shards that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidInstallation {
+    /// The prefix is not one plain token.
+    #[error("the prefix must be 1 to 16 characters of a-z 0-9 _ -, got {0:?}")]
+    Prefix(String),
+    /// There are no shards, or absurdly many.
+    #[error("an installation has 1 to 256 shards, got {0}")]
+    Shards(u16),
+}
+
+/// What a stored record's subject says about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The shard in the subject.
+    pub shard: Shard,
+    /// The job.
+    pub job: JobId,
+    /// Which family of record, and which of it.
+    pub family: Family,
+}
+
+/// The families of stored messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Family {
+    /// A fact, by whom.
+    In(Source),
+    /// A decision.
+    Do(DecisionKind, Pool),
+    /// A scheduled message.
+    At(TimerName),
+}
+
+/// A subject that is none of ours.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a subject of this installation")]
+pub struct ForeignSubject(pub String);
+
+impl Subjects {
+    /// The subjects of an installation.
+    ///
+    /// # Errors
+    /// When the prefix is not one plain token or the number of shards is not 1 to 256.
+    pub fn new(prefix: &str, shards: u16) -> Result<Self, InvalidInstallation> {
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
+        if prefix.is_empty() || prefix.len() > 16 || !prefix.bytes().all(plain) {
+            return Err(InvalidInstallation::Prefix(prefix.chars().take(40).collect()));
+        }
+        if !(1..=256).contains(&shards) {
+            return Err(InvalidInstallation::Shards(shards));
+        }
+        Ok(Self { prefix: prefix.to_owned(), shards })
+    }
+
+    /// The installation's prefix.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// How many shards there are.
+    #[must_use]
+    pub fn shards(&self) -> u16 {
+        self.shards
+    }
+
+    /// Every shard.
+    pub fn all_shards(&self) -> impl Iterator<Item = Shard> + use<> {
+        (0..self.shards).map(Shard)
+    }
+
+    /// The shard a job lives in.
+    #[must_use]
+    pub fn shard_of(&self, job: &JobId) -> Shard {
+        Shard::of(job, self.shards)
+    }
+
+    fn job(&self, job: &JobId) -> String {
+        format!("{}.{}.{job}", self.prefix, self.shard_of(job))
+    }
+
+    /// Where a fact of a job goes.
+    #[must_use]
+    pub fn fact(&self, job: &JobId, source: Source) -> String {
+        format!("{}.in.{}", self.job(job), source.as_str())
+    }
+
+    /// Where a decision of a job goes.
+    #[must_use]
+    pub fn decision(&self, job: &JobId, kind: DecisionKind, pool: &Pool) -> String {
+        format!("{}.do.{}.{pool}", self.job(job), kind.as_str())
+    }
+
+    /// All decisions of a job: the one filter of every compare-and-set.
+    #[must_use]
+    pub fn decisions_of(&self, job: &JobId) -> String {
+        format!("{}.do.>", self.job(job))
+    }
+
+    /// A timer of a job.
+    #[must_use]
+    pub fn timer(&self, job: &JobId, timer: &TimerName) -> String {
+        format!("{}.at.{timer}", self.job(job))
+    }
+
+    /// Everything about a job.
+    #[must_use]
+    pub fn everything_of(&self, job: &JobId) -> String {
+        format!("{}.>", self.job(job))
+    }
+
+    /// What is said of a job while it is being done; never stored.
+    #[must_use]
+    pub fn live(&self, job: &JobId) -> String {
+        format!("{}.live", self.job(job))
+    }
+
+    /// Everything a shard's stream stores: facts, decisions and timers, but not `live`.
+    #[must_use]
+    pub fn stored_in(&self, shard: Shard) -> Vec<String> {
+        ["in", "do", "at"].map(|family| format!("{}.{shard}.*.{family}.>", self.prefix)).to_vec()
+    }
+
+    /// All facts of a shard.
+    #[must_use]
+    pub fn facts_in(&self, shard: Shard) -> String {
+        format!("{}.{shard}.*.in.>", self.prefix)
+    }
+
+    /// All submissions and signals of a shard.
+    #[must_use]
+    pub fn door_facts_in(&self, shard: Shard) -> String {
+        format!("{}.{shard}.*.in.{}", self.prefix, Source::Door.as_str())
+    }
+
+    /// All commands of one kind for one pool in a shard.
+    #[must_use]
+    pub fn commands_in(&self, shard: Shard, kind: DecisionKind, pool: &Pool) -> String {
+        format!("{}.{shard}.*.do.{}.{pool}", self.prefix, kind.as_str())
+    }
+
+    /// A worker's presence.
+    #[must_use]
+    pub fn presence(&self, role: &str, worker: &WorkerId) -> String {
+        format!("{}.crew.{role}.{worker}", self.prefix)
+    }
+
+    /// Every worker's presence.
+    #[must_use]
+    pub fn all_presence(&self) -> String {
+        format!("{}.crew.>", self.prefix)
+    }
+
+    /// Tells workers to drop what they do for a job.
+    #[must_use]
+    pub fn stop(&self, job: &JobId) -> String {
+        format!("{}.stop.{}.{job}", self.prefix, self.shard_of(job))
+    }
+
+    /// Every such message.
+    #[must_use]
+    pub fn all_stops(&self) -> String {
+        format!("{}.stop.>", self.prefix)
+    }
+
+    /// The job a `stop` subject names.
+    #[must_use]
+    pub fn stopped(&self, subject: &str) -> Option<JobId> {
+        let rest = subject.strip_prefix(&self.prefix)?.strip_prefix(".stop.")?;
+        JobId::new(rest.split_once('.')?.1).ok()
+    }
+
+    /// A verb of the front door.
+    #[must_use]
+    pub fn service(&self, verb: &str) -> String {
+        format!("{}.svc.{verb}", self.prefix)
+    }
+
+    /// The stream of a shard.
+    #[must_use]
+    pub fn stream(&self, shard: Shard) -> String {
+        format!("{}-shard-{shard}", self.prefix)
+    }
+
+    /// The durable consumer of a shard's facts.
+    #[must_use]
+    pub fn facts_consumer(&self) -> String {
+        "facts".to_owned()
+    }
+
+    /// The durable consumer of one kind of command for one pool.
+    #[must_use]
+    pub fn commands_consumer(&self, kind: DecisionKind, pool: &Pool) -> String {
+        format!("{}-{pool}", kind.as_str())
+    }
+
+    /// The name of a key-value bucket or object store.
+    #[must_use]
+    pub fn bucket(&self, what: &str) -> String {
+        format!("{}-{what}", self.prefix)
+    }
+
+    /// Reads a stored message's subject.
+    ///
+    /// # Errors
+    /// When it is not one of the three stored families, or its job does not belong in its shard.
+    pub fn parse(&self, subject: &str) -> Result<Place, ForeignSubject> {
+        self.place(subject).ok_or_else(|| ForeignSubject(subject.chars().take(200).collect()))
+    }
+
+    fn place(&self, subject: &str) -> Option<Place> {
+        let mut tokens = subject.strip_prefix(&self.prefix)?.strip_prefix('.')?.split('.');
+        let shard = Shard(tokens.next()?.parse().ok()?);
+        let job = JobId::new(tokens.next()?).ok()?;
+        let (family, first, second) = (tokens.next()?, tokens.next()?, tokens.next());
+        let family = match (family, second) {
+            ("in", None) => Family::In(Source::ALL.into_iter().find(|s| s.as_str() == first)?),
+            ("do", Some(pool)) => {
+                let kind = DecisionKind::ALL.into_iter().find(|k| k.as_str() == first)?;
+                Family::Do(kind, Pool::new(pool).ok()?)
+            }
+            ("at", None) => Family::At(TimerName::new(first).ok()?),
+            _ => return None,
+        };
+        let whole = tokens.next().is_none() && shard == self.shard_of(&job);
+        whole.then_some(Place { shard, job, family })
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::In(source) => write!(f, "in.{}", source.as_str()),
+            Self::Do(kind, pool) => write!(f, "do.{}.{pool}", kind.as_str()),
+            Self::At(timer) => write!(f, "at.{timer}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subjects() -> Subjects {
+        Subjects::new("cb", 8).unwrap()
+    }
+
+    #[test]
+    fn what_is_built_is_parsed_again() {
+        let s = subjects();
+        let job = JobId::new("demo").unwrap();
+        let pool = Pool::new("builtin").unwrap();
+        let timer = TimerName::new("retry-1").unwrap();
+        for (subject, family) in [
+            (s.fact(&job, Source::People), Family::In(Source::People)),
+            (
+                s.decision(&job, DecisionKind::Call, &pool),
+                Family::Do(DecisionKind::Call, pool.clone()),
+            ),
+            (s.timer(&job, &timer), Family::At(timer)),
+        ] {
+            let place = s.parse(&subject).unwrap();
+            assert_eq!(place, Place { shard: Shard(6), job: job.clone(), family }, "{subject}");
+        }
+        assert_eq!(s.stopped(&s.stop(&job)), Some(job));
+    }
+
+    #[test]
+    fn foreign_subjects_are_refused() {
+        let s = subjects();
+        for bad in [
+            "cb.6.demo.in.boss",
+            "cb.6.demo.in.door.x",
+            "cb.6.demo.do.call",
+            "cb.6.demo.do.dance.builtin",
+            "cb.5.demo.in.door",
+            "cb.6.*.in.door",
+            "other.6.demo.in.door",
+            "cb.6.demo.live",
+            "cb",
+            "",
+        ] {
+            assert!(s.parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_installation_needs_a_plain_prefix_and_some_shards() {
+        assert!(Subjects::new("cb.x", 8).is_err());
+        assert!(Subjects::new("", 8).is_err());
+        assert!(Subjects::new("cb", 0).is_err());
+        assert!(Subjects::new("cb", 257).is_err());
+    }
+}

@@ -1,0 +1,162 @@
+//! A job as people and programs look at it: what the fold knows, without its bookkeeping.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    id::{AgentName, JobId, Seq, StepId, ToolName},
+    interaction::Question,
+    job::{JobState, Outcome, SubStatus},
+    lang::Language,
+    message::Usage,
+    step::StepState,
+};
+
+/// A job at one position of its log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobView {
+    /// The job.
+    pub job: JobId,
+    /// Its state.
+    pub state: JobState,
+    /// What it is busy with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sub_status: Option<SubStatus>,
+    /// Why it is where it is: what it waits for, why it is poisoned, why it was paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What is to be reached.
+    pub goal: String,
+    /// The agent.
+    pub agent: AgentName,
+    /// The language it speaks.
+    pub language: Language,
+    /// The plan in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanView>,
+    /// Questions that wait for a person, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<Question>,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// Tokens so far.
+    pub usage: Usage,
+    /// Results that came too late, twice, or from somewhere else, and changed nothing.
+    pub ignored: u64,
+    /// Records in its log.
+    pub records: u64,
+    /// The last record this view has seen.
+    pub seq: Seq,
+    /// When it was submitted, by the server's clock.
+    pub created: Timestamp,
+    /// When its last record was stored, by the server's clock.
+    pub updated: Timestamp,
+}
+
+/// A plan with the state of its steps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanView {
+    /// What the plan is for.
+    pub title: String,
+    /// How many plans there have been before it.
+    pub revision: u32,
+    /// Whether a person has confirmed it, or nobody needs to.
+    pub confirmed: bool,
+    /// Its steps; steps of earlier plans that have completed come first.
+    pub steps: Vec<StepView>,
+}
+
+/// A step and how it stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepView {
+    /// The step.
+    pub id: StepId,
+    /// A few words.
+    pub title: String,
+    /// What is to be done.
+    pub description: String,
+    /// What it comes after.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<StepId>,
+    /// The tool, for steps that are one tool call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolName>,
+    /// Where it stands.
+    pub state: StepState,
+    /// Whether its result says success; absent until it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success: Option<bool>,
+    /// Its result or error, cut for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<String>,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// Model turns so far.
+    pub turns: u32,
+    /// Tool calls, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallView>,
+    /// When it was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Timestamp>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
+}
+
+/// A tool call of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallView {
+    /// The tool.
+    pub tool: String,
+    /// Where it stands.
+    pub state: CallState,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// What it said, cut for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// Where a tool call stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallState {
+    /// It waits for a person to agree, or for the clock.
+    Waiting,
+    /// It is queued or runs.
+    Running,
+    /// It succeeded.
+    Succeeded,
+    /// It failed.
+    Failed,
+    /// It is not known whether it had its effect.
+    Unknown,
+}
+
+/// A line of a list of jobs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobSummary {
+    /// The job.
+    pub job: JobId,
+    /// Its state.
+    pub state: JobState,
+    /// What it is busy with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sub_status: Option<SubStatus>,
+    /// The goal, cut to one line.
+    pub goal: String,
+    /// The agent.
+    pub agent: AgentName,
+    /// Steps that have ended.
+    pub steps_done: u32,
+    /// Steps in all.
+    pub steps: u32,
+    /// Open questions.
+    pub questions: u32,
+    /// When it was submitted.
+    pub created: Timestamp,
+    /// When its last record was stored.
+    pub updated: Timestamp,
+}
