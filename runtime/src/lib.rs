@@ -1,1 +1,11 @@
-//! Placeholder while the skeleton builds.
+//! The shell under every Callboard actor: the log and the bus (on NATS JetStream, and in memory),
+//! key-value and object storage, configuration, telemetry, the worker loop.
+//!
+//! Architecture invariants: this is the only crate that links `async-nats`; it knows no role, no
+//! policy and no job state, only how to store, deliver and ask.
+
+pub mod broker;
+pub mod bus;
+pub mod kv;
+pub mod log;
+pub mod objects;

@@ -1,0 +1,97 @@
+//! Small shared values with compare-and-set: the tool registry, the inbox, the task list.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+
+/// Which values belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Bucket {
+    /// What the installation was created with.
+    Installation,
+    /// Registered tools, by name.
+    Tools,
+    /// Open questions, by `<job>.<question>`.
+    Inbox,
+    /// The built-in task list.
+    Tasks,
+}
+
+impl Bucket {
+    /// All buckets.
+    pub const ALL: [Self; 4] = [Self::Installation, Self::Tools, Self::Inbox, Self::Tasks];
+
+    /// Its name, after the installation's prefix.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Installation => "installation",
+            Self::Tools => "tools",
+            Self::Inbox => "inbox",
+            Self::Tasks => "tasks",
+        }
+    }
+}
+
+/// A value and how often its bucket had changed when it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Versioned {
+    /// Its key.
+    pub key: String,
+    /// The value.
+    pub value: Bytes,
+    /// Compare-and-set against this.
+    pub revision: u64,
+}
+
+/// A change of a bucket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A value was written.
+    Put(Versioned),
+    /// A key was deleted.
+    Deleted(String),
+    /// Everything that was there when the watch began has been given.
+    CaughtUp,
+}
+
+/// An operation on a bucket failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum KvError {
+    /// The broker cannot be reached.
+    #[error("the key-value store cannot be reached: {0}")]
+    Unavailable(String),
+    /// A key has characters that are not allowed.
+    #[error("{0:?} is not a key")]
+    InvalidKey(String),
+    /// Somebody else changed it since.
+    #[error("{0} was changed by somebody else")]
+    Conflict(String),
+}
+
+/// Small shared values. Keys are tokens of `[A-Za-z0-9_-]`, joined by dots.
+#[async_trait]
+pub trait Kv: Send + Sync + 'static {
+    /// The value of a key.
+    async fn get(&self, bucket: Bucket, key: &str) -> Result<Option<Versioned>, KvError>;
+    /// Writes whatever is there.
+    async fn put(&self, bucket: Bucket, key: &str, value: Bytes) -> Result<u64, KvError>;
+    /// Writes if the key's revision is still `revision`; 0 means that it must not exist. Of several
+    /// writers that saw the same revision exactly one succeeds, the others get a conflict.
+    async fn update(
+        &self,
+        bucket: Bucket,
+        key: &str,
+        value: Bytes,
+        revision: u64,
+    ) -> Result<u64, KvError>;
+    /// Deletes a key; no error when there is none.
+    async fn delete(&self, bucket: Bucket, key: &str) -> Result<(), KvError>;
+    /// All values whose key begins with `prefix` (whole tokens; empty for all), oldest change first.
+    async fn list(&self, bucket: Bucket, prefix: &str) -> Result<Vec<Versioned>, KvError>;
+    /// All values, then every change, without a gap.
+    async fn watch(
+        &self,
+        bucket: Bucket,
+    ) -> Result<BoxStream<'static, Result<Change, KvError>>, KvError>;
+}
