@@ -136,7 +136,7 @@ impl From<crate::strict::Refused> for Failure {
             Refused::NotText => Self::new(Code::InvalidEncoding, message),
             Refused::TooDeep => Self::new(Code::TooDeep, message),
             Refused::Field { field, why } => {
-                let code = if why.contains("must be 1 to 64 characters") {
+                let code = if why.contains("characters of A-Z a-z 0-9 _ -") {
                     Code::InvalidId
                 } else {
                     Code::InvalidRequest

@@ -11,27 +11,31 @@ use serde::{Deserialize, Serialize};
 /// Longest id, in bytes.
 pub const ID_MAX: usize = 64;
 
+/// Longest work id, in bytes: it holds a step id and some numbers. It never stands in a subject.
+pub const WORK_ID_MAX: usize = 128;
+
 /// A string is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} must be 1 to {ID_MAX} characters of A-Z a-z 0-9 _ -, got {got:?}")]
+#[error("{what} must be 1 to {max} characters of A-Z a-z 0-9 _ -, got {got:?}")]
 pub struct InvalidId {
+    /// How long it may be, in bytes.
+    pub max: usize,
     /// Which id was meant.
     pub what: &'static str,
     /// The offending text, cut to 80 characters.
     pub got: String,
 }
 
-fn check(what: &'static str, s: &str, extra: &str) -> Result<(), InvalidId> {
-    let fits = !s.is_empty()
-        && s.len() <= ID_MAX
-        && s.bytes().all(|b| {
-            b.is_ascii_alphanumeric() || b == b'_' || b == b'-' || extra.as_bytes().contains(&b)
-        });
-    if fits { Ok(()) } else { Err(InvalidId { what, got: s.chars().take(80).collect() }) }
+fn check(what: &'static str, s: &str, extra: &str, max: usize) -> Result<(), InvalidId> {
+    let allowed = |b: u8| {
+        b.is_ascii_alphanumeric() || b == b'_' || b == b'-' || extra.as_bytes().contains(&b)
+    };
+    let fits = !s.is_empty() && s.len() <= max && s.bytes().all(allowed);
+    if fits { Ok(()) } else { Err(InvalidId { max, what, got: s.chars().take(80).collect() }) }
 }
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident, $what:literal, $extra:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $what:literal, $extra:literal, $max:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
@@ -41,10 +45,10 @@ macro_rules! ids {
             /// Checks and takes a string.
             ///
             /// # Errors
-            /// When it is empty, longer than [`ID_MAX`] bytes or holds another character than
+            /// When it is empty, longer than [`ID_MAX`] bytes ([`WORK_ID_MAX`] for work ids) or holds another character than
             /// those allowed.
             pub fn new(s: impl AsRef<str>) -> Result<Self, InvalidId> {
-                check($what, s.as_ref(), $extra)?;
+                check($what, s.as_ref(), $extra, $max)?;
                 Ok(Self(s.as_ref().into()))
             }
 
@@ -91,24 +95,24 @@ macro_rules! ids {
 
 ids! {
     /// A job. Also its idempotency key: submitting the same id again attaches to the same job.
-    JobId, "job id", "";
+    JobId, "job id", "", ID_MAX;
     /// A step of a plan, unique within the job.
-    StepId, "step id", "";
+    StepId, "step id", "", ID_MAX;
     /// A question to a person, unique within the job (`q1`, `q2`, …).
-    AskId, "question id", "";
+    AskId, "question id", "", ID_MAX;
     /// A process that runs actors.
-    WorkerId, "worker id", "";
+    WorkerId, "worker id", "", ID_MAX;
     /// A tool, as models and plans name it.
-    ToolName, "tool name", "";
+    ToolName, "tool name", "", ID_MAX;
     /// An agent: the name of a set of policies.
-    AgentName, "agent name", "";
+    AgentName, "agent name", "", ID_MAX;
     /// Who may take a command: a toolset or a model pool. The last token of a decision's subject.
-    Pool, "pool", "";
+    Pool, "pool", "", ID_MAX;
     /// A scheduled message of a job; one name holds one timer.
-    TimerName, "timer name", "";
+    TimerName, "timer name", "", ID_MAX;
     /// A unit of work of a job, the same over all attempts (`g0.s2`, `g0.s1.r1.t3.c0`). With the
     /// job id it is the idempotency key that tools are given.
-    WorkId, "work id", ".";
+    WorkId, "work id", ".", WORK_ID_MAX;
 }
 
 /// One try at a [`WorkId`]; the first is 1.
