@@ -1,0 +1,184 @@
+//! What an OpenAI-compatible client sends, reduced to what rules and templates look at.
+
+use serde::Deserialize;
+
+use super::format::RoleDoc;
+
+/// A request: the conversation so far and what is wanted.
+#[derive(Debug)]
+pub(super) struct Conversation {
+    pub(super) model: String,
+    pub(super) tools: Vec<String>,
+    pub(super) stream: bool,
+    /// Whether the client asked for a last frame with the usage.
+    pub(super) include_usage: bool,
+    messages: Vec<Said>,
+}
+
+#[derive(Debug)]
+struct Said {
+    role: RoleDoc,
+    text: String,
+    /// For a tool's result: which tool gave it.
+    tool: Option<String>,
+}
+
+impl Conversation {
+    /// Reads a request body.
+    pub(super) fn parse(body: &[u8]) -> Result<Self, String> {
+        let body: Body = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+        if body.messages.is_empty() {
+            return Err("messages: at least one message is needed".to_owned());
+        }
+        let mut called: Vec<(String, String)> = Vec::new();
+        let mut messages = Vec::with_capacity(body.messages.len());
+        for message in body.messages {
+            for call in message.tool_calls.unwrap_or_default() {
+                called.push((call.id, call.function.name));
+            }
+            let tool = match message.role {
+                Role::Tool => {
+                    let id = message.tool_call_id.as_deref().unwrap_or_default();
+                    // Ids may repeat between replies: the latest call is the one that is answered.
+                    let by_id = called.iter().rev().find(|(called, _)| called == id).map(|(_, name)| name.clone());
+                    Some(by_id.or(message.name).unwrap_or_default())
+                }
+                Role::System | Role::Developer | Role::User | Role::Assistant => None,
+            };
+            messages.push(Said {
+                role: message.role.into(),
+                text: message.content.map(Content::into_text).unwrap_or_default(),
+                tool,
+            });
+        }
+        Ok(Self {
+            model: body.model,
+            tools: body.tools.unwrap_or_default().into_iter().map(|tool| tool.function.name).collect(),
+            stream: body.stream.unwrap_or(false),
+            include_usage: body.stream_options.is_some_and(|options| options.include_usage.unwrap_or(false)),
+            messages,
+        })
+    }
+
+    pub(super) fn last_role(&self) -> Option<RoleDoc> {
+        self.messages.last().map(|message| message.role)
+    }
+
+    pub(super) fn last_text(&self) -> Option<&str> {
+        self.messages.last().map(|message| message.text.as_str())
+    }
+
+    /// The text of the last thing a person said.
+    pub(super) fn last_user(&self) -> &str {
+        let said = self.messages.iter().rev().find(|message| message.role == RoleDoc::User);
+        said.map_or("", |message| message.text.as_str())
+    }
+
+    /// Texts in order, of one role or of all.
+    pub(super) fn texts(&self, role: Option<RoleDoc>) -> impl Iterator<Item = &str> {
+        let wanted = move |message: &&Said| role.is_none_or(|role| message.role == role);
+        self.messages.iter().filter(wanted).map(|message| message.text.as_str())
+    }
+
+    /// Tool results in order, each with its tool's name.
+    pub(super) fn results(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
+        self.messages.iter().filter_map(|message| Some((message.tool.as_deref()?, message.text.as_str())))
+    }
+
+    /// Which call of the conversation this is, from 1: one more than what the model has said.
+    pub(super) fn turn(&self) -> u32 {
+        let said = self.messages.iter().filter(|message| message.role == RoleDoc::Assistant).count();
+        u32::try_from(said).unwrap_or(u32::MAX).saturating_add(1)
+    }
+
+    /// A rough count of the tokens read: four characters a token.
+    pub(super) fn input_tokens(&self) -> u64 {
+        let characters: usize = self.messages.iter().map(|message| message.text.chars().count()).sum();
+        u64::try_from(characters.div_ceil(4)).unwrap_or(u64::MAX)
+    }
+}
+
+#[derive(Deserialize)]
+struct Body {
+    #[serde(default)]
+    model: String,
+    messages: Vec<RawMessage>,
+    tools: Option<Vec<RawTool>>,
+    stream: Option<bool>,
+    stream_options: Option<RawStreamOptions>,
+}
+
+#[derive(Deserialize)]
+struct RawStreamOptions {
+    include_usage: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct RawMessage {
+    role: Role,
+    content: Option<Content>,
+    tool_calls: Option<Vec<RawCall>>,
+    tool_call_id: Option<String>,
+    name: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Role {
+    System,
+    /// What newer OpenAI models call the system role.
+    Developer,
+    User,
+    Assistant,
+    Tool,
+}
+
+impl From<Role> for RoleDoc {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::System | Role::Developer => Self::System,
+            Role::User => Self::User,
+            Role::Assistant => Self::Assistant,
+            Role::Tool => Self::Tool,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+#[derive(Deserialize)]
+struct Part {
+    #[serde(default)]
+    text: String,
+}
+
+impl Content {
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Parts(parts) => parts.into_iter().map(|part| part.text).collect(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct RawCall {
+    #[serde(default)]
+    id: String,
+    function: RawFunction,
+}
+
+#[derive(Deserialize)]
+struct RawTool {
+    function: RawFunction,
+}
+
+#[derive(Deserialize)]
+struct RawFunction {
+    name: String,
+}

@@ -1,0 +1,293 @@
+//! Serves a script over HTTP.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{ConnectInfo, DefaultBodyLimit, State},
+    http::{HeaderValue, StatusCode, header},
+    response::Response,
+    routing::{get, post},
+};
+use bytes::Bytes;
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Script,
+    connection::{Breakable, Breaker},
+    conversation::Conversation,
+    format::{DropDoc, HangDoc},
+    reply::{Counts, Fault, Rendered},
+    wire::{self, Frames, Streamed},
+};
+
+/// The largest request a client may send.
+const REQUEST_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How long a shutdown waits for replies under way.
+const SHUTDOWN_WAIT: Duration = Duration::from_secs(2);
+
+/// A running scripted model. Dropping it stops it.
+#[derive(Debug)]
+pub struct ScriptServer {
+    address: SocketAddr,
+    served: Arc<Served>,
+    task: JoinHandle<io::Result<()>>,
+}
+
+#[derive(Debug)]
+struct Served {
+    script: Script,
+    /// How many matches each rule has answered.
+    answered: Vec<AtomicU64>,
+    requests: AtomicU64,
+    unanswered: AtomicU64,
+    stop: CancellationToken,
+}
+
+/// Serves a script at an address; port 0 picks a free one. Returns once requests are accepted.
+///
+/// # Errors
+/// When the address cannot be listened on.
+pub async fn serve(script: Script, address: SocketAddr) -> io::Result<ScriptServer> {
+    let listener = TcpListener::bind(address).await?;
+    let address = listener.local_addr()?;
+    let answered = script.rules.iter().map(|_| AtomicU64::new(0)).collect();
+    let served = Arc::new(Served {
+        script,
+        answered,
+        requests: AtomicU64::new(0),
+        unanswered: AtomicU64::new(0),
+        stop: CancellationToken::new(),
+    });
+    let routes = Router::new()
+        .route("/v1/chat/completions", post(chat))
+        .route("/v1/models", get(models))
+        .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
+        .with_state(Arc::clone(&served))
+        .into_make_service_with_connect_info::<Breaker>();
+    let stop = served.stop.clone();
+    let task = tokio::spawn(async move {
+        axum::serve(Breakable(listener), routes).with_graceful_shutdown(stop.cancelled_owned()).await
+    });
+    Ok(ScriptServer { address, served, task })
+}
+
+impl ScriptServer {
+    /// Where it listens.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The base URL for clients, up to and including `/v1`.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// Chat requests seen so far, answered or not.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.served.requests.load(Ordering::Relaxed)
+    }
+
+    /// Chat requests the script had no answer for: no rule matched, a template failed, or the
+    /// request was not one. A test should find 0 here at its end.
+    #[must_use]
+    pub fn unanswered(&self) -> u64 {
+        self.served.unanswered.load(Ordering::Relaxed)
+    }
+
+    /// Stops accepting, ends hanging replies, waits up to two seconds for the others.
+    pub async fn shutdown(mut self) {
+        self.served.stop.cancel();
+        if tokio::time::timeout(SHUTDOWN_WAIT, &mut self.task).await.is_err() {
+            self.task.abort();
+        }
+    }
+}
+
+impl Drop for ScriptServer {
+    fn drop(&mut self) {
+        self.served.stop.cancel();
+    }
+}
+
+async fn models(State(served): State<Arc<Served>>) -> Response {
+    json(StatusCode::OK, wire::models(&served.script.models))
+}
+
+async fn chat(State(served): State<Arc<Served>>, ConnectInfo(breaker): ConnectInfo<Breaker>, body: Bytes) -> Response {
+    let request = served.requests.fetch_add(1, Ordering::Relaxed) + 1;
+    let talk = match Conversation::parse(&body) {
+        Ok(talk) => talk,
+        Err(message) => return served.refuse(&message, "invalid_request_error", None),
+    };
+    let (rendered, fault) = match served.answer(&talk, request) {
+        Ok(answer) => answer,
+        Err(refusal) => return *refusal,
+    };
+    let frames = Frames::new(&talk, request, jiff::Timestamp::now().as_second());
+    let stop = served.stop.clone();
+    match fault {
+        Some(Fault::Status { status, retry_after, code }) => failure(status, retry_after, code.as_deref()),
+        Some(Fault::Drop(DropDoc::Start)) => {
+            breaker.trip();
+            json(StatusCode::OK, String::new())
+        }
+        fault if talk.stream => events(frames.streamed(&rendered), &rendered, fault, stop),
+        fault => whole(frames.whole(&rendered), &rendered, fault, stop),
+    }
+}
+
+impl Served {
+    /// The first rule that matches and is not spent, filled in.
+    fn answer(&self, talk: &Conversation, request: u64) -> Result<(Rendered, Option<Fault>), Box<Response>> {
+        for (rule, answered) in self.script.rules.iter().zip(&self.answered) {
+            let Some(captures) = rule.when.matches(talk) else { continue };
+            let Some(seen) = take_turn(answered, rule.times) else { continue };
+            let counts = Counts { request, seen };
+            let rendered = rule.reply.render(&self.script.templates, talk, &captures, counts);
+            return match rendered {
+                Ok(rendered) => Ok((rendered, rule.fault.clone())),
+                Err(message) => Err(Box::new(self.fail(&rule.name, &message))),
+            };
+        }
+        let Some(otherwise) = &self.script.otherwise else {
+            let message = "no rule of the script matches this conversation, and it has no else";
+            return Err(Box::new(self.refuse(message, "script_error", Some("no_rule"))));
+        };
+        let counts = Counts { request, seen: request };
+        let rendered = otherwise.render(&self.script.templates, talk, &serde_json::Map::new(), counts);
+        rendered.map(|rendered| (rendered, None)).map_err(|message| Box::new(self.fail("else", &message)))
+    }
+
+    fn fail(&self, rule: &str, message: &str) -> Response {
+        self.refuse(&format!("{rule}: {message}"), "script_error", Some("template"))
+    }
+
+    /// An answer that says that there is none; 400, so that clients do not try again.
+    fn refuse(&self, message: &str, kind: &str, code: Option<&str>) -> Response {
+        self.unanswered.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(message, "the scripted model has no answer");
+        json(StatusCode::BAD_REQUEST, wire::error(message, kind, code))
+    }
+}
+
+/// Counts a match, unless the rule is spent. Returns which match it is, from 1.
+fn take_turn(answered: &AtomicU64, times: Option<u32>) -> Option<u64> {
+    let next = |count: u64| times.is_none_or(|times| count < u64::from(times)).then_some(count + 1);
+    answered.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok().map(|before| before + 1)
+}
+
+fn failure(status: u16, retry_after: Option<u64>, code: Option<&str>) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let kind = if status == StatusCode::TOO_MANY_REQUESTS { "rate_limit_error" } else { "scripted_fault" };
+    let mut response = json(status, wire::error("the script asks for this error", kind, code));
+    if let Some(seconds) = retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+fn json(status: StatusCode, body: String) -> Response {
+    typed(status, "application/json", Body::from(body))
+}
+
+fn typed(status: StatusCode, content_type: &'static str, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// How a body ends after its pieces.
+enum Ending {
+    Close(String),
+    Hang,
+    Break,
+}
+
+fn events(streamed: Streamed, reply: &Rendered, fault: Option<Fault>, stop: CancellationToken) -> Response {
+    let Streamed { mut pieces, close } = streamed;
+    let half = pieces.len().div_ceil(2);
+    let (kept, ending) = match fault {
+        None | Some(Fault::Status { .. }) => (pieces.len(), Ending::Close(close)),
+        Some(Fault::Malformed) => (half, Ending::Close("data: {\"choices\":[{\"delta\":{\"content\":\"bro\n\n".to_owned())),
+        Some(Fault::Cut) => (half, Ending::Close(String::new())),
+        Some(Fault::Hang(HangDoc::FirstToken)) => (0, Ending::Hang),
+        Some(Fault::Hang(HangDoc::Idle)) => (half, Ending::Hang),
+        Some(Fault::Drop(DropDoc::Start | DropDoc::Middle)) => (half, Ending::Break),
+    };
+    pieces.truncate(kept);
+    let body = match ending {
+        // The common case costs one buffer and one write.
+        Ending::Close(close) if reply.pace.is_instant() => {
+            pieces.push(close);
+            Body::from(pieces.concat())
+        }
+        ending => paced(pieces, ending, reply, stop),
+    };
+    typed(StatusCode::OK, "text/event-stream", body)
+}
+
+fn whole(body: String, reply: &Rendered, fault: Option<Fault>, stop: CancellationToken) -> Response {
+    let half = body.chars().take(body.chars().count() / 2).collect::<String>();
+    let (pieces, ending) = match fault {
+        None | Some(Fault::Status { .. }) => (vec![body], Ending::Close(String::new())),
+        Some(Fault::Malformed | Fault::Cut) => (vec![half], Ending::Close(String::new())),
+        Some(Fault::Hang(HangDoc::FirstToken)) => (Vec::new(), Ending::Hang),
+        Some(Fault::Hang(HangDoc::Idle)) => (vec![half], Ending::Hang),
+        Some(Fault::Drop(DropDoc::Start | DropDoc::Middle)) => (vec![half], Ending::Break),
+    };
+    let body = match ending {
+        Ending::Close(_) if reply.pace.is_instant() => Body::from(pieces.concat()),
+        ending => paced(pieces, ending, reply, stop),
+    };
+    typed(StatusCode::OK, "application/json", body)
+}
+
+/// A body whose pieces come at the reply's pace. A stopping server ends it at once.
+fn paced(pieces: Vec<String>, ending: Ending, reply: &Rendered, stop: CancellationToken) -> Body {
+    let pace = reply.pace;
+    Body::from_stream(async_stream::stream! {
+        let mut wait = pace.first_delay;
+        for piece in pieces {
+            if !pause(wait, &stop).await {
+                return;
+            }
+            wait = pace.delay;
+            yield Ok(Bytes::from(piece));
+        }
+        match ending {
+            Ending::Close(close) => yield Ok(Bytes::from(close)),
+            Ending::Hang => stop.cancelled().await,
+            Ending::Break => {
+                // Let the half reply leave before the connection is torn down.
+                tokio::task::yield_now().await;
+                yield Err(io::Error::new(io::ErrorKind::ConnectionReset, "broken by the script"));
+            }
+        }
+    })
+}
+
+/// Waits; says whether the server still runs.
+async fn pause(wait: Duration, stop: &CancellationToken) -> bool {
+    if wait.is_zero() {
+        return !stop.is_cancelled();
+    }
+    tokio::select! {
+        () = tokio::time::sleep(wait) => true,
+        () = stop.cancelled() => false,
+    }
+}

@@ -1,0 +1,193 @@
+//! Templates in replies: compiled once, rendered per request.
+//!
+//! A text without `{{`, `{%` or `{#` is never a template, so plain replies cost nothing. A script is
+//! its author's own file; what comes from a conversation is data and is never itself rendered.
+
+use minijinja::{Environment, UndefinedBehavior, value::Serde};
+use serde_json::{Map, Value};
+
+/// All templates of a script.
+pub(super) struct Templates {
+    environment: Environment<'static>,
+    made: usize,
+}
+
+impl std::fmt::Debug for Templates {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Templates").field("made", &self.made).finish()
+    }
+}
+
+/// A text, literal or to be rendered.
+#[derive(Debug, Clone)]
+pub(super) enum Text {
+    Literal(String),
+    /// The name of a template in [`Templates`].
+    Template(String),
+}
+
+/// A JSON value whose strings may be templates.
+#[derive(Debug, Clone)]
+pub(super) enum Tree {
+    Literal(Value),
+    Text(Text),
+    /// A string that is one expression and nothing else keeps its type: the template yields JSON.
+    Typed(String),
+    List(Vec<Tree>),
+    Map(Vec<(String, Tree)>),
+}
+
+impl Tree {
+    pub(super) fn empty() -> Self {
+        Self::Literal(Value::Object(Map::new()))
+    }
+}
+
+impl Templates {
+    pub(super) fn new() -> Self {
+        let mut environment = Environment::new();
+        // A misspelt name is an error, not an empty word.
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        Self { environment, made: 0 }
+    }
+
+    /// Compiles a text; `raw` takes it as it is.
+    pub(super) fn text(&mut self, source: String, raw: bool) -> Result<Text, String> {
+        if raw || !["{{", "{%", "{#"].iter().any(|mark| source.contains(mark)) {
+            return Ok(Text::Literal(source));
+        }
+        self.compile(source).map(Text::Template)
+    }
+
+    /// Compiles the strings of a JSON value; `raw` takes them as they are.
+    pub(super) fn tree(&mut self, source: Value, raw: bool) -> Result<Tree, String> {
+        if raw {
+            return Ok(Tree::Literal(source));
+        }
+        Ok(match source {
+            Value::String(text) => match expression(&text) {
+                Some(expression) => Tree::Typed(self.compile(format!("{{{{ ({expression})|tojson }}}}"))?),
+                None => Tree::Text(self.text(text, false)?),
+            },
+            Value::Array(items) => {
+                Tree::List(items.into_iter().map(|item| self.tree(item, false)).collect::<Result<_, _>>()?)
+            }
+            Value::Object(fields) => Tree::Map(
+                fields.into_iter().map(|(key, value)| Ok((key, self.tree(value, false)?))).collect::<Result<_, String>>()?,
+            ),
+            plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => Tree::Literal(plain),
+        })
+    }
+
+    fn compile(&mut self, source: String) -> Result<String, String> {
+        self.made += 1;
+        let name = format!("template {}", self.made);
+        match self.environment.add_template_owned(name.clone(), source) {
+            Ok(()) => Ok(name),
+            Err(error) => Err(format!("the template cannot be compiled: {}", reason(&error))),
+        }
+    }
+
+    /// Renders a text.
+    pub(super) fn render(&self, text: &Text, context: &Context<'_>) -> Result<String, String> {
+        match text {
+            Text::Literal(text) => Ok(text.clone()),
+            Text::Template(name) => self.render_named(name, context),
+        }
+    }
+
+    /// Renders a JSON value.
+    pub(super) fn render_tree(&self, tree: &Tree, context: &Context<'_>) -> Result<Value, String> {
+        Ok(match tree {
+            Tree::Literal(value) => value.clone(),
+            Tree::Text(text) => Value::String(self.render(text, context)?),
+            Tree::Typed(name) => serde_json::from_str(&self.render_named(name, context)?)
+                .map_err(|error| format!("the template does not yield a value: {error}"))?,
+            Tree::List(items) => {
+                Value::Array(items.iter().map(|item| self.render_tree(item, context)).collect::<Result<_, _>>()?)
+            }
+            Tree::Map(fields) => Value::Object(
+                fields
+                    .iter()
+                    .map(|(key, tree)| Ok((key.clone(), self.render_tree(tree, context)?)))
+                    .collect::<Result<Map<_, _>, String>>()?,
+            ),
+        })
+    }
+
+    fn render_named(&self, name: &str, context: &Context<'_>) -> Result<String, String> {
+        let template = self.environment.get_template(name).map_err(|error| reason(&error))?;
+        template.render(context.value()).map_err(|error| reason(&error))
+    }
+}
+
+/// What templates see. Built when the first one is rendered, because most replies have none.
+pub(super) struct Context<'a> {
+    build: &'a dyn Fn() -> Value,
+    built: std::cell::OnceCell<minijinja::Value>,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(build: &'a dyn Fn() -> Value) -> Self {
+        Self { build, built: std::cell::OnceCell::new() }
+    }
+
+    fn value(&self) -> minijinja::Value {
+        self.built.get_or_init(|| minijinja::Value::from(Serde((self.build)()))).clone()
+    }
+}
+
+/// The inside of a string that is one `{{ … }}` and nothing else.
+fn expression(text: &str) -> Option<&str> {
+    let inside = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    let plain = !inside.contains("{{") && !inside.contains("}}") && !inside.starts_with('-') && !inside.ends_with('-');
+    plain.then(|| inside.trim())
+}
+
+/// An error of the template engine without its drawing.
+fn reason(error: &minijinja::Error) -> String {
+    match error.detail() {
+        Some(detail) => format!("{}: {detail}", error.kind()),
+        None => error.kind().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn rendered(source: Value, raw: bool) -> Result<Value, String> {
+        let mut templates = Templates::new();
+        let tree = templates.tree(source, raw)?;
+        let build = || json!({"n": 3, "word": "a <b> 'c'", "list": [1, {"x": null}], "evil": "{{ n }}"});
+        templates.render_tree(&tree, &Context::new(&build))
+    }
+
+    #[rstest]
+    #[case(json!("{{ n }}"), json!(3))]
+    #[case(json!("{{ word }}"), json!("a <b> 'c'"))]
+    #[case(json!("{{ list }}"), json!([1, {"x": null}]))]
+    #[case(json!("n is {{ n }}"), json!("n is 3"))]
+    #[case(json!({"a": ["{{ n + 1 }}", true], "b": "{{ word|upper }}!"}), json!({"a": [4, true], "b": "A <B> 'C'!"}))]
+    #[case(json!("plain"), json!("plain"))]
+    #[case(json!("{{ evil }}"), json!("{{ n }}"))]
+    fn values_keep_their_type(#[case] source: Value, #[case] expected: Value) {
+        assert_eq!(rendered(source, false), Ok(expected));
+    }
+
+    #[test]
+    fn raw_values_are_taken_as_they_are() {
+        assert_eq!(rendered(json!("{{step1.id}}"), true), Ok(json!("{{step1.id}}")));
+    }
+
+    #[rstest]
+    #[case("{{ nobody }}")]
+    #[case("{{ n")]
+    #[case("{% if %}")]
+    fn a_broken_template_is_an_error(#[case] source: &str) {
+        rendered(json!(source), false).unwrap_err();
+    }
+}
