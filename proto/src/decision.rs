@@ -300,6 +300,9 @@ pub struct CallWork {
     pub args: Value,
     /// The same over all attempts: hand it to whatever has an effect.
     pub idempotency_key: String,
+    /// The language of the job, for the texts a tool answers with.
+    #[serde(default)]
+    pub language: Language,
     /// The digest that was approved, for calls a person agreed to; the worker checks it against
     /// what it is about to run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
