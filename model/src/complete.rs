@@ -46,7 +46,10 @@ pub async fn complete(
         let delta = item?;
         collected.bytes = collected.bytes.saturating_add(size(&delta));
         if collected.bytes > limit {
-            return Err(ModelError::new(ErrorKind::TooLarge, "the reply is larger than allowed (max_reply_bytes)"));
+            return Err(ModelError::new(
+                ErrorKind::TooLarge,
+                "the reply is larger than allowed (max_reply_bytes)",
+            ));
         }
         on_delta(&delta);
         match delta {
@@ -71,7 +74,10 @@ impl Collected {
     fn close(self, usage: Usage, stop: StopReason, model: String) -> Result<Reply, ModelError> {
         match stop {
             StopReason::ContentFilter => {
-                return Err(ModelError::new(ErrorKind::Refused, "the model refused, or a content filter withheld the reply"));
+                return Err(ModelError::new(
+                    ErrorKind::Refused,
+                    "the model refused, or a content filter withheld the reply",
+                ));
             }
             StopReason::Length if !self.calls.is_empty() => {
                 return Err(ModelError::new(
@@ -89,10 +95,16 @@ impl Collected {
         }
         let mut ids = HashSet::with_capacity(self.calls.len());
         if !self.calls.iter().all(|call| ids.insert(call.id.as_str())) {
-            return Err(ModelError::new(ErrorKind::DuplicateCall, "two tool calls of the reply carry the same id"));
+            return Err(ModelError::new(
+                ErrorKind::DuplicateCall,
+                "two tool calls of the reply carry the same id",
+            ));
         }
         if self.calls.is_empty() && self.text.trim().is_empty() {
-            return Err(ModelError::new(ErrorKind::Empty, "the model answered with neither text nor tool calls"));
+            return Err(ModelError::new(
+                ErrorKind::Empty,
+                "the model answered with neither text nor tool calls",
+            ));
         }
         Ok(Reply { text: self.text, thought: self.thought, calls: self.calls, usage, stop, model })
     }
@@ -174,15 +186,24 @@ mod tests {
         #[case] items: Vec<Result<Delta, ModelError>>,
         #[case] kind: ErrorKind,
     ) {
-        let error = complete(&Canned(items, 16), ModelRequest::default(), |_| {}).await.unwrap_err();
+        let error =
+            complete(&Canned(items, 16), ModelRequest::default(), |_| {}).await.unwrap_err();
         assert_eq!(error.kind(), kind);
     }
 
     #[tokio::test]
     async fn a_whole_reply_is_collected_and_shown_as_it_comes() {
         let mut shown = 0;
-        let items = vec![text("a"), text("b"), call("1"), call("2"), end(StopReason::ToolCalls), text("ignored")];
-        let reply = complete(&Canned(items, 100), ModelRequest::default(), |_| shown += 1).await.unwrap();
+        let items = vec![
+            text("a"),
+            text("b"),
+            call("1"),
+            call("2"),
+            end(StopReason::ToolCalls),
+            text("ignored"),
+        ];
+        let reply =
+            complete(&Canned(items, 100), ModelRequest::default(), |_| shown += 1).await.unwrap();
         assert_eq!((reply.text.as_str(), reply.calls.len(), shown), ("ab", 2, 5));
     }
 

@@ -196,8 +196,12 @@ impl ProviderConfig {
         let base = self.base()?;
         let needs_key = self.base_url.is_none() && self.kind != ProviderKind::Ollama;
         match &self.api_key {
-            None if needs_key => return Err(config("api_key is missing: this provider's public address needs one")),
-            Some(key) if key.expose_secret().trim().is_empty() => return Err(config("api_key is empty")),
+            None if needs_key => {
+                return Err(config("api_key is missing: this provider's public address needs one"));
+            }
+            Some(key) if key.expose_secret().trim().is_empty() => {
+                return Err(config("api_key is empty"));
+            }
             Some(_) | None => {}
         }
         Ok(Checked { loopback: is_loopback(&base), base })
@@ -206,7 +210,8 @@ impl ProviderConfig {
     fn base(&self) -> Result<Url, ModelError> {
         let mut base = match &self.base_url {
             Some(url) => url.clone(),
-            None => Url::parse(self.kind.default_base()).map_err(|_| config("the built-in base URL is broken"))?,
+            None => Url::parse(self.kind.default_base())
+                .map_err(|_| config("the built-in base URL is broken"))?,
         };
         if !matches!(base.scheme(), "http" | "https") || base.host().is_none() {
             return Err(config("base_url must be an http or https address with a host"));
@@ -228,7 +233,9 @@ impl ProviderConfig {
 /// Refuses a model name that cannot be one.
 pub(crate) fn check_model_name(name: &str) -> Result<(), ModelError> {
     if name.trim().is_empty() || name.len() > 256 || name.chars().any(char::is_control) {
-        return Err(config("model must be a name of 1 to 256 characters without control characters"));
+        return Err(config(
+            "model must be a name of 1 to 256 characters without control characters",
+        ));
     }
     Ok(())
 }
@@ -253,7 +260,10 @@ mod tests {
     use super::*;
 
     fn local(kind: ProviderKind, url: &str) -> ProviderConfig {
-        ProviderConfig { base_url: Some(Url::parse(url).unwrap()), ..ProviderConfig::new(kind, "m") }
+        ProviderConfig {
+            base_url: Some(Url::parse(url).unwrap()),
+            ..ProviderConfig::new(kind, "m")
+        }
     }
 
     #[rstest]
@@ -262,7 +272,11 @@ mod tests {
     #[case(ProviderKind::Gemini, "http://h", "http://h/v1beta/")]
     #[case(ProviderKind::Ollama, "http://h", "http://h/")]
     #[case(ProviderKind::Anthropic, "http://h/v1?x=1#f", "http://h/v1/?x=1")]
-    fn a_base_url_is_completed(#[case] kind: ProviderKind, #[case] given: &str, #[case] base: &str) {
+    fn a_base_url_is_completed(
+        #[case] kind: ProviderKind,
+        #[case] given: &str,
+        #[case] base: &str,
+    ) {
         assert_eq!(local(kind, given).check().unwrap().base.as_str(), base);
     }
 
@@ -275,7 +289,10 @@ mod tests {
     #[case(ProviderConfig { max_reply_bytes: 0, ..local(ProviderKind::OpenAi, "http://h") }, "max_reply_bytes")]
     #[case(ProviderConfig { timeouts: Timeouts { idle_ms: 0, ..Timeouts::default() }, ..local(ProviderKind::OpenAi, "http://h") }, "timeouts")]
     #[case(ProviderConfig { retry: RetryConfig { max_attempts: 0, ..RetryConfig::default() }, ..local(ProviderKind::OpenAi, "http://h") }, "max_attempts")]
-    fn a_configuration_that_cannot_work_names_the_field(#[case] provider: ProviderConfig, #[case] field: &str) {
+    fn a_configuration_that_cannot_work_names_the_field(
+        #[case] provider: ProviderConfig,
+        #[case] field: &str,
+    ) {
         let error = provider.check().err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Config);
         assert!(error.to_string().contains(field), "{error}");
@@ -283,12 +300,17 @@ mod tests {
 
     #[test]
     fn configuration_has_defaults_and_refuses_unknown_fields() {
-        let good: ProviderConfig =
-            serde_json::from_str(r#"{"kind":"openai","model":"m","api_key":"canary","timeouts":{"idle_ms":5}}"#).unwrap();
+        let good: ProviderConfig = serde_json::from_str(
+            r#"{"kind":"openai","model":"m","api_key":"canary","timeouts":{"idle_ms":5}}"#,
+        )
+        .unwrap();
         assert_eq!(good.timeouts.idle_ms, 5);
         assert_eq!(good.timeouts.total_ms, 600_000);
         assert!(!format!("{good:?}").contains("canary"));
-        let bad = serde_json::from_str::<ProviderConfig>(r#"{"kind":"openai","model":"m","temprature":1}"#).unwrap_err();
+        let bad = serde_json::from_str::<ProviderConfig>(
+            r#"{"kind":"openai","model":"m","temprature":1}"#,
+        )
+        .unwrap_err();
         assert!(bad.to_string().contains("temprature"), "{bad}");
     }
 }

@@ -233,7 +233,9 @@ mod tests {
 
     #[test]
     fn a_refusal_is_not_tried_again() {
-        for kind in [ErrorKind::Refused, ErrorKind::Auth, ErrorKind::TooLarge, ErrorKind::CutByLength] {
+        for kind in
+            [ErrorKind::Refused, ErrorKind::Auth, ErrorKind::TooLarge, ErrorKind::CutByLength]
+        {
             assert!(!kind.is_transient(), "{kind:?}");
         }
     }

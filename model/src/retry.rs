@@ -14,7 +14,10 @@ use crate::{
 };
 
 /// Runs `attempt` until it succeeds, fails for good, or the attempts or the waiting time are used up.
-pub(crate) async fn with_retries<T, F, Fut>(config: &RetryConfig, mut attempt: F) -> Result<T, ModelError>
+pub(crate) async fn with_retries<T, F, Fut>(
+    config: &RetryConfig,
+    mut attempt: F,
+) -> Result<T, ModelError>
 where
     F: FnMut() -> Fut,
     Fut: Future<Output = Result<T, ModelError>>,
@@ -41,12 +44,18 @@ where
         .when(|error| worth_another_attempt(error.kind()))
         .adjust(|error: &ModelError, chosen| {
             // No delay chosen means that the attempts are used up; the provider's wish is then moot.
-            let wait = error.retry_after().map_or(chosen?, |asked| asked.max(Duration::from_millis(1)));
+            let wait =
+                error.retry_after().map_or(chosen?, |asked| asked.max(Duration::from_millis(1)));
             left = left.checked_sub(wait)?;
             Some(wait)
         })
         .notify(|error, wait| {
-            tracing::debug!(kind = error.kind().as_str(), status = error.status(), wait_ms = wait.as_millis(), "model call is tried again");
+            tracing::debug!(
+                kind = error.kind().as_str(),
+                status = error.status(),
+                wait_ms = wait.as_millis(),
+                "model call is tried again"
+            );
         })
         .await
 }
@@ -118,7 +127,11 @@ mod tests {
     #[case("retry-after", "-3", None)]
     #[case("retry-after", "inf", None)]
     #[case("retry-after", "soon", None)]
-    fn retry_after_is_understood(#[case] name: &'static str, #[case] value: &str, #[case] millis: Option<u64>) {
+    fn retry_after_is_understood(
+        #[case] name: &'static str,
+        #[case] value: &str,
+        #[case] millis: Option<u64>,
+    ) {
         let now: Timestamp = "2026-11-21T00:00:00Z".parse().unwrap();
         assert_eq!(retry_after(&headers(name, value), now), millis.map(Duration::from_millis));
     }
@@ -142,27 +155,31 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn attempts_are_bounded_and_counted() {
-        let (calls, error, waited) = attempts_of(ModelError::new(ErrorKind::Overloaded, "x"), steady()).await;
+        let (calls, error, waited) =
+            attempts_of(ModelError::new(ErrorKind::Overloaded, "x"), steady()).await;
         assert_eq!((calls, error.attempts()), (4, 4));
         assert_eq!(waited.as_millis(), 500 + 1000 + 2000);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_bad_request_is_not_tried_again() {
-        let (calls, _, _) = attempts_of(ModelError::new(ErrorKind::InvalidRequest, "x"), steady()).await;
+        let (calls, _, _) =
+            attempts_of(ModelError::new(ErrorKind::InvalidRequest, "x"), steady()).await;
         assert_eq!(calls, 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_providers_wait_is_honoured() {
-        let error = ModelError::new(ErrorKind::RateLimited, "x").with_retry_after(Some(Duration::from_secs(9)));
+        let error = ModelError::new(ErrorKind::RateLimited, "x")
+            .with_retry_after(Some(Duration::from_secs(9)));
         let (calls, _, waited) = attempts_of(error, steady()).await;
         assert_eq!((calls, waited.as_secs()), (4, 27));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_wait_beyond_the_bound_is_left_to_the_caller() {
-        let error = ModelError::new(ErrorKind::RateLimited, "x").with_retry_after(Some(Duration::from_secs(31)));
+        let error = ModelError::new(ErrorKind::RateLimited, "x")
+            .with_retry_after(Some(Duration::from_secs(31)));
         let (calls, failed, waited) = attempts_of(error, steady()).await;
         assert_eq!((calls, waited.as_secs()), (1, 0));
         assert_eq!(failed.retry_after(), Some(Duration::from_secs(31)));

@@ -145,7 +145,10 @@ mod tests {
     fn too_many_calls_are_noticed() {
         let mut calls = Calls::default();
         for index in 0..=CALLS_MAX {
-            calls.add(&serde_json::from_str(&format!(r#"{{"index":{index},"function":{{"name":"f"}}}}"#)).unwrap());
+            calls.add(
+                &serde_json::from_str(&format!(r#"{{"index":{index},"function":{{"name":"f"}}}}"#))
+                    .unwrap(),
+            );
         }
         assert!(calls.too_many);
     }

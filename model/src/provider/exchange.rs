@@ -5,7 +5,7 @@ use std::{collections::VecDeque, pin::Pin, sync::Arc};
 use futures::{Stream, StreamExt};
 use genai::chat::{ChatStreamEvent, StopReason as GenaiStop, StreamEnd, ToolCall};
 use proto::message::{ModelCall, StopReason, Usage};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 use tracing::{instrument::WithSubscriber, subscriber::NoSubscriber};
 
@@ -45,7 +45,11 @@ enum State {
 
 impl Exchange {
     /// Sends the request and returns once the reply has begun.
-    pub(super) async fn begin(provider: &Provider, prepared: &Prepared, deadline: Instant) -> Result<Self, ModelError> {
+    pub(super) async fn begin(
+        provider: &Provider,
+        prepared: &Prepared,
+        deadline: Instant,
+    ) -> Result<Self, ModelError> {
         let observer = Observer::new(provider.kind);
         let mut options = prepared.options.clone();
         options.raw_frame_sink = Some(Arc::new(observer.clone()));
@@ -90,10 +94,12 @@ impl Exchange {
 
     /// Reads one event within the given limit and the one of the whole call.
     async fn read(&mut self, limit: Instant, phase: Phase) -> Result<(), ModelError> {
-        let (until, which) = if limit <= self.deadline { (limit, phase) } else { (self.deadline, Phase::Total) };
+        let (until, which) =
+            if limit <= self.deadline { (limit, phase) } else { (self.deadline, Phase::Total) };
         // What genai would log can hold the prompt, so it logs into nothing.
         let next = self.events.next().with_subscriber(NoSubscriber::default());
-        let event = tokio::time::timeout_at(until, next).await.map_err(|_| ModelError::timeout(which))?;
+        let event =
+            tokio::time::timeout_at(until, next).await.map_err(|_| ModelError::timeout(which))?;
         match event {
             None => Err(cut()),
             Some(Err(_)) if self.observer.refused() => Err(refused()),
@@ -104,7 +110,9 @@ impl Exchange {
 
     fn take(&mut self, event: ChatStreamEvent) -> Result<(), ModelError> {
         match event {
-            ChatStreamEvent::Start | ChatStreamEvent::Heartbeat | ChatStreamEvent::ThoughtSignatureChunk(_) => {}
+            ChatStreamEvent::Start
+            | ChatStreamEvent::Heartbeat
+            | ChatStreamEvent::ThoughtSignatureChunk(_) => {}
             ChatStreamEvent::Chunk(chunk) => self.say(chunk.content, Delta::Text)?,
             ChatStreamEvent::ReasoningChunk(chunk) => self.say(chunk.content, Delta::Thought)?,
             ChatStreamEvent::ToolCallChunk(chunk) => {
@@ -112,17 +120,27 @@ impl Exchange {
                 match self.kind {
                     ProviderKind::OpenAi => self.call_bytes = self.observer.call_bytes(),
                     // Each piece holds all of its call so far.
-                    ProviderKind::Anthropic => self.call_bytes = self.call_bytes.max(written(&chunk.tool_call)),
-                    ProviderKind::Gemini | ProviderKind::Ollama => self.call_bytes += written(&chunk.tool_call),
+                    ProviderKind::Anthropic => {
+                        self.call_bytes = self.call_bytes.max(written(&chunk.tool_call))
+                    }
+                    ProviderKind::Gemini | ProviderKind::Ollama => {
+                        self.call_bytes += written(&chunk.tool_call)
+                    }
                 }
             }
             ChatStreamEvent::End(end) => return self.end(end),
         }
         if self.observer.broken() {
-            return Err(ModelError::new(ErrorKind::Malformed, "the reply's tool calls are not in the provider's own format"));
+            return Err(ModelError::new(
+                ErrorKind::Malformed,
+                "the reply's tool calls are not in the provider's own format",
+            ));
         }
         if self.words.saturating_add(self.call_bytes) > self.limit {
-            return Err(ModelError::new(ErrorKind::TooLarge, "the reply is larger than allowed (max_reply_bytes)"));
+            return Err(ModelError::new(
+                ErrorKind::TooLarge,
+                "the reply is larger than allowed (max_reply_bytes)",
+            ));
         }
         Ok(())
     }
@@ -134,7 +152,10 @@ impl Exchange {
         self.state = State::Speaking;
         self.words = self.words.saturating_add(words.len());
         if self.words > self.limit {
-            return Err(ModelError::new(ErrorKind::TooLarge, "the reply is larger than allowed (max_reply_bytes)"));
+            return Err(ModelError::new(
+                ErrorKind::TooLarge,
+                "the reply is larger than allowed (max_reply_bytes)",
+            ));
         }
         self.ready.push_back(delta(words));
         Ok(())
@@ -163,14 +184,23 @@ impl Exchange {
             ProviderKind::Anthropic | ProviderKind::Ollama => captured(end),
         };
         if calls.iter().any(|call| call.name.is_empty()) {
-            return Err(ModelError::new(ErrorKind::Malformed, "the reply calls a tool without naming it"));
+            return Err(ModelError::new(
+                ErrorKind::Malformed,
+                "the reply calls a tool without naming it",
+            ));
         }
         let stop = match (stop, calls.is_empty()) {
             // Many servers say "stop" when they call tools.
             (StopReason::End, false) => StopReason::ToolCalls,
             // A promise of calls without any is an ordinary end; an empty one is refused by `complete`.
             (StopReason::ToolCalls, true) => StopReason::End,
-            (stop @ (StopReason::End | StopReason::ToolCalls | StopReason::Length | StopReason::ContentFilter), _) => stop,
+            (
+                stop @ (StopReason::End
+                | StopReason::ToolCalls
+                | StopReason::Length
+                | StopReason::ContentFilter),
+                _,
+            ) => stop,
         };
         self.ready.extend(calls.into_iter().map(Delta::Call));
         let model = self.observer.model().unwrap_or_else(|| std::mem::take(&mut self.asked_model));
@@ -182,10 +212,7 @@ impl Exchange {
 
 /// Bytes of one tool call as far as it came.
 fn written(call: &ToolCall) -> usize {
-    let args = match &call.fn_arguments {
-        Value::String(text) => text.len(),
-        other => json_len(other),
-    };
+    let args = call.fn_arguments.as_str().map_or_else(|| json_len(&call.fn_arguments), str::len);
     call.call_id.len() + call.fn_name.len() + args
 }
 
@@ -213,8 +240,12 @@ fn renumbered(mut calls: Vec<ModelCall>) -> Vec<ModelCall> {
 }
 
 fn usage(counted: &genai::chat::Usage) -> Usage {
-    let tokens = |count: Option<i32>| count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
-    Usage { input_tokens: tokens(counted.prompt_tokens), output_tokens: tokens(counted.completion_tokens) }
+    let tokens =
+        |count: Option<i32>| count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
+    Usage {
+        input_tokens: tokens(counted.prompt_tokens),
+        output_tokens: tokens(counted.completion_tokens),
+    }
 }
 
 fn stop(reason: Option<&GenaiStop>) -> Result<StopReason, ModelError> {
@@ -226,8 +257,13 @@ fn stop(reason: Option<&GenaiStop>) -> Result<StopReason, ModelError> {
         Some(GenaiStop::ContentFilter(_)) => Ok(StopReason::ContentFilter),
         Some(GenaiStop::Other(word)) => match word.as_str() {
             "" | "eos" | "eos_token" | "stop_token" => Ok(StopReason::End),
-            "insufficient_system_resource" => Err(ModelError::new(ErrorKind::Overloaded, "the model provider is overloaded")),
-            _ => Err(ModelError::new(ErrorKind::Malformed, "the reply ended for a reason this program does not know")),
+            "insufficient_system_resource" => {
+                Err(ModelError::new(ErrorKind::Overloaded, "the model provider is overloaded"))
+            }
+            _ => Err(ModelError::new(
+                ErrorKind::Malformed,
+                "the reply ended for a reason this program does not know",
+            )),
         },
     }
 }
@@ -239,4 +275,3 @@ const fn cut() -> ModelError {
 const fn refused() -> ModelError {
     ModelError::new(ErrorKind::Refused, "the model refused, or a content filter withheld the reply")
 }
-

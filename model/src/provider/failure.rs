@@ -23,7 +23,10 @@ pub(super) fn translate(error: &genai::Error) -> ModelError {
         return from_event(body);
     }
     if let genai::Error::StreamParse { .. } = error {
-        return ModelError::new(ErrorKind::Malformed, "the provider's reply is not in its own format");
+        return ModelError::new(
+            ErrorKind::Malformed,
+            "the provider's reply is not in its own format",
+        );
     }
     if let Some(status) = error.status() {
         let none = HeaderMap::new();
@@ -42,11 +45,17 @@ fn from_transport(source: &(dyn std::error::Error + 'static)) -> ModelError {
     if error.is_connect() && error.is_timeout() {
         ModelError::timeout(Phase::Connect)
     } else if error.is_connect() {
-        ModelError::new(ErrorKind::Unreachable, "the model provider cannot be reached; check base_url and that it runs")
+        ModelError::new(
+            ErrorKind::Unreachable,
+            "the model provider cannot be reached; check base_url and that it runs",
+        )
     } else if error.is_body() || error.is_decode() {
         ModelError::new(ErrorKind::CutStream, "the connection was lost in the middle of the reply")
     } else {
-        ModelError::new(ErrorKind::Unreachable, "the model provider closed the connection without an answer")
+        ModelError::new(
+            ErrorKind::Unreachable,
+            "the model provider closed the connection without an answer",
+        )
     }
 }
 
@@ -59,52 +68,95 @@ fn from_http(status: u16, headers: &HeaderMap, body: &str) -> ModelError {
 
 /// An error the provider reports inside a stream it answered with 200.
 fn from_event(body: &Value) -> ModelError {
-    codes(body)
-        .find_map(known)
-        .unwrap_or(ModelError::new(ErrorKind::ProviderFailed, "the provider reported an error in the middle of its reply"))
+    codes(body).find_map(known).unwrap_or(ModelError::new(
+        ErrorKind::ProviderFailed,
+        "the provider reported an error in the middle of its reply",
+    ))
 }
 
 fn by_status(status: u16) -> ModelError {
     match status {
-        401 | 403 => ModelError::new(ErrorKind::Auth, "the model provider refuses the key; check api_key and what it may use"),
-        402 => ModelError::new(ErrorKind::Quota, "the account at the model provider has no credit left"),
-        404 => ModelError::new(ErrorKind::InvalidRequest, "the provider knows no such model or path; check model and base_url"),
-        413 => ModelError::new(ErrorKind::InvalidRequest, "the conversation is larger than the provider accepts"),
-        429 => ModelError::new(ErrorKind::RateLimited, "the model provider asks for fewer requests"),
+        401 | 403 => ModelError::new(
+            ErrorKind::Auth,
+            "the model provider refuses the key; check api_key and what it may use",
+        ),
+        402 => ModelError::new(
+            ErrorKind::Quota,
+            "the account at the model provider has no credit left",
+        ),
+        404 => ModelError::new(
+            ErrorKind::InvalidRequest,
+            "the provider knows no such model or path; check model and base_url",
+        ),
+        413 => ModelError::new(
+            ErrorKind::InvalidRequest,
+            "the conversation is larger than the provider accepts",
+        ),
+        429 => {
+            ModelError::new(ErrorKind::RateLimited, "the model provider asks for fewer requests")
+        }
         503 | 529 => ModelError::new(ErrorKind::Overloaded, "the model provider is overloaded"),
-        408 | 409 | 425 | 500..=599 => ModelError::new(ErrorKind::ProviderFailed, "the model provider failed"),
-        300..=399 => ModelError::new(ErrorKind::InvalidRequest, "the provider answers with a redirect; set base_url to its final address"),
+        408 | 409 | 425 | 500..=599 => {
+            ModelError::new(ErrorKind::ProviderFailed, "the model provider failed")
+        }
+        300..=399 => ModelError::new(
+            ErrorKind::InvalidRequest,
+            "the provider answers with a redirect; set base_url to its final address",
+        ),
         _ => ModelError::new(ErrorKind::InvalidRequest, "the model provider refuses the request"),
     }
 }
 
 /// Where the providers put their error codes, the most specific first.
 fn codes(body: &Value) -> impl Iterator<Item = &str> {
-    ["/error/code", "/error/innererror/code", "/error/type", "/error/status", "/code", "/type", "/status"]
-        .into_iter()
-        .filter_map(|place| body.pointer(place).and_then(Value::as_str))
+    [
+        "/error/code",
+        "/error/innererror/code",
+        "/error/type",
+        "/error/status",
+        "/code",
+        "/type",
+        "/status",
+    ]
+    .into_iter()
+    .filter_map(|place| body.pointer(place).and_then(Value::as_str))
 }
 
 /// The codes that say more than the status does.
 fn known(code: &str) -> Option<ModelError> {
     let (kind, detail) = match code {
-        "context_length_exceeded" => (ErrorKind::InvalidRequest, "the conversation is longer than the model's context"),
-        "request_too_large" => (ErrorKind::InvalidRequest, "the conversation is larger than the provider accepts"),
-        "model_not_found" => (ErrorKind::InvalidRequest, "the provider knows no such model; check model"),
+        "context_length_exceeded" => {
+            (ErrorKind::InvalidRequest, "the conversation is longer than the model's context")
+        }
+        "request_too_large" => {
+            (ErrorKind::InvalidRequest, "the conversation is larger than the provider accepts")
+        }
+        "model_not_found" => {
+            (ErrorKind::InvalidRequest, "the provider knows no such model; check model")
+        }
         "insufficient_quota" | "billing_error" | "billing_hard_limit_reached" => {
             (ErrorKind::Quota, "the account at the model provider has no credit left")
         }
-        "invalid_api_key" | "authentication_error" | "permission_error" | "PERMISSION_DENIED" | "UNAUTHENTICATED" => {
-            (ErrorKind::Auth, "the model provider refuses the key; check api_key and what it may use")
-        }
+        "invalid_api_key"
+        | "authentication_error"
+        | "permission_error"
+        | "PERMISSION_DENIED"
+        | "UNAUTHENTICATED" => (
+            ErrorKind::Auth,
+            "the model provider refuses the key; check api_key and what it may use",
+        ),
         "content_filter" | "content_policy_violation" | "ResponsibleAIPolicyViolation" => {
             (ErrorKind::Refused, "the provider's content filter refuses the request")
         }
         "rate_limit_error" | "rate_limit_exceeded" | "RESOURCE_EXHAUSTED" => {
             (ErrorKind::RateLimited, "the model provider asks for fewer requests")
         }
-        "overloaded_error" | "UNAVAILABLE" => (ErrorKind::Overloaded, "the model provider is overloaded"),
-        "api_error" | "server_error" | "INTERNAL" => (ErrorKind::ProviderFailed, "the model provider failed"),
+        "overloaded_error" | "UNAVAILABLE" => {
+            (ErrorKind::Overloaded, "the model provider is overloaded")
+        }
+        "api_error" | "server_error" | "INTERNAL" => {
+            (ErrorKind::ProviderFailed, "the model provider failed")
+        }
         _ => return None,
     };
     Some(ModelError::new(kind, detail))
@@ -130,7 +182,11 @@ mod tests {
     #[case(400, r#"{"error":{"code":"context_length_exceeded"}}"#, ErrorKind::InvalidRequest)]
     #[case(500, "", ErrorKind::ProviderFailed)]
     #[case(529, r#"{"type":"error","error":{"type":"overloaded_error"}}"#, ErrorKind::Overloaded)]
-    fn statuses_and_codes_have_kinds(#[case] status: u16, #[case] body: &str, #[case] kind: ErrorKind) {
+    fn statuses_and_codes_have_kinds(
+        #[case] status: u16,
+        #[case] body: &str,
+        #[case] kind: ErrorKind,
+    ) {
         let error = from_http(status, &HeaderMap::new(), body);
         assert_eq!((error.kind(), error.status()), (kind, Some(status)));
     }

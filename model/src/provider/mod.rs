@@ -48,13 +48,18 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
     if checked.loopback {
         http = http.no_proxy();
     }
-    let http = http.build().map_err(|_| ModelError::new(ErrorKind::Config, "the HTTP client could not be built"))?;
+    let http = http
+        .build()
+        .map_err(|_| ModelError::new(ErrorKind::Config, "the HTTP client could not be built"))?;
     let client = genai::Client::builder()
         .with_reqwest(http)
         .build()
         .map_err(|_| ModelError::new(ErrorKind::Config, "the model client could not be built"))?;
     if config.api_key.is_some() && checked.base.scheme() == "http" && !checked.loopback {
-        tracing::warn!(host = checked.base.host_str(), "the key of this model provider travels unencrypted");
+        tracing::warn!(
+            host = checked.base.host_str(),
+            "the key of this model provider travels unencrypted"
+        );
     }
     Ok(Arc::new(Provider {
         client,
@@ -126,8 +131,9 @@ fn secret_headers(config: &ProviderConfig) -> Result<HeaderMap, ModelError> {
         ProviderKind::Anthropic => ("x-api-key", key.to_owned()),
         ProviderKind::Gemini => ("x-goog-api-key", key.to_owned()),
     };
-    let mut value = HeaderValue::from_str(&value)
-        .map_err(|_| ModelError::new(ErrorKind::Config, "api_key holds characters that cannot be sent"))?;
+    let mut value = HeaderValue::from_str(&value).map_err(|_| {
+        ModelError::new(ErrorKind::Config, "api_key holds characters that cannot be sent")
+    })?;
     value.set_sensitive(true);
     headers.insert(HeaderName::from_static(name), value);
     Ok(headers)

@@ -76,12 +76,15 @@ impl ChatFrameSink for Observer {
             ProviderKind::Gemini => gemini(&mut seen, frame.data),
             ProviderKind::Anthropic => {
                 if seen.model.is_none() && frame.event == Some("message_start") {
-                    seen.model = serde_json::from_str::<AnthropicStart>(frame.data).ok().map(|start| start.message.model);
+                    seen.model = serde_json::from_str::<AnthropicStart>(frame.data)
+                        .ok()
+                        .map(|start| start.message.model);
                 }
             }
             ProviderKind::Ollama => {
                 if seen.model.is_none() {
-                    seen.model = serde_json::from_str::<Named>(frame.data).ok().map(|named| named.model);
+                    seen.model =
+                        serde_json::from_str::<Named>(frame.data).ok().map(|named| named.model);
                 }
             }
         }

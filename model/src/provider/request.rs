@@ -5,7 +5,10 @@
 
 use genai::{
     Headers, ModelIden, ServiceTarget,
-    chat::{ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, ContentPart, MessageContent, Tool, ToolCall, ToolResponse},
+    chat::{
+        ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, ContentPart, MessageContent,
+        Tool, ToolCall, ToolResponse,
+    },
     resolver::{AuthData, Endpoint},
 };
 use proto::message::{Message, ModelCall, ToolOffer};
@@ -23,7 +26,8 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 /// Anthropic insists on a bound; `genai` would send 64,000.
 const ANTHROPIC_MAX_TOKENS: u32 = 8192;
 /// What `genai` takes for reasoning effort when a model's name ends in it.
-const EFFORT_SUFFIXES: [&str; 9] = ["none", "zero", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"];
+const EFFORT_SUFFIXES: [&str; 9] =
+    ["none", "zero", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"];
 
 /// A request ready to be sent, as often as retries need it.
 pub(super) struct Prepared {
@@ -65,8 +69,14 @@ fn url(kind: ProviderKind, base: &Url, model: &str) -> Result<Url, ModelError> {
         ProviderKind::Ollama => "api/chat".to_owned(),
         ProviderKind::Gemini => {
             let name = model.strip_prefix("models/").unwrap_or(model);
-            if !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':')) {
-                return Err(ModelError::new(ErrorKind::Config, "model: not a name Gemini can have"));
+            if !name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':'))
+            {
+                return Err(ModelError::new(
+                    ErrorKind::Config,
+                    "model: not a name Gemini can have",
+                ));
             }
             format!("models/{name}:streamGenerateContent")
         }
@@ -111,7 +121,10 @@ fn options(provider: &Provider, model: &str, params: &Params, has_tools: bool) -
             extra.insert("model".to_owned(), json!(model));
             max_tokens = Some(max_tokens.unwrap_or(ANTHROPIC_MAX_TOKENS));
             if has_tools && !params.parallel_tool_calls {
-                extra.insert("tool_choice".to_owned(), json!({"type": "auto", "disable_parallel_tool_use": true}));
+                extra.insert(
+                    "tool_choice".to_owned(),
+                    json!({"type": "auto", "disable_parallel_tool_use": true}),
+                );
             }
         }
         ProviderKind::Gemini => {
@@ -153,7 +166,9 @@ fn message(message: Message) -> ChatMessage {
         Message::Assistant { text, calls } => {
             let words = (!text.is_empty()).then_some(ContentPart::Text(text));
             let calls = calls.into_iter().map(|call| ContentPart::ToolCall(tool_call(call)));
-            ChatMessage::assistant(MessageContent::from_parts(words.into_iter().chain(calls).collect::<Vec<_>>()))
+            ChatMessage::assistant(MessageContent::from_parts(
+                words.into_iter().chain(calls).collect::<Vec<_>>(),
+            ))
         }
         Message::Tool { call, name, text } => {
             ChatMessage::from(ToolResponse::new(call, text).with_fn_name(name))
@@ -167,7 +182,9 @@ fn tool_call(call: ModelCall) -> ToolCall {
     let args = match call.args {
         Value::Object(args) => Value::Object(args),
         Value::Null => json!({}),
-        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => json!({"invalid_arguments": other}),
+        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            json!({"invalid_arguments": other})
+        }
     };
     ToolCall { call_id: call.id, fn_name: call.name, fn_arguments: args, thought_signatures: None }
 }
@@ -192,17 +209,35 @@ mod tests {
     }
 
     #[rstest]
-    #[case(ProviderKind::OpenAi, "http://h/v1/?api-version=1", "m/x", "http://h/v1/chat/completions?api-version=1")]
+    #[case(
+        ProviderKind::OpenAi,
+        "http://h/v1/?api-version=1",
+        "m/x",
+        "http://h/v1/chat/completions?api-version=1"
+    )]
     #[case(ProviderKind::Anthropic, "http://h/v1/", "m", "http://h/v1/messages")]
     #[case(ProviderKind::Ollama, "http://h/", "qwen3:8b", "http://h/api/chat")]
-    #[case(ProviderKind::Gemini, "http://h/v1beta/", "models/g-2.5", "http://h/v1beta/models/g-2.5:streamGenerateContent?alt=sse")]
-    fn the_address_follows_the_provider(#[case] kind: ProviderKind, #[case] base: &str, #[case] model: &str, #[case] expected: &str) {
+    #[case(
+        ProviderKind::Gemini,
+        "http://h/v1beta/",
+        "models/g-2.5",
+        "http://h/v1beta/models/g-2.5:streamGenerateContent?alt=sse"
+    )]
+    fn the_address_follows_the_provider(
+        #[case] kind: ProviderKind,
+        #[case] base: &str,
+        #[case] model: &str,
+        #[case] expected: &str,
+    ) {
         assert_eq!(url(kind, &Url::parse(base).unwrap(), model).unwrap().as_str(), expected);
     }
 
     #[test]
     fn a_gemini_name_cannot_change_the_path() {
         let base = Url::parse("http://h/v1beta/").unwrap();
-        assert_eq!(url(ProviderKind::Gemini, &base, "../../x").unwrap_err().kind(), ErrorKind::Config);
+        assert_eq!(
+            url(ProviderKind::Gemini, &base, "../../x").unwrap_err().kind(),
+            ErrorKind::Config
+        );
     }
 }

@@ -25,11 +25,16 @@ pub(super) fn script(text: &str) -> Result<Script, ScriptError> {
         rules.push(rule(spanned.value, position + 1, line, doc.stream, &mut templates)?);
     }
     let otherwise = match doc.otherwise {
-        Some(spanned) => Some(reply(spanned.value, Some(spanned.defined.line()), doc.stream, &mut templates)?),
+        Some(spanned) => {
+            Some(reply(spanned.value, Some(spanned.defined.line()), doc.stream, &mut templates)?)
+        }
         None => None,
     };
     if rules.is_empty() && otherwise.is_none() {
-        return Err(ScriptError::new(None, "the script has neither rules nor an else: it could answer nothing"));
+        return Err(ScriptError::new(
+            None,
+            "the script has neither rules nor an else: it could answer nothing",
+        ));
     }
     let models = if doc.models.is_empty() { vec!["scripted".to_owned()] } else { doc.models };
     Ok(Script { models, rules, otherwise, templates })
@@ -78,7 +83,9 @@ fn when(doc: WhenDoc, line: Option<u64>) -> Result<When, ScriptError> {
         last: pattern(doc.last)?,
         any: pattern(doc.any)?,
         tool_result: match doc.tool_result {
-            Some(result) => Some(ToolResultWhen { tool: result.tool, content: pattern(result.content)? }),
+            Some(result) => {
+                Some(ToolResultWhen { tool: result.tool, content: pattern(result.content)? })
+            }
             None => None,
         },
         turn: doc.turn,
@@ -93,7 +100,10 @@ fn pattern(source: Option<Spanned<String>>) -> Result<Option<Regex>, ScriptError
         // The last line of a regex error says what is wrong; those above draw the pattern.
         let error = error.to_string();
         let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
-        ScriptError::new(Some(source.defined.line()), format!("the pattern {:?} is not a regular expression: {reason}", source.value))
+        ScriptError::new(
+            Some(source.defined.line()),
+            format!("the pattern {:?} is not a regular expression: {reason}", source.value),
+        )
     })
 }
 
@@ -105,12 +115,18 @@ fn reply(
 ) -> Result<ReplyPlan, ScriptError> {
     let template_error = |message: String| ScriptError::new(line, message);
     let words = match (doc.text, doc.json) {
-        (Some(_), Some(_)) => return Err(ScriptError::new(line, "a reply has text or json, not both")),
+        (Some(_), Some(_)) => {
+            return Err(ScriptError::new(line, "a reply has text or json, not both"));
+        }
         (Some(text), None) => Words::Text(templates.text(text, doc.raw).map_err(template_error)?),
         (None, Some(value)) => Words::Json(templates.tree(value, doc.raw).map_err(template_error)?),
         (None, None) => Words::None,
     };
-    let thought = doc.thought.map(|text| templates.text(text, doc.raw)).transpose().map_err(template_error)?;
+    let thought = doc
+        .thought
+        .map(|text| templates.text(text, doc.raw))
+        .transpose()
+        .map_err(template_error)?;
     let mut calls = Vec::with_capacity(doc.calls.len());
     for call in doc.calls {
         let args = match call.args {
@@ -121,10 +137,21 @@ fn reply(
         calls.push(CallPlan {
             tool: templates.text(call.tool, doc.raw).map_err(template_error)?,
             args,
-            id: call.id.map(|id| templates.text(id, doc.raw)).transpose().map_err(template_error)?,
+            id: call
+                .id
+                .map(|id| templates.text(id, doc.raw))
+                .transpose()
+                .map_err(template_error)?,
         });
     }
-    Ok(ReplyPlan { words, thought, calls, pace: pace(doc.stream.unwrap_or(defaults), line)?, finish: doc.finish, usage: doc.usage })
+    Ok(ReplyPlan {
+        words,
+        thought,
+        calls,
+        pace: pace(doc.stream.unwrap_or(defaults), line)?,
+        finish: doc.finish,
+        usage: doc.usage,
+    })
 }
 
 fn pace(doc: StreamDoc, line: Option<u64>) -> Result<Pace, ScriptError> {
@@ -145,7 +172,10 @@ fn fault(doc: FaultDoc, line: Option<u64>) -> Result<Fault, ScriptError> {
     let mut chosen = Vec::new();
     if let Some(status) = doc.status {
         if !(400..=599).contains(&status) {
-            return Err(ScriptError::new(line, format!("fault: status {status} is not an error (400 to 599)")));
+            return Err(ScriptError::new(
+                line,
+                format!("fault: status {status} is not an error (400 to 599)"),
+            ));
         }
         chosen.push(Fault::Status { status, retry_after: doc.retry_after, code: doc.code });
     }
@@ -155,6 +185,8 @@ fn fault(doc: FaultDoc, line: Option<u64>) -> Result<Fault, ScriptError> {
     chosen.extend(doc.drop.map(Fault::Drop));
     match (chosen.pop(), chosen.is_empty()) {
         (Some(fault), true) => Ok(fault),
-        (_, _) => Err(ScriptError::new(line, "fault: exactly one of status, malformed, cut, hang, drop")),
+        (_, _) => {
+            Err(ScriptError::new(line, "fault: exactly one of status, malformed, cut, hang, drop"))
+        }
     }
 }

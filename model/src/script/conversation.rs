@@ -40,7 +40,11 @@ impl Conversation {
                 Role::Tool => {
                     let id = message.tool_call_id.as_deref().unwrap_or_default();
                     // Ids may repeat between replies: the latest call is the one that is answered.
-                    let by_id = called.iter().rev().find(|(called, _)| called == id).map(|(_, name)| name.clone());
+                    let by_id = called
+                        .iter()
+                        .rev()
+                        .find(|(called, _)| called == id)
+                        .map(|(_, name)| name.clone());
                     Some(by_id.or(message.name).unwrap_or_default())
                 }
                 Role::System | Role::Developer | Role::User | Role::Assistant => None,
@@ -53,9 +57,16 @@ impl Conversation {
         }
         Ok(Self {
             model: body.model,
-            tools: body.tools.unwrap_or_default().into_iter().map(|tool| tool.function.name).collect(),
+            tools: body
+                .tools
+                .unwrap_or_default()
+                .into_iter()
+                .map(|tool| tool.function.name)
+                .collect(),
             stream: body.stream.unwrap_or(false),
-            include_usage: body.stream_options.is_some_and(|options| options.include_usage.unwrap_or(false)),
+            include_usage: body
+                .stream_options
+                .is_some_and(|options| options.include_usage.unwrap_or(false)),
             messages,
         })
     }
@@ -82,18 +93,22 @@ impl Conversation {
 
     /// Tool results in order, each with its tool's name.
     pub(super) fn results(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
-        self.messages.iter().filter_map(|message| Some((message.tool.as_deref()?, message.text.as_str())))
+        self.messages
+            .iter()
+            .filter_map(|message| Some((message.tool.as_deref()?, message.text.as_str())))
     }
 
     /// Which call of the conversation this is, from 1: one more than what the model has said.
     pub(super) fn turn(&self) -> u32 {
-        let said = self.messages.iter().filter(|message| message.role == RoleDoc::Assistant).count();
+        let said =
+            self.messages.iter().filter(|message| message.role == RoleDoc::Assistant).count();
         u32::try_from(said).unwrap_or(u32::MAX).saturating_add(1)
     }
 
     /// A rough count of the tokens read: four characters a token.
     pub(super) fn input_tokens(&self) -> u64 {
-        let characters: usize = self.messages.iter().map(|message| message.text.chars().count()).sum();
+        let characters: usize =
+            self.messages.iter().map(|message| message.text.chars().count()).sum();
         u64::try_from(characters.div_ceil(4)).unwrap_or(u64::MAX)
     }
 }

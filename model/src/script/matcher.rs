@@ -44,7 +44,8 @@ impl When {
         find(self.any.as_ref(), talk.texts(None), &mut captures)?;
         if let Some(wanted) = &self.tool_result {
             // The latest result counts first: it is the one a test usually speaks of.
-            let mut results = talk.results().rev().filter(|(tool, _)| *tool == wanted.tool).map(|(_, text)| text);
+            let mut results =
+                talk.results().rev().filter(|(tool, _)| *tool == wanted.tool).map(|(_, text)| text);
             match &wanted.content {
                 Some(pattern) => find(Some(pattern), results, &mut captures)?,
                 None => results.next().map(|_| ())?,
@@ -55,7 +56,11 @@ impl When {
 }
 
 /// Looks for a pattern in texts, first match wins, and keeps its named groups. No pattern always holds.
-fn find<'a>(pattern: Option<&Regex>, mut texts: impl Iterator<Item = &'a str>, captures: &mut Captures) -> Option<()> {
+fn find<'a>(
+    pattern: Option<&Regex>,
+    mut texts: impl Iterator<Item = &'a str>,
+    captures: &mut Captures,
+) -> Option<()> {
     let Some(pattern) = pattern else { return Some(()) };
     let found = texts.find_map(|text| pattern.captures(text))?;
     for name in pattern.capture_names().flatten() {
@@ -89,7 +94,8 @@ mod tests {
     }
 
     fn captures(when: &str) -> Option<Value> {
-        let script = Script::parse(&format!("rules:\n  - when: {when}\n    reply: {{text: x}}\n")).unwrap();
+        let script =
+            Script::parse(&format!("rules:\n  - when: {when}\n    reply: {{text: x}}\n")).unwrap();
         script.rules[0].when.matches(&talk()).map(Value::Object)
     }
 

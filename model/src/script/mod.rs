@@ -76,7 +76,8 @@ impl Script {
     /// When the file cannot be read, is larger than 4 MiB, or is not a script.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScriptError> {
         let path = path.as_ref();
-        let unreadable = |error: std::io::Error| ScriptError::new(None, format!("{}: {error}", path.display()));
+        let unreadable =
+            |error: std::io::Error| ScriptError::new(None, format!("{}: {error}", path.display()));
         if std::fs::metadata(path).map_err(unreadable)?.len() > SCRIPT_BYTES_MAX {
             return Err(ScriptError::new(None, format!("{}: larger than 4 MiB", path.display())));
         }

@@ -113,7 +113,8 @@ impl ReplyPlan {
             Words::Text(text) => templates.render(text, &context)?,
             Words::Json(tree) => templates.render_tree(tree, &context)?.to_string(),
         };
-        let thought = self.thought.as_ref().map(|text| templates.render(text, &context)).transpose()?;
+        let thought =
+            self.thought.as_ref().map(|text| templates.render(text, &context)).transpose()?;
         let mut calls = Vec::with_capacity(self.calls.len());
         for (position, call) in self.calls.iter().enumerate() {
             calls.push(RenderedCall {
@@ -122,31 +123,38 @@ impl ReplyPlan {
                     None => format!("call_{}_{position}", counts.request),
                 },
                 name: templates.render(&call.tool, &context)?,
-                arguments: match templates.render_tree(&call.args, &context)? {
-                    Value::String(written) => written,
-                    other => other.to_string(),
-                },
+                arguments: written(&templates.render_tree(&call.args, &context)?),
             });
         }
         let thought = thought.unwrap_or_default();
-        let written = text.chars().count()
+        let characters = text.chars().count()
             + thought.chars().count()
-            + calls.iter().map(|call| call.name.len() + call.arguments.chars().count()).sum::<usize>();
+            + calls
+                .iter()
+                .map(|call| call.name.len() + call.arguments.chars().count())
+                .sum::<usize>();
         let usage = self.usage.unwrap_or_else(|| UsageDoc {
             input: talk.input_tokens(),
-            output: u64::try_from(written.div_ceil(4)).unwrap_or(u64::MAX),
+            output: u64::try_from(characters.div_ceil(4)).unwrap_or(u64::MAX),
         });
-        let finish = self.finish.unwrap_or(if calls.is_empty() { FinishDoc::Stop } else { FinishDoc::ToolCalls });
+        let finish = self.finish.unwrap_or(if calls.is_empty() {
+            FinishDoc::Stop
+        } else {
+            FinishDoc::ToolCalls
+        });
         Ok(Rendered { text, thought, calls, finish, usage, pace: self.pace })
     }
 }
 
+/// Arguments as a model writes them: a string stands for itself, anything else is JSON.
+fn written(args: &Value) -> String {
+    args.as_str().map_or_else(|| args.to_string(), str::to_owned)
+}
+
 /// What templates see.
 fn view(talk: &Conversation, captures: &Captures, counts: Counts) -> Value {
-    let results: Vec<Value> = talk
-        .results()
-        .map(|(tool, text)| json!({"tool": tool, "value": parsed(text)}))
-        .collect();
+    let results: Vec<Value> =
+        talk.results().map(|(tool, text)| json!({"tool": tool, "value": parsed(text)})).collect();
     let result = results.last().map_or(Value::Null, |last| last["value"].clone());
     let system: Vec<&str> = talk.texts(Some(super::format::RoleDoc::System)).collect();
     json!({

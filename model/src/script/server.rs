@@ -77,7 +77,9 @@ pub async fn serve(script: Script, address: SocketAddr) -> io::Result<ScriptServ
         .into_make_service_with_connect_info::<Breaker>();
     let stop = served.stop.clone();
     let task = tokio::spawn(async move {
-        axum::serve(Breakable(listener), routes).with_graceful_shutdown(stop.cancelled_owned()).await
+        axum::serve(Breakable(listener), routes)
+            .with_graceful_shutdown(stop.cancelled_owned())
+            .await
     });
     Ok(ScriptServer { address, served, task })
 }
@@ -127,7 +129,11 @@ async fn models(State(served): State<Arc<Served>>) -> Response {
     json(StatusCode::OK, wire::models(&served.script.models))
 }
 
-async fn chat(State(served): State<Arc<Served>>, ConnectInfo(breaker): ConnectInfo<Breaker>, body: Bytes) -> Response {
+async fn chat(
+    State(served): State<Arc<Served>>,
+    ConnectInfo(breaker): ConnectInfo<Breaker>,
+    body: Bytes,
+) -> Response {
     let request = served.requests.fetch_add(1, Ordering::Relaxed) + 1;
     let talk = match Conversation::parse(&body) {
         Ok(talk) => talk,
@@ -139,20 +145,32 @@ async fn chat(State(served): State<Arc<Served>>, ConnectInfo(breaker): ConnectIn
     };
     let frames = Frames::new(&talk, request, jiff::Timestamp::now().as_second());
     let stop = served.stop.clone();
-    match fault {
-        Some(Fault::Status { status, retry_after, code }) => failure(status, retry_after, code.as_deref()),
+    match &fault {
+        Some(Fault::Status { status, retry_after, code }) => {
+            failure(*status, *retry_after, code.as_deref())
+        }
         Some(Fault::Drop(DropDoc::Start)) => {
             breaker.trip();
             json(StatusCode::OK, String::new())
         }
-        fault if talk.stream => events(frames.streamed(&rendered), &rendered, fault, stop),
-        fault => whole(frames.whole(&rendered), &rendered, fault, stop),
+        None
+        | Some(Fault::Malformed | Fault::Cut | Fault::Hang(_) | Fault::Drop(DropDoc::Middle)) => {
+            if talk.stream {
+                events(frames.streamed(&rendered), &rendered, fault.as_ref(), stop)
+            } else {
+                whole(frames.whole(&rendered), &rendered, fault.as_ref(), stop)
+            }
+        }
     }
 }
 
 impl Served {
     /// The first rule that matches and is not spent, filled in.
-    fn answer(&self, talk: &Conversation, request: u64) -> Result<(Rendered, Option<Fault>), Box<Response>> {
+    fn answer(
+        &self,
+        talk: &Conversation,
+        request: u64,
+    ) -> Result<(Rendered, Option<Fault>), Box<Response>> {
         for (rule, answered) in self.script.rules.iter().zip(&self.answered) {
             let Some(captures) = rule.when.matches(talk) else { continue };
             let Some(seen) = take_turn(answered, rule.times) else { continue };
@@ -168,8 +186,11 @@ impl Served {
             return Err(Box::new(self.refuse(message, "script_error", Some("no_rule"))));
         };
         let counts = Counts { request, seen: request };
-        let rendered = otherwise.render(&self.script.templates, talk, &serde_json::Map::new(), counts);
-        rendered.map(|rendered| (rendered, None)).map_err(|message| Box::new(self.fail("else", &message)))
+        let rendered =
+            otherwise.render(&self.script.templates, talk, &serde_json::Map::new(), counts);
+        rendered
+            .map(|rendered| (rendered, None))
+            .map_err(|message| Box::new(self.fail("else", &message)))
     }
 
     fn fail(&self, rule: &str, message: &str) -> Response {
@@ -192,7 +213,8 @@ fn take_turn(answered: &AtomicU64, times: Option<u32>) -> Option<u64> {
 
 fn failure(status: u16, retry_after: Option<u64>, code: Option<&str>) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let kind = if status == StatusCode::TOO_MANY_REQUESTS { "rate_limit_error" } else { "scripted_fault" };
+    let kind =
+        if status == StatusCode::TOO_MANY_REQUESTS { "rate_limit_error" } else { "scripted_fault" };
     let mut response = json(status, wire::error("the script asks for this error", kind, code));
     if let Some(seconds) = retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -218,12 +240,20 @@ enum Ending {
     Break,
 }
 
-fn events(streamed: Streamed, reply: &Rendered, fault: Option<Fault>, stop: CancellationToken) -> Response {
+fn events(
+    streamed: Streamed,
+    reply: &Rendered,
+    fault: Option<&Fault>,
+    stop: CancellationToken,
+) -> Response {
     let Streamed { mut pieces, close } = streamed;
     let half = pieces.len().div_ceil(2);
     let (kept, ending) = match fault {
         None | Some(Fault::Status { .. }) => (pieces.len(), Ending::Close(close)),
-        Some(Fault::Malformed) => (half, Ending::Close("data: {\"choices\":[{\"delta\":{\"content\":\"bro\n\n".to_owned())),
+        Some(Fault::Malformed) => (
+            half,
+            Ending::Close("data: {\"choices\":[{\"delta\":{\"content\":\"bro\n\n".to_owned()),
+        ),
         Some(Fault::Cut) => (half, Ending::Close(String::new())),
         Some(Fault::Hang(HangDoc::FirstToken)) => (0, Ending::Hang),
         Some(Fault::Hang(HangDoc::Idle)) => (half, Ending::Hang),
@@ -236,12 +266,19 @@ fn events(streamed: Streamed, reply: &Rendered, fault: Option<Fault>, stop: Canc
             pieces.push(close);
             Body::from(pieces.concat())
         }
-        ending => paced(pieces, ending, reply, stop),
+        ending @ (Ending::Close(_) | Ending::Hang | Ending::Break) => {
+            paced(pieces, ending, reply, stop)
+        }
     };
     typed(StatusCode::OK, "text/event-stream", body)
 }
 
-fn whole(body: String, reply: &Rendered, fault: Option<Fault>, stop: CancellationToken) -> Response {
+fn whole(
+    body: String,
+    reply: &Rendered,
+    fault: Option<&Fault>,
+    stop: CancellationToken,
+) -> Response {
     let half = body.chars().take(body.chars().count() / 2).collect::<String>();
     let (pieces, ending) = match fault {
         None | Some(Fault::Status { .. }) => (vec![body], Ending::Close(String::new())),
@@ -252,7 +289,9 @@ fn whole(body: String, reply: &Rendered, fault: Option<Fault>, stop: Cancellatio
     };
     let body = match ending {
         Ending::Close(_) if reply.pace.is_instant() => Body::from(pieces.concat()),
-        ending => paced(pieces, ending, reply, stop),
+        ending @ (Ending::Close(_) | Ending::Hang | Ending::Break) => {
+            paced(pieces, ending, reply, stop)
+        }
     };
     typed(StatusCode::OK, "application/json", body)
 }

@@ -48,6 +48,7 @@ impl Templates {
         let mut environment = Environment::new();
         // A misspelt name is an error, not an empty word.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.add_filter(TYPED, typed);
         Self { environment, made: 0 }
     }
 
@@ -66,14 +67,19 @@ impl Templates {
         }
         Ok(match source {
             Value::String(text) => match expression(&text) {
-                Some(expression) => Tree::Typed(self.compile(format!("{{{{ ({expression})|tojson }}}}"))?),
+                Some(expression) => {
+                    Tree::Typed(self.compile(format!("{{{{ ({expression})|{TYPED} }}}}"))?)
+                }
                 None => Tree::Text(self.text(text, false)?),
             },
-            Value::Array(items) => {
-                Tree::List(items.into_iter().map(|item| self.tree(item, false)).collect::<Result<_, _>>()?)
-            }
+            Value::Array(items) => Tree::List(
+                items.into_iter().map(|item| self.tree(item, false)).collect::<Result<_, _>>()?,
+            ),
             Value::Object(fields) => Tree::Map(
-                fields.into_iter().map(|(key, value)| Ok((key, self.tree(value, false)?))).collect::<Result<_, String>>()?,
+                fields
+                    .into_iter()
+                    .map(|(key, value)| Ok((key, self.tree(value, false)?)))
+                    .collect::<Result<_, String>>()?,
             ),
             plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => Tree::Literal(plain),
         })
@@ -103,9 +109,12 @@ impl Templates {
             Tree::Text(text) => Value::String(self.render(text, context)?),
             Tree::Typed(name) => serde_json::from_str(&self.render_named(name, context)?)
                 .map_err(|error| format!("the template does not yield a value: {error}"))?,
-            Tree::List(items) => {
-                Value::Array(items.iter().map(|item| self.render_tree(item, context)).collect::<Result<_, _>>()?)
-            }
+            Tree::List(items) => Value::Array(
+                items
+                    .iter()
+                    .map(|item| self.render_tree(item, context))
+                    .collect::<Result<_, _>>()?,
+            ),
             Tree::Map(fields) => Value::Object(
                 fields
                     .iter()
@@ -137,10 +146,26 @@ impl<'a> Context<'a> {
     }
 }
 
+/// The filter that writes a value as JSON. The engine's own lets undefined values through.
+const TYPED: &str = "callboard_json";
+
+fn typed(value: &minijinja::Value) -> Result<String, minijinja::Error> {
+    use minijinja::ErrorKind;
+    if value.is_undefined() {
+        return Err(minijinja::Error::from(ErrorKind::UndefinedError));
+    }
+    serde_json::to_string(value).map_err(|_| {
+        minijinja::Error::new(ErrorKind::BadSerialization, "the value cannot be written as JSON")
+    })
+}
+
 /// The inside of a string that is one `{{ … }}` and nothing else.
 fn expression(text: &str) -> Option<&str> {
     let inside = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
-    let plain = !inside.contains("{{") && !inside.contains("}}") && !inside.starts_with('-') && !inside.ends_with('-');
+    let plain = !inside.contains("{{")
+        && !inside.contains("}}")
+        && !inside.starts_with('-')
+        && !inside.ends_with('-');
     plain.then(|| inside.trim())
 }
 
@@ -162,7 +187,8 @@ mod tests {
     fn rendered(source: Value, raw: bool) -> Result<Value, String> {
         let mut templates = Templates::new();
         let tree = templates.tree(source, raw)?;
-        let build = || json!({"n": 3, "word": "a <b> 'c'", "list": [1, {"x": null}], "evil": "{{ n }}"});
+        let build =
+            || json!({"n": 3, "word": "a <b> 'c'", "list": [1, {"x": null}], "evil": "{{ n }}"});
         templates.render_tree(&tree, &Context::new(&build))
     }
 

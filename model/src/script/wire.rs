@@ -20,7 +20,12 @@ pub(super) struct Streamed {
 
 impl<'a> Frames<'a> {
     pub(super) fn new(talk: &'a Conversation, request: u64, created: i64) -> Self {
-        Self { id: format!("chatcmpl-{request}"), model: &talk.model, created, include_usage: talk.include_usage }
+        Self {
+            id: format!("chatcmpl-{request}"),
+            model: &talk.model,
+            created,
+            include_usage: talk.include_usage,
+        }
     }
 
     /// The reply as one JSON object.
@@ -30,9 +35,7 @@ impl<'a> Frames<'a> {
             message["reasoning_content"] = json!(reply.thought);
         }
         if !reply.calls.is_empty() {
-            let call = |call: &super::reply::RenderedCall| {
-                json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}})
-            };
+            let call = |call: &super::reply::RenderedCall| json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}});
             message["tool_calls"] = reply.calls.iter().map(call).collect();
         }
         json!({

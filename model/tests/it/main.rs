@@ -1,0 +1,13 @@
+//! Providers and the scripted model, over real HTTP on this machine.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails, and says where")]
+
+// The name under which the other members of the workspace know this crate.
+extern crate callboard_model as model;
+
+mod document;
+mod native;
+mod openai;
+mod scripted;
+mod secrets;
+mod support;

@@ -1,0 +1,87 @@
+//! Neither a key nor a prompt comes out in an error or a log line.
+
+use std::{
+    io::Write,
+    sync::{Arc, Mutex},
+};
+
+use model::{ProviderKind, complete};
+use rstest::rstest;
+use wiremock::{Mock, MockServer, Respond, ResponseTemplate, matchers::method};
+
+use crate::support::{ask, local};
+
+const KEY: &str = "sk-canary-key-4711";
+const PROMPT: &str = "canary-prompt-0815";
+
+/// Answers with everything it was sent: key and prompt, in headers and body.
+struct Echo(u16, &'static str);
+
+impl Respond for Echo {
+    fn respond(&self, request: &wiremock::Request) -> ResponseTemplate {
+        let said = String::from_utf8_lossy(&request.body).replace('\n', " ");
+        let echo = format!("{}{said} {:?} {KEY}\n\n", self.1, request.headers);
+        ResponseTemplate::new(self.0)
+            .insert_header("x-echo", KEY)
+            .insert_header("retry-after", KEY)
+            .set_body_raw(echo, "text/event-stream")
+    }
+}
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(buf)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[rstest]
+#[case::bad_request(400, "")]
+#[case::unauthorised(401, "")]
+#[case::server_error(500, "")]
+#[case::broken_event(200, "data: ")]
+#[case::error_event(200, "event: error\ndata: {\"error\":{\"message\":")]
+#[case::unknown_event(200, "event: strange\ndata: ")]
+#[case::no_events(200, "")]
+#[tokio::test]
+async fn a_provider_that_echoes_everything_is_not_quoted(
+    #[values(
+        ProviderKind::OpenAi,
+        ProviderKind::Anthropic,
+        ProviderKind::Gemini,
+        ProviderKind::Ollama
+    )]
+    kind: ProviderKind,
+    #[case] status: u16,
+    #[case] prefix: &'static str,
+) {
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(move || writer.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+
+    let server = MockServer::start().await;
+    Mock::given(method("POST")).respond_with(Echo(status, prefix)).mount(&server).await;
+    let mut config = local(kind, &server.uri());
+    config.api_key = Some(KEY.into());
+    config.retry.max_attempts = 2;
+    let model = model::connect(&config).unwrap();
+    let error = complete(model.as_ref(), ask(PROMPT), |_| {}).await.unwrap_err();
+
+    let shown = format!("{error} {error:?} {config:?}");
+    let logged = String::from_utf8_lossy(&lines.0.lock().unwrap()).into_owned();
+    // The server under test runs in this process too, but logs no bodies at all.
+    for (place, text) in [("error", &shown), ("log", &logged)] {
+        for canary in [KEY, PROMPT] {
+            assert!(!text.contains(canary), "{canary} in the {place}: {text}");
+        }
+    }
+}

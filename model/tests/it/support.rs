@@ -1,0 +1,75 @@
+//! What all these tests need: models connected to local servers, and requests.
+
+use std::sync::Arc;
+
+use model::{
+    Model, ModelError, ModelRequest, ProviderConfig, ProviderKind, Reply, RetryConfig, complete,
+    script::{Script, ScriptServer, serve},
+};
+use proto::message::{Message, ToolOffer};
+use serde_json::json;
+use wiremock::{Mock, MockServer, ResponseTemplate, matchers::method};
+
+/// A configuration for a local server, with waits short enough for tests.
+pub(crate) fn local(kind: ProviderKind, base: &str) -> ProviderConfig {
+    let mut config = ProviderConfig::new(kind, "test-model");
+    config.base_url = Some(base.parse().unwrap());
+    config.retry = RetryConfig {
+        initial_interval_ms: 1,
+        max_interval_ms: 5,
+        jitter: false,
+        ..RetryConfig::default()
+    };
+    config
+}
+
+/// Serves a script and connects to it.
+pub(crate) async fn scripted(script: &str) -> (ScriptServer, Arc<dyn Model>) {
+    scripted_with(script, |_| {}).await
+}
+
+/// As [`scripted`], with a change to the configuration.
+pub(crate) async fn scripted_with(
+    script: &str,
+    change: impl FnOnce(&mut ProviderConfig),
+) -> (ScriptServer, Arc<dyn Model>) {
+    let server =
+        serve(Script::parse(script).unwrap(), "127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let mut config = local(ProviderKind::OpenAi, &server.base_url());
+    change(&mut config);
+    let model = model::connect(&config).unwrap();
+    (server, model)
+}
+
+/// A server that answers every POST with one body, and a model connected to it.
+pub(crate) async fn canned(
+    kind: ProviderKind,
+    content_type: &str,
+    body: &str,
+) -> (MockServer, Arc<dyn Model>) {
+    let server = MockServer::start().await;
+    let answer = ResponseTemplate::new(200).set_body_raw(body.to_owned(), content_type);
+    Mock::given(method("POST")).respond_with(answer).mount(&server).await;
+    let model = model::connect(&local(kind, &server.uri())).unwrap();
+    (server, model)
+}
+
+/// A conversation with one user message and one tool on offer.
+pub(crate) fn ask(words: &str) -> ModelRequest {
+    ModelRequest {
+        messages: vec![
+            Message::System { text: "You are brief.".to_owned() },
+            Message::User { text: words.to_owned() },
+        ],
+        tools: vec![ToolOffer {
+            name: "get_weather".to_owned(),
+            description: "The weather of a place.".to_owned(),
+            schema: json!({"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}),
+        }],
+        ..ModelRequest::default()
+    }
+}
+
+pub(crate) async fn reply(model: &Arc<dyn Model>, words: &str) -> Result<Reply, ModelError> {
+    complete(model.as_ref(), ask(words), |_| {}).await
+}
