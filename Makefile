@@ -1,0 +1,54 @@
+# The commands of this repository; `make help` lists them. Each sets up what it needs and ends by
+# itself, with a terminal and without one.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# What tools/install puts there is found first, so that the pinned programs win over an old one.
+export PATH := $(CURDIR)/.tools/bin:$(PATH)
+
+# One shape for every build: the whole workspace, the lock file as it is. Another selection of
+# packages means other features, and dependencies compiled twice.
+WORKSPACE := --workspace --locked
+
+.PHONY: help
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: toolchain nats-server ## Run two jobs end to end on a nats-server of its own; DEMO="..." adds flags
+	cargo run --locked --package callboard -- demo $(DEMO)
+
+.PHONY: test
+test: toolchain nats-server cargo-nextest python ## Set up and run every test
+	cargo nextest run $(WORKSPACE) $(NEXTEST)
+	cargo test $(WORKSPACE) --doc --quiet
+
+.PHONY: lint
+lint: toolchain cargo-deny ## Check format, lints, documentation and dependencies; warnings are errors
+	cargo fmt --all --check
+	cargo clippy $(WORKSPACE) --all-targets -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" cargo doc $(WORKSPACE) --no-deps
+	cargo deny --locked check --hide-inclusion-graph bans licenses sources
+
+.PHONY: advisories
+advisories: toolchain cargo-deny ## Check dependencies against the advisory database (fetches it)
+	cargo deny --locked check advisories
+
+.PHONY: fmt
+fmt: toolchain ## Format the sources
+	cargo fmt --all
+
+.PHONY: tools
+tools: nats-server cargo-nextest cargo-deny python ## Install nats-server, nextest, cargo-deny and nats-py into .tools/
+
+.PHONY: nats-server cargo-nextest cargo-deny python
+nats-server cargo-nextest cargo-deny python:
+	@tools/install $@ >/dev/null
+
+# Says what to do when there is no Rust, instead of "cargo: command not found".
+.PHONY: toolchain
+toolchain:
+	@cargo --version >/dev/null || { echo "Rust is needed: install rustup, which then fetches the release that rust-toolchain.toml names." >&2; exit 1; }
