@@ -5,10 +5,12 @@
 //! randomness; what needs one of those takes the value as an argument.
 
 pub mod agent;
+pub mod asking;
 pub mod decision;
 pub mod digest;
 pub mod door;
 pub mod error;
+pub mod excerpt;
 pub mod fact;
 pub mod id;
 pub mod interaction;

@@ -1,0 +1,341 @@
+//! The one tool by which a model asks a person: how it is offered, and what its arguments become.
+//!
+//! Arguments are taken in the spellings models are known to use; a question that could not be
+//! answered (a choice without options, a form without fields) is refused with words the model can
+//! act upon.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    fact::{Asked, AskedKind},
+    interaction::{Choice, Field, Input},
+    lang::Language,
+    limits,
+    message::ToolOffer,
+};
+
+/// The name the tool is offered under. No registered tool is offered or called under it.
+pub const ASK_USER: &str = "ask_user";
+
+/// Longest prompt of a question, in bytes.
+const PROMPT_BYTES_MAX: usize = 8 * 1024;
+
+/// A question that cannot be asked: the argument, and what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{ASK_USER}: {field}: {why}")]
+pub struct Unaskable {
+    /// The argument, dotted.
+    pub field: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+fn wrong<T>(field: impl Into<String>, why: impl Into<String>) -> Result<T, Unaskable> {
+    Err(Unaskable { field: field.into(), why: why.into() })
+}
+
+/// The tool as it is offered to a model.
+#[must_use]
+pub fn offer(language: Language) -> ToolOffer {
+    let say = |en: &'static str, zh: &'static str| match language {
+        Language::En => en,
+        Language::Zh => zh,
+    };
+    let description = say(
+        "Ask the user for something that only they can know or decide. One question at a time; do not ask for what can be found out otherwise.",
+        "向用户询问只有他们才能知道或决定的事情。一次只问一个问题；能用其他方式得知的不要问。",
+    );
+    let field = json!({
+        "type": "object",
+        "properties": {
+            "type": {"type": "string", "enum": ["text", "textarea", "number", "boolean", "select"]},
+            "key": {"type": "string", "description": say("name of the field in the answer", "回答中的字段名")},
+            "label": {"type": "string", "description": say("what the user reads", "用户看到的名称")},
+            "description": {"type": "string"},
+            "required": {"type": "boolean"},
+            "default": {},
+            "max_length": {"type": "integer"},
+            "min": {"type": "number"},
+            "max": {"type": "number"},
+            "options": {"type": "array", "items": {"type": "string"}},
+            "multiple": {"type": "boolean"}
+        },
+        "required": ["type", "key", "label"]
+    });
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "mode": {
+                "type": "string",
+                "enum": ["query", "select", "form"],
+                "description": say(
+                    "query: free text; select: choose from options; form: fill in fields",
+                    "交互模式：query-文本输入，select-选项选择，form-表单输入",
+                )
+            },
+            "prompt": {"type": "string", "description": say("what the user is asked", "提示文本，描述需要用户提供什么信息")},
+            "options": {"type": "array", "items": {"type": "string"}, "description": say("for select: the options", "select 模式的选项列表")},
+            "multiple": {"type": "boolean", "description": say("for select: whether several may be chosen", "select 模式：是否可多选")},
+            "fields": {"type": "array", "items": field, "description": say("for form: the fields", "form 模式的表单字段定义")}
+        },
+        "required": ["mode", "prompt"]
+    });
+    ToolOffer { name: ASK_USER.to_owned(), description: description.to_owned(), schema }
+}
+
+/// The question that a call of [`ASK_USER`] asks.
+///
+/// # Errors
+/// When an argument is missing, of a wrong kind or beyond a bound; the argument is named.
+pub fn parse(args: &Value) -> Result<Asked, Unaskable> {
+    let Some(args) = args.as_object() else {
+        return wrong(".", "the arguments must be a JSON object");
+    };
+    let prompt = text(args, "prompt", "prompt")?.unwrap_or_default();
+    if prompt.is_empty() {
+        return wrong("prompt", "must say what the user is asked");
+    }
+    if prompt.len() > PROMPT_BYTES_MAX {
+        return wrong("prompt", format!("must be at most {PROMPT_BYTES_MAX} bytes"));
+    }
+    let mode = text(args, "mode", "mode")?;
+    let kind = match mode.as_deref() {
+        Some("query") => AskedKind::Query,
+        Some("select") => AskedKind::Select {
+            options: choices(args.get("options"), "options")?,
+            multiple: flag(args, "multiple", "multiple")?,
+        },
+        Some("form") => AskedKind::Form { fields: fields(args)? },
+        Some(_) | None => return wrong("mode", "must be \"query\", \"select\" or \"form\""),
+    };
+    Ok(Asked { prompt, kind, default: None })
+}
+
+fn fields(args: &Map<String, Value>) -> Result<Vec<Field>, Unaskable> {
+    let list = args.get("fields").or_else(|| args.get("formFields"));
+    let Some(Value::Array(list)) = list else {
+        return wrong("fields", "a form needs a list of fields");
+    };
+    if list.is_empty() || list.len() > limits::FIELDS_MAX {
+        return wrong("fields", format!("must be 1 to {} fields", limits::FIELDS_MAX));
+    }
+    let mut keys = BTreeSet::new();
+    let mut found = Vec::with_capacity(list.len());
+    for (n, item) in list.iter().enumerate() {
+        let at = format!("fields[{n}]");
+        let Some(item) = item.as_object() else {
+            return wrong(at, "must be an object with type, key and label");
+        };
+        let field = field(item, &at)?;
+        if !keys.insert(field.key.clone()) {
+            return wrong(format!("{at}.key"), format!("{:?} is there twice", field.key));
+        }
+        found.push(field);
+    }
+    Ok(found)
+}
+
+fn field(item: &Map<String, Value>, at: &str) -> Result<Field, Unaskable> {
+    let key = text(item, "key", &format!("{at}.key"))?.unwrap_or_default();
+    if key.is_empty() || key.len() > limits::TITLE_BYTES_MAX {
+        return wrong(format!("{at}.key"), "must be a name");
+    }
+    let label = text(item, "label", &format!("{at}.label"))?.filter(|l| !l.is_empty());
+    let label = label.unwrap_or_else(|| key.clone());
+    let default = ["default", "defaultValue"].iter().find_map(|name| item.get(*name));
+    Ok(Field {
+        key,
+        label,
+        input: input(item, at)?,
+        required: flag(item, "required", &format!("{at}.required"))?,
+        description: text(item, "description", &format!("{at}.description"))?
+            .filter(|d| !d.is_empty()),
+        default: default.filter(|d| !d.is_null()).cloned(),
+    })
+}
+
+fn input(item: &Map<String, Value>, at: &str) -> Result<Input, Unaskable> {
+    let number = |name: &str| item.get(name).filter(|v| !v.is_null());
+    let kind = text(item, "type", &format!("{at}.type"))?;
+    match kind.as_deref() {
+        Some(kind @ ("text" | "input" | "string" | "textarea")) => {
+            let length = number("max_length").or_else(|| number("maxLength"));
+            let max_length = match length {
+                None => None,
+                Some(n) => match n.as_u64().and_then(|n| u32::try_from(n).ok()) {
+                    Some(n) if n > 0 => Some(n),
+                    Some(_) | None => {
+                        return wrong(format!("{at}.max_length"), "must be a whole number above 0");
+                    }
+                },
+            };
+            Ok(Input::Text { max_length, min_length: None, multiline: kind == "textarea" })
+        }
+        Some(kind @ ("number" | "numberInput" | "integer")) => {
+            let bound = |name: &str| match number(name) {
+                None => Ok(None),
+                Some(n) => match n.as_f64() {
+                    Some(n) => Ok(Some(n)),
+                    None => wrong(format!("{at}.{name}"), "must be a number"),
+                },
+            };
+            let (min, max) = (bound("min")?, bound("max")?);
+            if let (Some(least), Some(most)) = (min, max)
+                && least > most
+            {
+                return wrong(format!("{at}.min"), "must not be above max");
+            }
+            Ok(Input::Number { min, max, integer: kind == "integer" })
+        }
+        Some("boolean" | "switch") => Ok(Input::Boolean),
+        Some(kind @ ("select" | "multipleSelect")) => Ok(Input::Select {
+            options: choices(
+                item.get("options").or_else(|| item.get("list")),
+                &format!("{at}.options"),
+            )?,
+            multiple: kind == "multipleSelect"
+                || flag(item, "multiple", &format!("{at}.multiple"))?,
+        }),
+        Some(_) | None => {
+            wrong(format!("{at}.type"), "must be text, textarea, number, boolean or select")
+        }
+    }
+}
+
+fn choices(list: Option<&Value>, at: &str) -> Result<Vec<Choice>, Unaskable> {
+    let Some(Value::Array(list)) = list else {
+        return wrong(at, "a choice needs a list of options");
+    };
+    if list.is_empty() || list.len() > limits::OPTIONS_MAX {
+        return wrong(at, format!("must be 1 to {} options", limits::OPTIONS_MAX));
+    }
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::with_capacity(list.len());
+    for (n, item) in list.iter().enumerate() {
+        let here = format!("{at}[{n}]");
+        let choice = choice(item).filter(|c| !c.value.is_empty());
+        let Some(choice) = choice else {
+            return wrong(here, "must be a text, or an object with value and label");
+        };
+        if choice.value.len() > limits::TITLE_BYTES_MAX {
+            return wrong(here, format!("must be at most {} bytes", limits::TITLE_BYTES_MAX));
+        }
+        if !seen.insert(choice.value.clone()) {
+            return wrong(here, format!("{:?} is there twice", choice.value));
+        }
+        found.push(choice);
+    }
+    Ok(found)
+}
+
+fn choice(item: &Value) -> Option<Choice> {
+    match item {
+        Value::String(value) => Some(Choice { value: value.trim().to_owned(), label: None }),
+        Value::Number(_) | Value::Bool(_) => Some(Choice { value: item.to_string(), label: None }),
+        Value::Object(item) => {
+            let part = |name: &str| item.get(name).and_then(Value::as_str).map(str::trim);
+            let (value, label) = (part("value"), part("label"));
+            let value = value.or(label)?.to_owned();
+            let label = label.filter(|l| *l != value && !l.is_empty()).map(str::to_owned);
+            Some(Choice { value, label })
+        }
+        Value::Null | Value::Array(_) => None,
+    }
+}
+
+fn text(args: &Map<String, Value>, name: &str, at: &str) -> Result<Option<String>, Unaskable> {
+    match args.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.trim().to_owned())),
+        Some(_) => wrong(at, "must be a text"),
+    }
+}
+
+fn flag(args: &Map<String, Value>, name: &str, at: &str) -> Result<bool, Unaskable> {
+    match args.get(name) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(_) => wrong(at, "must be true or false"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(args: Value, expected: &str) {
+        let got = match parse(&args) {
+            Ok(asked) => serde_json::to_string(&asked).unwrap(),
+            Err(refused) => refused.to_string(),
+        };
+        assert_eq!(got, expected, "{args}");
+    }
+
+    #[test]
+    fn questions_are_taken_in_the_spellings_models_use() {
+        check(
+            json!({"mode": "query", "prompt": " 什么时候？ ", "options": null}),
+            r#"{"prompt":"什么时候？","mode":"query"}"#,
+        );
+        check(
+            json!({"mode": "select", "prompt": "Which?", "options": ["a", {"label": "Bee", "value": "b"}, 3]}),
+            r#"{"prompt":"Which?","mode":"select","options":[{"value":"a"},{"value":"b","label":"Bee"},{"value":"3"}],"multiple":false}"#,
+        );
+        check(
+            json!({"mode": "form", "prompt": "Trip", "formFields": [
+                {"type": "input", "key": "to", "label": "To", "valueType": "string", "required": true, "maxLength": 10},
+                {"type": "numberInput", "key": "days", "label": "Days", "min": 1, "max": 9, "defaultValue": 2},
+            ]}),
+            r#"{"prompt":"Trip","mode":"form","fields":[{"key":"to","label":"To","type":"text","max_length":10,"multiline":false,"required":true},{"key":"days","label":"Days","type":"number","min":1.0,"max":9.0,"integer":false,"required":false,"default":2}]}"#,
+        );
+    }
+
+    #[test]
+    fn a_question_that_cannot_be_answered_is_refused_with_the_argument_named() {
+        let select = |options: Value| json!({"mode": "select", "prompt": "?", "options": options});
+        let form = |fields: Value| json!({"mode": "form", "prompt": "?", "fields": fields});
+        for (args, expected) in [
+            (json!("when?"), "ask_user: .: the arguments must be a JSON object"),
+            (json!({"mode": "query"}), "ask_user: prompt: must say what the user is asked"),
+            (
+                json!({"mode": "query", "prompt": "  "}),
+                "ask_user: prompt: must say what the user is asked",
+            ),
+            (json!({"mode": "query", "prompt": 3}), "ask_user: prompt: must be a text"),
+            (
+                json!({"mode": "shout", "prompt": "?"}),
+                "ask_user: mode: must be \"query\", \"select\" or \"form\"",
+            ),
+            (json!({"prompt": "?"}), "ask_user: mode: must be \"query\", \"select\" or \"form\""),
+            (select(json!([])), "ask_user: options: must be 1 to 200 options"),
+            (select(json!("a,b")), "ask_user: options: a choice needs a list of options"),
+            (select(json!(["a", "a "])), "ask_user: options[1]: \"a\" is there twice"),
+            (
+                select(json!(["a", []])),
+                "ask_user: options[1]: must be a text, or an object with value and label",
+            ),
+            (form(json!([])), "ask_user: fields: must be 1 to 100 fields"),
+            (form(json!([{"key": "", "type": "text"}])), "ask_user: fields[0].key: must be a name"),
+            (
+                form(json!([{"key": "a", "type": "file"}])),
+                "ask_user: fields[0].type: must be text, textarea, number, boolean or select",
+            ),
+            (
+                form(json!([{"key": "a", "type": "number", "min": 3, "max": 1}])),
+                "ask_user: fields[0].min: must not be above max",
+            ),
+            (
+                form(json!([{"key": "a", "type": "text"}, {"key": "a", "type": "text"}])),
+                "ask_user: fields[1].key: \"a\" is there twice",
+            ),
+            (
+                form(json!([{"key": "a", "type": "select"}])),
+                "ask_user: fields[0].options: a choice needs a list of options",
+            ),
+        ] {
+            check(args, expected);
+        }
+    }
+}
