@@ -47,8 +47,9 @@ impl StepState {
         };
         match (self, next) {
             (a, b) if a == b => !a.is_terminal(),
-            (Pending, Ready | Running | Waiting | Blocked | Skipped | Canceled) => true,
-            (Ready, Running | Waiting | Skipped | Canceled) => true,
+            // Its arguments may turn out not to be resolvable before anything is sent.
+            (Pending, Ready | Running | Waiting | Failed | Blocked | Skipped | Canceled) => true,
+            (Ready, Running | Waiting | Failed | Skipped | Canceled) => true,
             (Running | Waiting, Running | Waiting | Completed | Failed | Skipped | Canceled) => {
                 true
             }

@@ -1,0 +1,347 @@
+//! Questions: which should be asked, what their answers lead to, and how they close.
+
+use jiff::Timestamp;
+use proto::{
+    decision::{AskWork, Closed, PlanTalk},
+    fact::AskedKind,
+    id::{AskId, JobId, StepId, WorkId},
+    interaction::{Answer, Question, QuestionKind, Verdict, plan_digest},
+    job::FailReason,
+};
+use serde_json::Value;
+
+use super::{
+    call::{Agreement, Call, CallEnd},
+    fold::Counted,
+    names,
+    state::{AskState, Asking, Open, Stage},
+    step::{Exec, StepRun},
+    text,
+    turn::UnitKind,
+};
+
+/// A question that should be asked.
+pub(super) struct Wanted {
+    pub(super) work: WorkId,
+    pub(super) prompt: String,
+    pub(super) kind: QuestionKind,
+    pub(super) step: Option<StepId>,
+    pub(super) default: Option<Value>,
+}
+
+impl Open {
+    /// The question the stage wants asked.
+    pub(super) fn stage_question(&self, job: &JobId) -> Option<Wanted> {
+        let wanted = |prompt, kind, default| Wanted {
+            work: names::plan_question(self.round),
+            prompt,
+            kind,
+            step: None,
+            default,
+        };
+        match &self.stage {
+            Stage::Clarify { asked, ask: None } => {
+                let asked = asked.clone();
+                Some(wanted(asked.prompt, kind_of(asked.kind), asked.default))
+            }
+            Stage::Confused { error, ask: None } => {
+                Some(wanted(text::confused(self.language, error), QuestionKind::Question, None))
+            }
+            Stage::Check { plan, ask: None } => {
+                let prompt = text::confirm_plan(self.language, &plan.title, plan.steps.len());
+                let digest = plan_digest(job, plan);
+                let kind =
+                    QuestionKind::PlanCheck { plan: plan.clone(), revision: self.revision, digest };
+                Some(wanted(prompt, kind, None))
+            }
+            Stage::Clarify { .. }
+            | Stage::Confused { .. }
+            | Stage::Check { .. }
+            | Stage::Plan { .. }
+            | Stage::Execute
+            | Stage::Failing { .. }
+            | Stage::Rejected { .. } => None,
+        }
+    }
+
+    /// The first question a step wants asked.
+    pub(super) fn step_question(&self, job: &JobId, step: &StepRun) -> Option<Wanted> {
+        let approval = |call: &Call| {
+            let kind = call.to_approve(job)?;
+            let prompt = text::approve_call(self.language, call.tool.as_str());
+            let work = names::approval(&call.work);
+            Some(Wanted { work, prompt, kind, step: Some(step.id().clone()), default: None })
+        };
+        match &step.exec {
+            Exec::Tool(call) => approval(call),
+            Exec::Acting(acting) => acting.units.iter().find_map(|unit| match &unit.kind {
+                UnitKind::Tool(call) => approval(call),
+                UnitKind::Person { work, asked, ask: None, reply: None } => Some(Wanted {
+                    work: work.clone(),
+                    prompt: asked.prompt.clone(),
+                    kind: kind_of(asked.kind.clone()),
+                    step: Some(step.id().clone()),
+                    default: asked.default.clone(),
+                }),
+                UnitKind::Person { .. } | UnitKind::Refused(_) => None,
+            }),
+            Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => None,
+        }
+    }
+
+    /// The question as it is stored, with its id and deadline.
+    pub(super) fn ask_work(&self, wanted: Wanted, now: Timestamp) -> AskWork {
+        let deadline = self.agent.ask.deadline_ms.and_then(|ms| {
+            let wait = jiff::SignedDuration::from_millis(i64::try_from(ms).ok()?);
+            now.checked_add(wait).ok()
+        });
+        let question = Question {
+            id: names::ask(self.asks.saturating_add(1)),
+            prompt: wanted.prompt,
+            kind: wanted.kind,
+            step: wanted.step,
+            deadline,
+            default: wanted.default,
+        };
+        AskWork { work: wanted.work, question }
+    }
+
+    /// A question was stored.
+    pub(super) fn asked(&mut self, at: Timestamp, ask: &AskWork) -> bool {
+        let id = ask.question.id.clone();
+        let by_agent = match self.attach(&ask.work, &id, at) {
+            None => return false,
+            Some(by_agent) => by_agent,
+        };
+        self.asks = self.asks.saturating_add(1);
+        self.agent_asks = self.agent_asks.saturating_add(u32::from(by_agent));
+        let asking = Asking {
+            question: ask.question.clone(),
+            work: ask.work.clone(),
+            state: AskState::Open,
+        };
+        self.questions.insert(id, asking);
+        true
+    }
+
+    /// Notes at whoever wanted a question that it was asked; says whether an agent did.
+    fn attach(&mut self, work: &WorkId, id: &AskId, at: Timestamp) -> Option<bool> {
+        if *work == names::plan_question(self.round) {
+            return match &mut self.stage {
+                Stage::Clarify { ask: ask @ None, .. } => {
+                    *ask = Some(id.clone());
+                    Some(true)
+                }
+                Stage::Confused { ask: ask @ None, .. } | Stage::Check { ask: ask @ None, .. } => {
+                    *ask = Some(id.clone());
+                    Some(false)
+                }
+                Stage::Clarify { .. }
+                | Stage::Confused { .. }
+                | Stage::Check { .. }
+                | Stage::Plan { .. }
+                | Stage::Execute
+                | Stage::Failing { .. }
+                | Stage::Rejected { .. } => None,
+            };
+        }
+        self.steps.iter_mut().find_map(|step| {
+            let by_agent = attach_to_step(step, work, id)?;
+            step.started.get_or_insert(at);
+            step.follow();
+            Some(by_agent)
+        })
+    }
+
+    /// A person answered.
+    pub(super) fn answered(
+        &mut self,
+        at: Timestamp,
+        job: &JobId,
+        ask: &AskId,
+        answer: &Answer,
+    ) -> Counted {
+        let Some(asking) = self.questions.get_mut(ask).filter(|a| a.state == AskState::Open) else {
+            return Counted::No;
+        };
+        // The interaction actor checked this before it became a fact; a fact is only data, so what
+        // is being approved is checked again where it counts.
+        if asking.question.check(answer).is_err() {
+            return Counted::No;
+        }
+        asking.state = AskState::Ended;
+        let asking = asking.clone();
+        if asking.question.deadline.is_some() {
+            self.orphans.push(names::ask_timer(ask));
+        }
+        self.deliver(at, job, &asking, answer);
+        Counted::Yes
+    }
+
+    /// A question's deadline passed.
+    pub(super) fn expired(&mut self, at: Timestamp, job: &JobId, ask: &AskId) {
+        let Some(asking) = self.questions.get_mut(ask) else { return };
+        asking.state = AskState::ToClose(Closed::Expired);
+        let asking = asking.clone();
+        if let Some(value) = asking.question.default.clone() {
+            return self.deliver(at, job, &asking, &Answer::respond(value));
+        }
+        let reason = text::expired(self.language).to_owned();
+        match &asking.question.kind {
+            QuestionKind::ToolApproval { .. } => {
+                let no = Answer {
+                    decision: Verdict::Reject,
+                    value: None,
+                    text: Some(reason),
+                    digest: None,
+                };
+                self.deliver(at, job, &asking, &no);
+            }
+            QuestionKind::PlanCheck { .. }
+            | QuestionKind::Question
+            | QuestionKind::Choice { .. }
+            | QuestionKind::Form { .. } => {
+                self.stage =
+                    Stage::Failing { reason: FailReason::QuestionExpired, message: reason };
+            }
+        }
+    }
+
+    /// Hands an answer to whoever asked.
+    fn deliver(&mut self, at: Timestamp, job: &JobId, asking: &Asking, answer: &Answer) {
+        if asking.work == names::plan_question(self.round) {
+            return self.deliver_to_stage(asking, answer);
+        }
+        let language = self.language;
+        for step in &mut self.steps {
+            let call = step.call_mut(|call| names::approval(&call.work) == asking.work);
+            if let Some((call, _)) = call {
+                agree(call, job, answer);
+            } else if let Exec::Acting(acting) = &mut step.exec {
+                for unit in &mut acting.units {
+                    if let UnitKind::Person { work, reply, .. } = &mut unit.kind
+                        && *work == asking.work
+                    {
+                        *reply = Some(reply_text(answer, language));
+                    }
+                }
+            } else {
+                continue;
+            }
+            if step.started.is_none() {
+                step.started = Some(at);
+            }
+            step.follow();
+        }
+    }
+
+    fn deliver_to_stage(&mut self, asking: &Asking, answer: &Answer) {
+        let words = answer.text.clone().unwrap_or_default();
+        match (&mut self.stage, answer.decision) {
+            (Stage::Check { plan, .. }, Verdict::Approve) => {
+                let plan = std::mem::replace(
+                    plan,
+                    proto::plan::Plan { title: String::new(), steps: Vec::new() },
+                );
+                self.adopt(plan);
+            }
+            (Stage::Check { plan, .. }, Verdict::Respond) => {
+                let talk = PlanTalk::Revised { plan: plan.clone(), words };
+                self.dialogue.push(talk);
+                self.next_round();
+            }
+            (Stage::Check { .. }, Verdict::Reject) => {
+                self.stage = Stage::Rejected { reason: answer.text.clone() };
+            }
+            (Stage::Confused { error, .. }, Verdict::Reject) => {
+                let error = error.clone();
+                self.stage = self.no_plan(&error);
+            }
+            (Stage::Clarify { .. } | Stage::Confused { .. }, _) => {
+                let question = asking.question.prompt.clone();
+                let answer = reply_text(answer, self.language);
+                self.dialogue.push(PlanTalk::Asked { question, answer });
+                self.rejected = 0;
+                self.next_round();
+            }
+            (
+                Stage::Plan { .. }
+                | Stage::Execute
+                | Stage::Failing { .. }
+                | Stage::Rejected { .. },
+                _,
+            ) => {}
+        }
+    }
+
+    /// Marks questions that nobody wants answered any more.
+    pub(super) fn close_questions(&mut self, because: Closed) {
+        for asking in self.questions.values_mut().filter(|a| a.state == AskState::Open) {
+            asking.state = AskState::ToClose(because);
+            if asking.question.deadline.is_some() {
+                self.orphans.push(names::ask_timer(&asking.question.id));
+            }
+        }
+    }
+
+    /// The inbox was told that a question is closed.
+    pub(super) fn noted_closed(&mut self, ask: &AskId) -> bool {
+        let Some(asking) = self.questions.get_mut(ask) else { return false };
+        asking.state = AskState::Ended;
+        true
+    }
+}
+
+fn attach_to_step(step: &mut StepRun, work: &WorkId, id: &AskId) -> Option<bool> {
+    let approved = step.call_mut(|call| names::approval(&call.work) == *work);
+    if let Some((call, _)) = approved {
+        let wanted = call.agreement == Agreement::Wanted;
+        call.agreement = Agreement::Asked(id.clone());
+        return wanted.then_some(false);
+    }
+    let Exec::Acting(acting) = &mut step.exec else { return None };
+    acting.units.iter_mut().find_map(|unit| match &mut unit.kind {
+        UnitKind::Person { work: own, ask: ask @ None, .. } if own == work => {
+            *ask = Some(id.clone());
+            Some(true)
+        }
+        UnitKind::Person { .. } | UnitKind::Tool(_) | UnitKind::Refused(_) => None,
+    })
+}
+
+fn agree(call: &mut Call, job: &JobId, answer: &Answer) {
+    match answer.decision {
+        Verdict::Approve => call.agreement = Agreement::Given(call.digest(job)),
+        Verdict::Reject | Verdict::Respond => {
+            call.end = Some(CallEnd::Refused(answer.text.clone().unwrap_or_default()));
+        }
+    }
+}
+
+/// Questions that a step's turn has asked for and that are not stored yet.
+pub(super) fn unasked(step: &StepRun) -> u32 {
+    let Exec::Acting(acting) = &step.exec else { return 0 };
+    let waiting =
+        acting.units.iter().filter(|unit| matches!(&unit.kind, UnitKind::Person { ask: None, .. }));
+    u32::try_from(waiting.count()).unwrap_or(u32::MAX)
+}
+
+fn kind_of(asked: AskedKind) -> QuestionKind {
+    match asked {
+        AskedKind::Query => QuestionKind::Question,
+        AskedKind::Select { options, multiple } => QuestionKind::Choice { options, multiple },
+        AskedKind::Form { fields } => QuestionKind::Form { fields },
+    }
+}
+
+/// An answer as an agent is told it: the text itself, or JSON of anything else.
+fn reply_text(answer: &Answer, language: proto::lang::Language) -> String {
+    match (answer.decision, &answer.value) {
+        (Verdict::Reject, _) => {
+            text::declined(language, answer.text.as_deref().unwrap_or_default())
+        }
+        (Verdict::Respond | Verdict::Approve, Some(Value::String(text))) => text.clone(),
+        (Verdict::Respond | Verdict::Approve, Some(value)) => value.to_string(),
+        (Verdict::Respond | Verdict::Approve, None) => answer.text.clone().unwrap_or_default(),
+    }
+}

@@ -1,0 +1,188 @@
+//! One tool call: agreed to, sent, tried again, ended.
+
+use jiff::Timestamp;
+use proto::{
+    agent::Agent,
+    decision::{CallWork, Wait},
+    fact::{Called, WorkError},
+    id::{AskId, JobId, StepId, ToolName, WorkId},
+    interaction::{QuestionKind, approval_digest},
+    lang::Language,
+    retry::RetryPolicy,
+    tool::{Approval, Binding, Fault, ToolResult},
+    view::{CallState, CallView},
+};
+use serde_json::Value;
+
+use super::{excerpt, tries::Tries};
+
+/// A tool call with its arguments in place.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) work: WorkId,
+    pub(super) tool: ToolName,
+    pub(super) binding: Binding,
+    pub(super) args: Value,
+    pub(super) agreement: Agreement,
+    pub(super) tries: Tries,
+    /// Whether the attempt that broke ended with the tool's own no, rather than with a fault.
+    said_no: bool,
+    pub(super) end: Option<CallEnd>,
+}
+
+/// Whether people agree to a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Agreement {
+    /// Nobody needs to.
+    NotNeeded,
+    /// Somebody should be asked.
+    Wanted,
+    /// Somebody was asked.
+    Asked(AskId),
+    /// Somebody agreed to exactly this.
+    Given(String),
+}
+
+/// How a call ended.
+#[derive(Debug, Clone)]
+pub(super) enum CallEnd {
+    /// The tool answered, with success or without.
+    Answered(ToolResult),
+    /// Nobody knows whether it had its effect.
+    Unknown(ToolResult),
+    /// A person did not agree.
+    Refused(String),
+}
+
+impl Call {
+    pub(super) fn new(work: WorkId, tool: ToolName, binding: Binding, args: Value) -> Self {
+        let agreement = match binding.approval {
+            Approval::Never => Agreement::NotNeeded,
+            Approval::Always => Agreement::Wanted,
+        };
+        Self { work, tool, binding, args, agreement, tries: Tries::Idle, said_no: false, end: None }
+    }
+
+    /// The command that should be sent now.
+    pub(super) fn to_send(
+        &self,
+        job: &JobId,
+        step: &StepId,
+        language: Language,
+    ) -> Option<CallWork> {
+        if self.end.is_some() {
+            return None;
+        }
+        let approved = match &self.agreement {
+            Agreement::NotNeeded => None,
+            Agreement::Given(digest) => Some(digest.clone()),
+            Agreement::Wanted | Agreement::Asked(_) => return None,
+        };
+        Some(CallWork {
+            attempt: self.tries.to_send()?,
+            work: self.work.clone(),
+            step: step.clone(),
+            tool: self.tool.clone(),
+            version: self.binding.version.clone(),
+            pool: self.binding.pool.clone(),
+            effect: self.binding.effect,
+            args: self.args.clone(),
+            language,
+            idempotency_key: format!("{job}.{}", self.work),
+            approved,
+        })
+    }
+
+    /// The question whether it may run, when it should be asked.
+    pub(super) fn to_approve(&self, job: &JobId) -> Option<QuestionKind> {
+        let wanted = self.end.is_none() && self.agreement == Agreement::Wanted;
+        wanted.then(|| QuestionKind::ToolApproval {
+            tool: self.tool.clone(),
+            version: self.binding.version.clone(),
+            args: self.args.clone(),
+            digest: self.digest(job),
+        })
+    }
+
+    pub(super) fn digest(&self, job: &JobId) -> String {
+        approval_digest(job, self.work.as_str(), &self.tool, &self.binding.version, &self.args)
+    }
+
+    /// The wait that should follow a broken attempt.
+    pub(super) fn to_wait(&self, agent: &Agent, job: &JobId, waits: u32) -> Option<Wait> {
+        if self.end.is_some() {
+            return None;
+        }
+        self.tries.to_wait(&self.work, self.policy(agent), job.as_str(), waits)
+    }
+
+    fn policy<'a>(&self, agent: &'a Agent) -> &'a RetryPolicy {
+        if self.said_no { &agent.step.retry } else { &agent.tool.retry }
+    }
+
+    /// A worker answered an attempt that counts. `is_step` when the call is a whole step: then a
+    /// tool's own no is tried again by the step's policy, otherwise it is for the model to see.
+    pub(super) fn answered(&mut self, called: &Called, is_step: bool, at: Timestamp) {
+        let broken =
+            |transient| WorkError { message: why(&called.result), transient, retry_after_ms: None };
+        match called.fault {
+            None if !called.result.success && is_step => {
+                self.said_no = true;
+                self.tries.broke(broken(true), at);
+            }
+            Some(fault) if fault.is_transient() => {
+                self.said_no = false;
+                self.tries.broke(broken(true), at);
+            }
+            Some(Fault::Unknown) => self.end = Some(CallEnd::Unknown(called.result.clone())),
+            None | Some(_) => self.end = Some(CallEnd::Answered(called.result.clone())),
+        }
+    }
+
+    /// Ends the call when it broke and no attempt is left.
+    pub(super) fn settle(&mut self, agent: &Agent) {
+        if self.end.is_none()
+            && let Some(error) = self.tries.given_up(self.policy(agent))
+        {
+            self.end = Some(CallEnd::Answered(ToolResult::failed(error.message.clone())));
+        }
+    }
+
+    /// Whether it waits for a person or for the clock.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.end.is_none()
+            && (matches!(self.agreement, Agreement::Asked(_)) || self.tries.timer().is_some())
+    }
+
+    pub(super) fn has_work_out(&self) -> bool {
+        self.end.is_none() && self.tries.is_out()
+    }
+
+    pub(super) fn view(&self) -> CallView {
+        let (state, message) = match &self.end {
+            None if self.is_waiting() => (CallState::Waiting, None),
+            None => (CallState::Running, None),
+            Some(CallEnd::Answered(result)) if result.success => {
+                (CallState::Succeeded, result.message.clone())
+            }
+            Some(CallEnd::Answered(result)) => (CallState::Failed, Some(why(result))),
+            Some(CallEnd::Unknown(result)) => (CallState::Unknown, Some(why(result))),
+            Some(CallEnd::Refused(reason)) => (CallState::Failed, Some(reason.clone())),
+        };
+        CallView {
+            tool: self.tool.to_string(),
+            state,
+            attempts: self.tries.attempts(),
+            message: message.map(|m| excerpt::line(&m, 200)),
+        }
+    }
+}
+
+/// Why a result is none, in the tool's words.
+pub(super) fn why(result: &ToolResult) -> String {
+    result
+        .error
+        .clone()
+        .or_else(|| result.message.clone())
+        .unwrap_or_else(|| "the tool gave no reason".to_owned())
+}

@@ -1,0 +1,203 @@
+//! The next decision that should exist and does not yet.
+
+use jiff::Timestamp;
+use proto::{
+    decision::{AskWork, Decision, Finish, Note, StepTask, TurnWork, Wait},
+    id::{Attempt, TimerName},
+    plan::Action,
+};
+
+use super::{
+    names,
+    state::{AskState, Job, Open, Stage},
+    step::{Exec, StepRun},
+    turn::{Turn, UnitKind},
+};
+
+/// A decision, and what must be done with timers for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Next {
+    /// The decision to store after the last one.
+    pub decision: Decision,
+    /// Timers to arm *before* the decision is stored: should the process die in between, an orphan
+    /// timer is harmless, while a missing one would be a job that never wakes up.
+    pub arm: Vec<Arm>,
+    /// Timers that nothing waits for any more. The first is canceled by the same write as the
+    /// decision; canceling the others may be tried and may fail.
+    pub disarm: Vec<TimerName>,
+}
+
+/// A timer to arm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arm {
+    /// Its name.
+    pub timer: TimerName,
+    /// When it fires.
+    pub at: Timestamp,
+}
+
+impl Job {
+    /// The next decision that should exist and does not yet, or nothing when the job has ended, is
+    /// poisoned, or waits for a fact.
+    #[must_use]
+    pub fn decide(&self) -> Option<Next> {
+        let open =
+            self.open.as_ref().filter(|open| open.outcome.is_none() && self.poison.is_none())?;
+        let decision = self.choose(open)?;
+        let mut arm: Vec<Arm> = own_timer(&decision).into_iter().collect();
+        if self.last_decision.0 == 0 {
+            arm.extend(self.deadline(open));
+        }
+        let mut disarm = open.orphans.clone();
+        if matches!(decision, Decision::Finish(_)) {
+            disarm.extend(self.timers_at_the_end(open));
+        }
+        Some(Next { decision, arm, disarm })
+    }
+
+    fn choose(&self, open: &Open) -> Option<Decision> {
+        let ending = open.ending(self.records);
+        if let Some(note) = closing_note(open, ending.is_some()) {
+            return Some(note);
+        }
+        if let Some(outcome) = ending {
+            return Some(Decision::Finish(Finish { outcome, usage: open.usage }));
+        }
+        if open.paused.is_some() {
+            return None;
+        }
+        match &open.stage {
+            Stage::Plan { tries } => tries
+                .to_send()
+                .map(|attempt| Decision::Plan(open.plan_work(attempt)))
+                .or_else(|| {
+                    let work = names::plan(open.round);
+                    let policy = &open.agent.tool.retry;
+                    tries.to_wait(&work, policy, self.id.as_str(), open.waits).map(Decision::Wait)
+                }),
+            Stage::Clarify { .. } | Stage::Confused { .. } | Stage::Check { .. } => open
+                .stage_question(&self.id)
+                .map(|wanted| Decision::Ask(open.ask_work(wanted, self.updated))),
+            Stage::Execute => {
+                open.active_steps().into_iter().find_map(|step| self.for_step(open, step))
+            }
+            Stage::Failing { .. } | Stage::Rejected { .. } => None,
+        }
+    }
+
+    fn for_step(&self, open: &Open, step: &StepRun) -> Option<Decision> {
+        let job = self.id.as_str();
+        let command = match &step.exec {
+            Exec::Tool(call) => call
+                .to_send(&self.id, step.id(), open.language)
+                .map(Decision::Call)
+                .or_else(|| call.to_wait(&open.agent, &self.id, open.waits).map(Decision::Wait)),
+            Exec::Turn(turn) => turn
+                .tries
+                .to_send()
+                .map(|attempt| Decision::Turn(turn_work(open, step, turn, attempt)))
+                .or_else(|| {
+                    let policy = &open.agent.tool.retry;
+                    turn.tries.to_wait(&turn.work, policy, job, open.waits).map(Decision::Wait)
+                }),
+            Exec::Acting(acting) => acting.units.iter().find_map(|unit| match &unit.kind {
+                UnitKind::Tool(call) => {
+                    call.to_send(&self.id, step.id(), open.language).map(Decision::Call).or_else(
+                        || call.to_wait(&open.agent, &self.id, open.waits).map(Decision::Wait),
+                    )
+                }
+                UnitKind::Person { .. } | UnitKind::Refused(_) => None,
+            }),
+            Exec::Rerun(tries) => {
+                let work = names::step(step.revision, step.id());
+                tries.to_wait(&work, &open.agent.step.retry, job, open.waits).map(Decision::Wait)
+            }
+            Exec::NotBegun | Exec::Ended => None,
+        };
+        command.or_else(|| {
+            let wanted = open.step_question(&self.id, step)?;
+            Some(Decision::Ask(open.ask_work(wanted, self.updated)))
+        })
+    }
+
+    /// The job's own deadline: armed with its first decision.
+    fn deadline(&self, open: &Open) -> Option<Arm> {
+        let wait = jiff::SignedDuration::from_millis(i64::try_from(open.agent.deadline_ms?).ok()?);
+        Some(Arm { timer: names::deadline_timer(), at: self.created.checked_add(wait).ok()? })
+    }
+
+    fn timers_at_the_end(&self, open: &Open) -> Vec<TimerName> {
+        let deadline =
+            (open.agent.deadline_ms.is_some() && !open.deadline_passed).then(names::deadline_timer);
+        let planning = match &open.stage {
+            Stage::Plan { tries } => tries.timer().cloned(),
+            Stage::Clarify { .. }
+            | Stage::Confused { .. }
+            | Stage::Check { .. }
+            | Stage::Execute
+            | Stage::Failing { .. }
+            | Stage::Rejected { .. } => None,
+        };
+        let mut timers: Vec<_> = deadline.into_iter().chain(planning).collect();
+        for mut step in open.steps.iter().cloned() {
+            timers.extend(step.tries_mut().iter().filter_map(|tries| tries.timer().cloned()));
+        }
+        timers
+    }
+}
+
+/// The inbox is told of questions that closed without an answer, before anything else.
+fn closing_note(open: &Open, ends: bool) -> Option<Decision> {
+    open.questions.values().find_map(|asking| {
+        let because = match asking.state {
+            AskState::ToClose(because) => because,
+            AskState::Open if ends => proto::decision::Closed::JobEnded,
+            AskState::Open | AskState::Ended => return None,
+        };
+        Some(Decision::Note(Note::QuestionClosed { ask: asking.question.id.clone(), because }))
+    })
+}
+
+/// The timer that a decision itself needs.
+fn own_timer(decision: &Decision) -> Option<Arm> {
+    match decision {
+        Decision::Wait(Wait { timer, until, .. }) => Some(Arm { timer: timer.clone(), at: *until }),
+        Decision::Ask(AskWork { question, .. }) => {
+            question.deadline.map(|at| Arm { timer: names::ask_timer(&question.id), at })
+        }
+        Decision::Plan(_)
+        | Decision::Turn(_)
+        | Decision::Call(_)
+        | Decision::Note(_)
+        | Decision::Finish(_) => None,
+    }
+}
+
+fn turn_work(open: &Open, step: &StepRun, turn: &Turn, attempt: Attempt) -> TurnWork {
+    let task = (turn.number == 1).then(|| StepTask {
+        goal: open.goal.clone(),
+        title: step.step.title.clone(),
+        description: step.step.description.clone(),
+        dependencies: dependencies(open, step),
+        previous_error: turn.previous_error.clone(),
+    });
+    debug_assert!(matches!(step.step.action, Action::Agent), "only agent steps have turns");
+    TurnWork {
+        work: turn.work.clone(),
+        attempt,
+        step: step.id().clone(),
+        turn: turn.number,
+        max_turns: open.agent.step.max_turns,
+        language: open.language,
+        model: open.model_choice(),
+        may_ask: open.may_ask(),
+        task,
+        after: turn.after,
+        replies: turn.replies.clone(),
+    }
+}
+
+fn dependencies(open: &Open, step: &StepRun) -> Vec<proto::decision::StepEnd> {
+    let depends = |run: &&StepRun| step.step.depends_on.contains(run.id());
+    open.past.iter().chain(&open.steps).filter(depends).map(StepRun::as_end).collect()
+}

@@ -1,0 +1,135 @@
+//! How jobs end, and what a failed step leads to.
+
+use jiff::Timestamp;
+use proto::{
+    agent::OnFailure,
+    decision::Closed,
+    job::{FailReason, Outcome},
+    limits,
+    step::StepState,
+};
+use serde_json::{Map, Value};
+
+use super::{
+    excerpt,
+    state::{Job, Open, Stage},
+    step::StepRun,
+    text,
+};
+
+impl Open {
+    /// Once nothing runs any more, a failed step ends the job or has the plan made anew.
+    pub(super) fn settle_failures(&mut self, at: Timestamp) {
+        if !matches!(self.stage, Stage::Execute) || self.has_work_out() {
+            return;
+        }
+        let Some(failed) = self.first_failed() else { return };
+        let message = text::step_failed(
+            self.language,
+            failed.id().as_str(),
+            failed.response.as_deref().unwrap_or_default(),
+        );
+        match self.agent.step.on_failure {
+            OnFailure::Continue => {}
+            OnFailure::Stop => {
+                self.stage = Stage::Failing { reason: FailReason::StepFailed, message }
+            }
+            OnFailure::Replan if self.replans < self.agent.replan.max => {
+                self.close_questions(Closed::Superseded);
+                self.replan(at);
+            }
+            OnFailure::Replan => {
+                let message = text::replans_used_up(self.language, self.replans, &message);
+                self.stage = Stage::Failing { reason: FailReason::ReplanLimit, message };
+            }
+        }
+    }
+
+    /// The end that should be written now, if any.
+    pub(super) fn ending(&self, records: u64) -> Option<Outcome> {
+        if let Some(cancel) = &self.cancel {
+            return Some(Outcome::Canceled { reason: cancel.reason.clone() });
+        }
+        if self.deadline_passed {
+            let message = text::deadline_passed(self.language).to_owned();
+            return Some(self.failed(FailReason::DeadlineExceeded, message));
+        }
+        // Room is left for the records that end a job.
+        if records + 100 >= limits::RECORDS_MAX {
+            return Some(
+                self.failed(FailReason::HistoryFull, text::history_full(self.language, records)),
+            );
+        }
+        match &self.stage {
+            Stage::Failing { reason, message } if !self.has_work_out() => {
+                Some(self.failed(*reason, message.clone()))
+            }
+            Stage::Rejected { reason } => Some(Outcome::Canceled { reason: reason.clone() }),
+            Stage::Execute => self.executed(),
+            Stage::Failing { .. }
+            | Stage::Plan { .. }
+            | Stage::Clarify { .. }
+            | Stage::Confused { .. }
+            | Stage::Check { .. } => None,
+        }
+    }
+
+    fn executed(&self) -> Option<Outcome> {
+        if !self.steps.iter().all(|run| run.state.is_terminal()) {
+            return None;
+        }
+        if let Some(failed) = self.first_failed() {
+            let error = failed.response.as_deref().unwrap_or_default();
+            let message = text::step_failed(self.language, failed.id().as_str(), error);
+            return Some(self.failed(FailReason::StepFailed, message));
+        }
+        Some(Outcome::Completed { summary: self.summary(), results: self.results() })
+    }
+
+    fn failed(&self, reason: FailReason, message: String) -> Outcome {
+        Outcome::Failed { reason, message, results: self.results() }
+    }
+
+    fn done(&self) -> impl Iterator<Item = &StepRun> {
+        self.past.iter().chain(&self.steps).filter(|run| run.state == StepState::Completed)
+    }
+
+    fn results(&self) -> Value {
+        let by_id: Map<_, _> = self
+            .done()
+            .map(|run| (run.id().to_string(), run.result.clone().unwrap_or(Value::Null)))
+            .collect();
+        if by_id.is_empty() { Value::Null } else { Value::Object(by_id) }
+    }
+
+    fn summary(&self) -> String {
+        let mut summary = text::succeeded(self.language, self.done().count());
+        for (number, run) in self.done().enumerate() {
+            let response = run.response.as_deref().unwrap_or_default().trim();
+            let said = if response.is_empty() { run.step.label() } else { response };
+            summary.push_str(&format!(
+                "\n{}. {}",
+                number + 1,
+                excerpt::ends(said, limits::EXCERPT_CHARS)
+            ));
+        }
+        summary
+    }
+
+    /// The job's end was stored.
+    pub(super) fn finished(&mut self, at: Timestamp, outcome: &Outcome) {
+        for step in self.steps.iter_mut().filter(|run| !run.state.is_terminal()) {
+            step.end(StepState::Canceled, None, at);
+        }
+        self.questions.values_mut().for_each(|a| a.state = super::state::AskState::Ended);
+        self.outcome = Some(outcome.clone());
+    }
+}
+
+impl Job {
+    /// Whether the job has ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.outcome().is_some()
+    }
+}

@@ -1,0 +1,296 @@
+//! Takes the next record of a job's log.
+
+use jiff::Timestamp;
+use proto::{
+    agent::PlanWhen,
+    decision::{Decision, Note},
+    fact::{Called, Fact, Fired, Signal, Signaled, Submitted, TurnReply, Turned},
+    id::Seq,
+    record::{Known, Unreadable},
+    subject::Family,
+};
+
+use super::{
+    ask, names,
+    state::{AskState, Job, Open, Poison, Stage},
+    step::{Exec, StepRun},
+    turn::Acting,
+};
+
+/// Where a record stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct At {
+    /// Its position.
+    pub seq: Seq,
+    /// When it was stored, by the server's clock.
+    pub time: Timestamp,
+}
+
+/// Whether a fact changed anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counted {
+    Yes,
+    /// Too late, twice, or for nothing that is known.
+    No,
+}
+
+impl From<bool> for Counted {
+    fn from(counted: bool) -> Self {
+        if counted { Self::Yes } else { Self::No }
+    }
+}
+
+impl Job {
+    /// Applies the next record of the log. A record at or before the last one is passed over.
+    ///
+    /// A record that cannot be understood, or a decision that cannot follow what went before,
+    /// poisons the job: from then on it only counts records. No other job is touched.
+    pub fn apply(&mut self, at: At, family: &Family, record: Result<&Known, &Unreadable>) {
+        if at.seq <= self.seq {
+            return;
+        }
+        self.seq = at.seq;
+        self.updated = at.time;
+        self.records += 1;
+        if matches!(family, Family::Do(..)) {
+            self.last_decision = at.seq;
+        }
+        if self.poison.is_some() {
+            return;
+        }
+        match (record, family) {
+            (Err(unreadable), _) => {
+                self.poison = Some(Poison { seq: at.seq, reason: unreadable.to_string() })
+            }
+            (Ok(Known::Fact(fact)), Family::In(source)) if fact.source() == *source => {
+                if self.fact(at, fact) == Counted::No {
+                    self.ignored += 1;
+                }
+            }
+            (Ok(Known::Decision(decision)), Family::Do(kind, _)) if decision.kind() == *kind => {
+                self.decision(at, decision);
+            }
+            // Written by somebody who is not entitled to say this. It is not evidence of anything.
+            (
+                Ok(Known::Fact(_) | Known::Decision(_)),
+                Family::In(_) | Family::Do(..) | Family::At(_),
+            ) => {
+                self.ignored += 1;
+            }
+        }
+        if let Some(open) = self.open.as_mut().filter(|open| open.outcome.is_none()) {
+            open.settle(at.time);
+        }
+    }
+
+    fn fact(&mut self, at: At, fact: &Fact) -> Counted {
+        let Some(open) = self.open.as_mut() else {
+            let Fact::Submitted(submitted) = fact else { return Counted::No };
+            self.created = at.time;
+            self.open = Some(begin(submitted));
+            return Counted::Yes;
+        };
+        if open.outcome.is_some() {
+            return Counted::No;
+        }
+        match fact {
+            Fact::Submitted(_) => Counted::No,
+            Fact::Signaled(signaled) => open.signaled(signaled),
+            Fact::Planned(planned) => open.planned(at.time, planned),
+            Fact::Turned(turned) => open.turned(at, turned),
+            Fact::Started(_) => Counted::Yes,
+            Fact::Called(called) => open.called(at.time, called),
+            Fact::Answered(answered) => {
+                open.answered(at.time, &self.id, &answered.ask, &answered.answer)
+            }
+            Fact::Fired(fired) => open.fired(at.time, &self.id, fired),
+        }
+    }
+
+    fn decision(&mut self, at: At, decision: &Decision) {
+        let Some(open) = self.open.as_mut().filter(|open| open.outcome.is_none()) else {
+            self.ignored += 1;
+            return;
+        };
+        // Every stored decision carried the cancellation of the first timer that nothing waits for.
+        if !open.orphans.is_empty() {
+            open.orphans.remove(0);
+        }
+        let follows = match decision {
+            Decision::Plan(work) => {
+                open.stage_tries().is_some_and(|tries| tries.sent(work.attempt))
+            }
+            Decision::Turn(work) => open.sent_turn(at.time, work),
+            Decision::Call(work) => open.sent_call(at.time, work),
+            Decision::Ask(work) => open.asked(at.time, work),
+            Decision::Wait(wait) => open.waits(wait),
+            Decision::Note(Note::QuestionClosed { ask, .. }) => open.noted_closed(ask),
+            Decision::Finish(finish) => {
+                open.finished(at.time, &finish.outcome);
+                true
+            }
+        };
+        if !follows {
+            let reason =
+                format!("the decision {:?} cannot follow what went before it", decision.kind());
+            self.poison = Some(Poison { seq: at.seq, reason });
+        }
+    }
+}
+
+fn begin(submitted: &Submitted) -> Open {
+    let mut open = Open::new(submitted.clone());
+    match open.agent.plan.when {
+        PlanWhen::Always => {}
+        PlanWhen::Never => open.adopt_goal_as_plan(),
+    }
+    open
+}
+
+impl Open {
+    fn signaled(&mut self, signaled: &Signaled) -> Counted {
+        match signaled.signal {
+            Signal::Cancel => {
+                self.cancel.get_or_insert_with(|| signaled.clone());
+            }
+            Signal::Pause => self.paused = Some(signaled.clone()),
+            Signal::Resume => self.paused = None,
+        }
+        Counted::Yes
+    }
+
+    fn turned(&mut self, at: At, turned: &Turned) -> Counted {
+        let remaining = self.remaining_questions();
+        let (agent, language) = (&self.agent, self.language);
+        let heard = self.steps.iter_mut().find_map(|step| match &mut step.exec {
+            Exec::Turn(turn) if turn.work == turned.work && turn.tries.awaits(turned.attempt) => {
+                Some((turn.clone(), step))
+            }
+            Exec::Turn(_)
+            | Exec::NotBegun
+            | Exec::Tool(_)
+            | Exec::Acting(_)
+            | Exec::Rerun(_)
+            | Exec::Ended => None,
+        });
+        let Some((turn, step)) = heard else { return Counted::No };
+        step.turns += 1;
+        match &turned.reply {
+            TurnReply::Calls { calls, .. } => {
+                let acting = Acting::new(&turn, at.seq, calls.clone(), remaining, language);
+                step.acts(at.seq, acting);
+            }
+            TurnReply::Done { success, response } => {
+                step.reported(*success, response.clone(), turn.run, agent, at.time);
+            }
+            TurnReply::Failed { error } => {
+                if let Exec::Turn(turn) = &mut step.exec {
+                    turn.tries.broke(error.clone(), at.time);
+                }
+            }
+        }
+        self.usage += turned.usage;
+        Counted::Yes
+    }
+
+    fn called(&mut self, at: Timestamp, called: &Called) -> Counted {
+        let found = self.steps.iter_mut().find_map(|step| {
+            step.call_mut(|call| {
+                call.work == called.work && call.end.is_none() && call.tries.awaits(called.attempt)
+            })
+        });
+        let Some((call, is_step)) = found else { return Counted::No };
+        call.answered(called, is_step, at);
+        Counted::Yes
+    }
+
+    fn fired(&mut self, at: Timestamp, job: &proto::id::JobId, fired: &Fired) -> Counted {
+        if fired.timer == names::deadline_timer() {
+            self.deadline_passed = true;
+            return Counted::Yes;
+        }
+        let due = self
+            .questions
+            .values()
+            .find(|a| a.state == AskState::Open && names::ask_timer(&a.question.id) == fired.timer)
+            .map(|a| a.question.id.clone());
+        if let Some(ask) = due {
+            self.expired(at, job, &ask);
+            return Counted::Yes;
+        }
+        let planning = self.stage_tries().is_some_and(|tries| tries.fired(&fired.timer));
+        let mut in_steps = || {
+            self.steps
+                .iter_mut()
+                .flat_map(StepRun::tries_mut)
+                .any(|tries| tries.fired(&fired.timer))
+        };
+        Counted::from(planning || in_steps())
+    }
+
+    pub(super) fn stage_tries(&mut self) -> Option<&mut super::tries::Tries> {
+        match &mut self.stage {
+            Stage::Plan { tries } => Some(tries),
+            Stage::Clarify { .. }
+            | Stage::Confused { .. }
+            | Stage::Check { .. }
+            | Stage::Execute
+            | Stage::Failing { .. }
+            | Stage::Rejected { .. } => None,
+        }
+    }
+
+    fn sent_turn(&mut self, at: Timestamp, work: &proto::decision::TurnWork) -> bool {
+        self.steps.iter_mut().any(|step| {
+            let Exec::Turn(turn) = &mut step.exec else { return false };
+            let sent = turn.work == work.work && turn.tries.sent(work.attempt);
+            if sent {
+                step.started.get_or_insert(at);
+                step.follow();
+            }
+            sent
+        })
+    }
+
+    fn sent_call(&mut self, at: Timestamp, work: &proto::decision::CallWork) -> bool {
+        self.steps.iter_mut().any(|step| {
+            let sent = step
+                .call_mut(|call| call.work == work.work)
+                .is_some_and(|(call, _)| call.end.is_none() && call.tries.sent(work.attempt));
+            if sent {
+                step.started.get_or_insert(at);
+                step.follow();
+            }
+            sent
+        })
+    }
+
+    fn waits(&mut self, wait: &proto::decision::Wait) -> bool {
+        self.waits = self.waits.saturating_add(1);
+        if wait.work == names::plan(self.round) {
+            return self.stage_tries().is_some_and(|tries| tries.waits(wait));
+        }
+        self.steps.iter_mut().any(|step| {
+            let own = names::step(step.revision, step.id());
+            let waits = match &mut step.exec {
+                Exec::Turn(turn) if turn.work == wait.work => turn.tries.waits(wait),
+                Exec::Rerun(tries) if own == wait.work => tries.waits(wait),
+                Exec::Tool(_) | Exec::Acting(_) => step
+                    .call_mut(|call| call.work == wait.work)
+                    .is_some_and(|(call, _)| call.tries.waits(wait)),
+                Exec::Turn(_) | Exec::Rerun(_) | Exec::NotBegun | Exec::Ended => false,
+            };
+            if waits {
+                step.follow();
+            }
+            waits
+        })
+    }
+
+    /// Questions that agents may still ask, those counted that a turn has asked for already.
+    fn remaining_questions(&self) -> Option<u32> {
+        let limit = self.agent.ask.limit?;
+        let coming = self.steps.iter().map(ask::unasked).sum::<u32>();
+        Some(limit.saturating_sub(self.agent_asks.saturating_add(coming)))
+    }
+}

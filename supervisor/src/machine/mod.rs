@@ -1,0 +1,34 @@
+//! The job machine: what a job's log says, and what should follow.
+//!
+//! Two families of method, used in turn:
+//!
+//! * [`Job::apply`] takes the next record of the log. Live or replayed, there is no other way in:
+//!   recovery is the live path.
+//! * [`Job::decide`] gives the next decision that should exist and does not yet, or nothing. It is
+//!   level-triggered: it looks at what the job *is*, never at what just happened, so a crash between
+//!   any two writes needs no code of its own. Store the decision, apply it, ask again.
+//!
+//! Architecture invariant: nothing here is asynchronous, reads a clock, draws a random number or
+//! does I/O. Time is the server's time of the last record.
+
+mod ask;
+mod call;
+mod decide;
+mod dispatch;
+mod ending;
+mod excerpt;
+mod fold;
+mod names;
+mod planning;
+mod state;
+mod step;
+mod text;
+mod tries;
+mod turn;
+mod view;
+
+pub use self::{
+    decide::{Arm, Next},
+    fold::At,
+    state::{Job, Poison},
+};

@@ -1,0 +1,171 @@
+//! From a goal to a plan in force: rounds with the planner, and what its replies lead to.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use proto::{
+    agent::OnUnparseable,
+    decision::{ModelChoice, PlanTalk, PlanWork},
+    fact::{PlanReply, Planned},
+    id::{Attempt, StepId},
+    job::FailReason,
+    plan::{Action, Plan, Step},
+    step::StepState,
+};
+
+use super::{
+    excerpt,
+    fold::Counted,
+    names,
+    state::{Open, Stage},
+    step::StepRun,
+    text,
+    tries::Tries,
+};
+
+impl Open {
+    /// A planner answered.
+    pub(super) fn planned(&mut self, at: Timestamp, planned: &Planned) -> Counted {
+        let current = names::plan(self.round) == planned.work;
+        let Some(tries) =
+            self.stage_tries().filter(|tries| current && tries.awaits(planned.attempt))
+        else {
+            return Counted::No;
+        };
+        match &planned.reply {
+            PlanReply::Failed { error } => tries.broke(error.clone(), at),
+            PlanReply::Plan { plan } => self.got_plan(plan.clone()),
+            PlanReply::Question { question } if self.may_ask() => {
+                self.stage = Stage::Clarify { asked: question.clone(), ask: None };
+            }
+            PlanReply::Question { question } => {
+                let reply = question.prompt.clone();
+                self.unusable(reply, text::no_more_questions(self.language).to_owned());
+            }
+            PlanReply::Unparseable { text, error } => self.unusable(text.clone(), error.clone()),
+        }
+        self.usage += planned.usage;
+        Counted::Yes
+    }
+
+    fn got_plan(&mut self, plan: Plan) {
+        let empty = plan.steps.is_empty() && !self.agent.plan.allow_empty;
+        let wrong = if empty {
+            Some(proto::plan::PlanError::Empty)
+        } else {
+            plan.check(&self.completed()).err()
+        };
+        if let Some(wrong) = wrong {
+            let shown = serde_json::to_string(&plan).unwrap_or_default();
+            return self
+                .unusable(excerpt::ends(&shown, proto::limits::EXCERPT_CHARS), wrong.to_string());
+        }
+        self.rejected = 0;
+        if self.agent.confirm && !plan.steps.is_empty() {
+            self.stage = Stage::Check { plan, ask: None };
+        } else {
+            self.adopt(plan);
+        }
+    }
+
+    /// A reply that is no plan: shown to the planner again, then to a person or nobody.
+    fn unusable(&mut self, reply: String, error: String) {
+        self.rejected = self.rejected.saturating_add(1);
+        self.dialogue.push(PlanTalk::Rejected { reply, error: error.clone() });
+        if self.rejected < self.agent.plan.attempts {
+            return self.next_round();
+        }
+        self.stage = match self.agent.plan.on_unparseable {
+            OnUnparseable::Ask => Stage::Confused { error, ask: None },
+            OnUnparseable::Fail => self.no_plan(&error),
+        };
+    }
+
+    pub(super) fn no_plan(&self, error: &str) -> Stage {
+        Stage::Failing {
+            reason: FailReason::PlanFailed,
+            message: text::plan_failed(self.language, error),
+        }
+    }
+
+    pub(super) fn next_round(&mut self) {
+        self.round = self.round.saturating_add(1);
+        self.stage = Stage::Plan { tries: Tries::Idle };
+    }
+
+    /// Puts a plan in force.
+    pub(super) fn adopt(&mut self, plan: Plan) {
+        let revision = self.revision;
+        self.revision = revision.saturating_add(1);
+        self.plan_title = plan.title;
+        self.steps = plan.steps.into_iter().map(|step| StepRun::new(step, revision)).collect();
+        self.stage = Stage::Execute;
+    }
+
+    /// Without a planner the goal itself is the only step.
+    pub(super) fn adopt_goal_as_plan(&mut self) {
+        let step = Step {
+            id: StepId::new("goal").expect("`goal` is an id"),
+            title: String::new(),
+            description: self.goal.clone(),
+            depends_on: Vec::new(),
+            action: Action::Agent,
+        };
+        let title = excerpt::line(&self.goal, 120);
+        self.adopt(Plan { title, steps: vec![step] });
+    }
+
+    /// Ends the plan in force and has its rest made anew; what has completed stays.
+    pub(super) fn replan(&mut self, at: Timestamp) {
+        let plan = self.plan_in_force();
+        let mut ended = Vec::new();
+        for mut step in std::mem::take(&mut self.steps) {
+            if step.state.is_terminal() {
+                ended.push(step.as_end());
+            } else {
+                self.orphans.extend(step.tries_mut().iter().filter_map(|t| t.timer().cloned()));
+                step.end(StepState::Skipped, None, at);
+            }
+            self.past.push(step);
+        }
+        self.dialogue.push(PlanTalk::Progressed { plan, steps: ended });
+        self.replans = self.replans.saturating_add(1);
+        self.rejected = 0;
+        self.next_round();
+    }
+
+    pub(super) fn plan_in_force(&self) -> Plan {
+        Plan {
+            title: self.plan_title.clone(),
+            steps: self.steps.iter().map(|run| run.step.clone()).collect(),
+        }
+    }
+
+    /// Steps that have completed, of every plan so far.
+    pub(super) fn completed(&self) -> BTreeSet<StepId> {
+        let done = |run: &&StepRun| run.state == StepState::Completed;
+        self.past.iter().chain(&self.steps).filter(done).map(|run| run.id().clone()).collect()
+    }
+
+    /// The command of a round.
+    pub(super) fn plan_work(&self, attempt: Attempt) -> PlanWork {
+        PlanWork {
+            work: names::plan(self.round),
+            attempt,
+            goal: self.goal.clone(),
+            language: self.language,
+            model: self.model_choice(),
+            may_ask: self.may_ask(),
+            dialogue: self.dialogue.clone(),
+        }
+    }
+
+    pub(super) fn model_choice(&self) -> ModelChoice {
+        ModelChoice {
+            model: self.agent.model.clone(),
+            temperature: self.agent.temperature,
+            system: self.agent.system.clone(),
+            tools: self.agent.tools.clone(),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What is known of a job after some of its records.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use proto::{
+    agent::Agent,
+    decision::{Closed, PlanTalk},
+    fact::{Asked, Signaled, Submitted},
+    id::{AskId, JobId, Seq, TimerName, WorkId},
+    interaction::Question,
+    job::{FailReason, Outcome},
+    lang::Language,
+    message::Usage,
+    plan::Plan,
+};
+
+use super::{step::StepRun, tries::Tries};
+
+/// A job, as far as its log has been read.
+#[derive(Debug, Clone)]
+pub struct Job {
+    pub(super) id: JobId,
+    /// The last record that was applied.
+    pub(super) seq: Seq,
+    /// The last decision that was applied: what the next compare-and-set expects.
+    pub(super) last_decision: Seq,
+    pub(super) records: u64,
+    pub(super) created: Timestamp,
+    pub(super) updated: Timestamp,
+    /// Records that changed nothing: too late, twice, or from somebody not entitled.
+    pub(super) ignored: u64,
+    pub(super) poison: Option<Poison>,
+    /// Absent until the first record.
+    pub(super) open: Option<Open>,
+}
+
+/// A record that the machine cannot go past.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Poison {
+    /// Where it is.
+    pub seq: Seq,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// A submitted job.
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    pub(super) goal: String,
+    pub(super) agent: Agent,
+    pub(super) language: Language,
+    pub(super) stage: Stage,
+    /// Counts the planner's commands; names the current one.
+    pub(super) round: u32,
+    /// The planner's conversation so far.
+    pub(super) dialogue: Vec<PlanTalk>,
+    /// Replies of the planner that could not be used, since the last one that could.
+    pub(super) rejected: u32,
+    pub(super) replans: u32,
+    /// Plans that have been in force.
+    pub(super) revision: u32,
+    pub(super) plan_title: String,
+    /// Steps of the plan in force.
+    pub(super) steps: Vec<StepRun>,
+    /// Steps of earlier plans that have ended.
+    pub(super) past: Vec<StepRun>,
+    pub(super) questions: BTreeMap<AskId, Asking>,
+    /// Every question so far, confirmations and approvals included: numbers the next one.
+    pub(super) asks: u32,
+    /// Questions an agent asked: what the policy limits.
+    pub(super) agent_asks: u32,
+    pub(super) waits: u32,
+    pub(super) cancel: Option<Signaled>,
+    pub(super) paused: Option<Signaled>,
+    pub(super) deadline_passed: bool,
+    /// Timers that nothing waits for any more; canceled with the decisions that follow.
+    pub(super) orphans: Vec<TimerName>,
+    pub(super) usage: Usage,
+    pub(super) outcome: Option<Outcome>,
+}
+
+/// A question that was asked.
+#[derive(Debug, Clone)]
+pub(super) struct Asking {
+    pub(super) question: Question,
+    /// What the answer is for.
+    pub(super) work: WorkId,
+    pub(super) state: AskState,
+}
+
+/// Where a question stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AskState {
+    /// It waits for a person.
+    Open,
+    /// It was answered, or a default took the answer's place and everybody knows.
+    Ended,
+    /// It closed without an answer, and the inbox must be told.
+    ToClose(Closed),
+}
+
+/// What the job is about. Only one thing at a time.
+#[derive(Debug, Clone)]
+pub(super) enum Stage {
+    /// A plan is wanted.
+    Plan { tries: Tries },
+    /// The planner must know something first.
+    Clarify { asked: Asked, ask: Option<AskId> },
+    /// No reply of the planner could be used; a person is asked what to do.
+    Confused { error: String, ask: Option<AskId> },
+    /// The plan waits to be confirmed.
+    Check { plan: Plan, ask: Option<AskId> },
+    /// The steps are carried out.
+    Execute,
+    /// The job is going to fail; what runs may end.
+    Failing { reason: FailReason, message: String },
+    /// Somebody rejected the plan.
+    Rejected { reason: Option<String> },
+}
+
+impl Job {
+    /// A job of which nothing has been read.
+    #[must_use]
+    pub fn new(id: JobId) -> Self {
+        Self {
+            id,
+            seq: Seq(0),
+            last_decision: Seq(0),
+            records: 0,
+            created: Timestamp::UNIX_EPOCH,
+            updated: Timestamp::UNIX_EPOCH,
+            ignored: 0,
+            poison: None,
+            open: None,
+        }
+    }
+
+    /// The job's id.
+    #[must_use]
+    pub fn id(&self) -> &JobId {
+        &self.id
+    }
+
+    /// The last record that was applied.
+    #[must_use]
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// The last decision that was applied; a decision is stored only right after it.
+    #[must_use]
+    pub fn last_decision(&self) -> Seq {
+        self.last_decision
+    }
+
+    /// Records that changed nothing.
+    #[must_use]
+    pub fn ignored(&self) -> u64 {
+        self.ignored
+    }
+
+    /// The record the machine cannot go past, if there is one.
+    #[must_use]
+    pub fn poison(&self) -> Option<&Poison> {
+        self.poison.as_ref()
+    }
+
+    /// How the job ended, if it has.
+    #[must_use]
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.open.as_ref()?.outcome.as_ref()
+    }
+
+    /// Whether a command is in a queue or with a worker, so that a fact may come at any moment.
+    #[must_use]
+    pub fn has_work_out(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.outcome.is_none() && open.has_work_out())
+    }
+}
+
+impl Open {
+    pub(super) fn new(submitted: Submitted) -> Self {
+        Self {
+            goal: submitted.goal,
+            agent: submitted.agent,
+            language: submitted.language,
+            stage: Stage::Plan { tries: Tries::Idle },
+            round: 1,
+            dialogue: Vec::new(),
+            rejected: 0,
+            replans: 0,
+            revision: 0,
+            plan_title: String::new(),
+            steps: Vec::new(),
+            past: Vec::new(),
+            questions: BTreeMap::new(),
+            asks: 0,
+            agent_asks: 0,
+            waits: 0,
+            cancel: None,
+            paused: None,
+            deadline_passed: false,
+            orphans: Vec::new(),
+            usage: Usage::default(),
+            outcome: None,
+        }
+    }
+
+    /// Whether agents may still ask a person.
+    pub(super) fn may_ask(&self) -> bool {
+        self.agent.ask.limit.is_none_or(|limit| self.agent_asks < limit)
+    }
+
+    /// Whether a command is in a queue or with a worker.
+    pub(super) fn has_work_out(&self) -> bool {
+        let planning = matches!(&self.stage, Stage::Plan { tries } if tries.is_out());
+        planning || self.steps.iter().any(StepRun::has_work_out)
+    }
+
+    /// Questions that wait for a person, in the order they were asked.
+    pub(super) fn open_questions(&self) -> impl Iterator<Item = &Asking> {
+        let mut open: Vec<_> =
+            self.questions.values().filter(|a| a.state == AskState::Open).collect();
+        open.sort_by_key(|a| {
+            a.question.id.as_str().trim_start_matches('q').parse::<u32>().unwrap_or(u32::MAX)
+        });
+        open.into_iter()
+    }
+}

@@ -1,0 +1,184 @@
+//! A job as people and programs look at it.
+
+use proto::{
+    fact::Signaled,
+    job::{JobState, SubStatus},
+    limits,
+    plan::Action,
+    step::StepState,
+    view::{JobSummary, JobView, PlanView, StepView},
+};
+
+use super::{
+    excerpt,
+    state::{Job, Open, Stage},
+    step::{Exec, StepRun},
+};
+
+impl Job {
+    /// What is known of the job, or nothing when it was never submitted.
+    #[must_use]
+    pub fn view(&self) -> Option<JobView> {
+        let open = self.open.as_ref()?;
+        let (state, sub_status, reason) = self.status(open);
+        Some(JobView {
+            job: self.id.clone(),
+            state,
+            sub_status,
+            reason,
+            goal: open.goal.clone(),
+            agent: open.agent.name.clone(),
+            language: open.language,
+            plan: open.plan_view(),
+            questions: open.open_questions().map(|a| a.question.clone()).collect(),
+            outcome: open.outcome.clone(),
+            usage: open.usage,
+            ignored: self.ignored,
+            records: self.records,
+            seq: self.seq,
+            created: self.created,
+            updated: self.updated,
+        })
+    }
+
+    /// A line of a list, or nothing when the job was never submitted.
+    #[must_use]
+    pub fn summary(&self) -> Option<JobSummary> {
+        let open = self.open.as_ref()?;
+        let (state, sub_status, _) = self.status(open);
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let steps =
+            || open.past.iter().filter(|r| r.state == StepState::Completed).chain(&open.steps);
+        Some(JobSummary {
+            job: self.id.clone(),
+            state,
+            sub_status,
+            goal: excerpt::line(&open.goal, 200),
+            agent: open.agent.name.clone(),
+            steps_done: count(steps().filter(|run| run.state.is_terminal()).count()),
+            steps: count(steps().count()),
+            questions: count(open.open_questions().count()),
+            created: self.created,
+            updated: self.updated,
+        })
+    }
+
+    fn status(&self, open: &Open) -> (JobState, Option<SubStatus>, Option<String>) {
+        if let Some(outcome) = &open.outcome {
+            return (outcome.state(), None, None);
+        }
+        if let Some(poison) = &self.poison {
+            let reason = format!("record {}: {}", poison.seq, poison.reason);
+            return (JobState::Working, Some(SubStatus::Poisoned), Some(reason));
+        }
+        let asks = open.open_questions().count();
+        if let Some(Signaled { reason, .. }) = &open.paused {
+            let state = if asks > 0 { JobState::InputRequired } else { JobState::Working };
+            return (state, Some(SubStatus::Paused), reason.clone());
+        }
+        if self.last_decision.0 == 0 {
+            return (JobState::Submitted, None, None);
+        }
+        if open.has_work_out() {
+            return (JobState::Working, Some(open.busy_with()), None);
+        }
+        if let Some(first) = open.open_questions().next() {
+            return (
+                JobState::InputRequired,
+                Some(SubStatus::Parked),
+                Some(first.question.prompt.clone()),
+            );
+        }
+        match open.backing_off() {
+            Some(reason) => (JobState::Working, Some(SubStatus::BackingOff), Some(reason)),
+            None => (JobState::Working, Some(open.busy_with()), None),
+        }
+    }
+}
+
+impl Open {
+    fn busy_with(&self) -> SubStatus {
+        match &self.stage {
+            Stage::Plan { .. }
+            | Stage::Clarify { .. }
+            | Stage::Confused { .. }
+            | Stage::Check { .. } => {
+                if self.revision == 0 {
+                    SubStatus::Planning
+                } else {
+                    SubStatus::Replanning
+                }
+            }
+            Stage::Execute | Stage::Failing { .. } | Stage::Rejected { .. } => SubStatus::Executing,
+        }
+    }
+
+    fn backing_off(&self) -> Option<String> {
+        let backing = |tries: &super::tries::Tries| match tries {
+            super::tries::Tries::Backing { until, reason, .. } => {
+                Some(format!("until {until}: {reason}"))
+            }
+            super::tries::Tries::Idle
+            | super::tries::Tries::Out { .. }
+            | super::tries::Tries::Broken { .. }
+            | super::tries::Tries::Due { .. } => None,
+        };
+        if let Stage::Plan { tries } = &self.stage {
+            return backing(tries);
+        }
+        let mut steps = self.steps.clone();
+        steps.iter_mut().flat_map(StepRun::tries_mut).find_map(|tries| backing(tries))
+    }
+
+    fn plan_view(&self) -> Option<PlanView> {
+        if let Stage::Check { plan, .. } = &self.stage {
+            let proposed =
+                plan.steps.iter().map(|step| StepRun::new(step.clone(), self.revision).view());
+            let steps = self.past.iter().map(StepRun::view).chain(proposed).collect();
+            return Some(PlanView {
+                title: plan.title.clone(),
+                revision: self.revision,
+                confirmed: false,
+                steps,
+            });
+        }
+        (self.revision > 0).then(|| PlanView {
+            title: self.plan_title.clone(),
+            revision: self.revision - 1,
+            confirmed: true,
+            steps: self.past.iter().chain(&self.steps).map(StepRun::view).collect(),
+        })
+    }
+}
+
+impl StepRun {
+    fn view(&self) -> StepView {
+        let mut calls = self.calls.clone();
+        match &self.exec {
+            Exec::Tool(call) => calls.push(call.view()),
+            Exec::Acting(acting) => calls.extend(acting.calls().map(super::call::Call::view)),
+            Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => {}
+        }
+        StepView {
+            id: self.step.id.clone(),
+            title: self.step.title.clone(),
+            description: self.step.description.clone(),
+            depends_on: self.step.depends_on.clone(),
+            tool: match &self.step.action {
+                Action::Tool { tool, .. } => Some(tool.clone()),
+                Action::Agent => None,
+            },
+            state: self.state,
+            success: self.state.is_terminal().then_some(self.state == StepState::Completed),
+            response: self
+                .response
+                .as_deref()
+                .map(|text| excerpt::ends(text, limits::EXCERPT_CHARS)),
+            attempts: self.attempts,
+            turns: self.turns,
+            calls,
+            started: self.started,
+            ended: self.ended,
+        }
+    }
+}
