@@ -1,0 +1,208 @@
+//! The arrows between the crates, and who may link what. The reasons are in `ARCHITECTURE.md`;
+//! `deny.toml` says the same of what comes in through other crates.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::Command,
+};
+
+use serde::Deserialize;
+
+/// What a member of the workspace may depend on among the other members.
+enum Reach {
+    /// These and no others.
+    Only(&'static [&'static str]),
+    /// It puts the others together, so it may know all of them.
+    Composes,
+}
+
+use Reach::{Composes, Only};
+
+const PROTO: &str = "callboard-proto";
+const RUNTIME: &str = "callboard-runtime";
+const MODEL: &str = "callboard-model";
+
+/// Who may know whom. The actors never know each other: they meet in subjects, and that is what
+/// lets each of them run anywhere and be replaced alone.
+const ARROWS: &[(&str, Reach)] = &[
+    (PROTO, Only(&[])),
+    (RUNTIME, Only(&[PROTO])),
+    (MODEL, Only(&[PROTO])),
+    ("callboard-client", Only(&[PROTO, RUNTIME])),
+    ("callboard-supervisor", Only(&[PROTO, RUNTIME])),
+    ("callboard-planner-actor", Only(&[PROTO, RUNTIME, MODEL])),
+    ("callboard-executor-actor", Only(&[PROTO, RUNTIME, MODEL])),
+    ("callboard-tool-actors", Only(&[PROTO, RUNTIME, MODEL])),
+    ("callboard-interaction-actor", Only(&[PROTO, RUNTIME])),
+    ("callboard", Composes),
+    ("callboard-bench", Composes),
+    ("callboard-tests", Composes),
+];
+
+/// Crates that one member alone may name, and why.
+const ALONE: &[(&str, &str, &str)] = &[
+    (
+        "async-nats",
+        RUNTIME,
+        "the log and the bus are reached through runtime, in memory as on NATS",
+    ),
+    ("bincode", PROTO, "the codec is unmaintained and must be replaceable in one file"),
+];
+
+/// What the vocabulary must do without: it is read by everything, and decides nothing at run time.
+const NOT_IN_PROTO: &[&str] = &[
+    "async-nats",
+    "async-trait",
+    "axum",
+    "fastrand",
+    "futures",
+    "ractor",
+    "rand",
+    "reqwest",
+    "rustix",
+    "tokio",
+    "tokio-util",
+];
+
+/// The part of `cargo metadata` that is looked at.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Member>,
+}
+
+/// A member of the workspace and everything it names: for its own code, its tests or its build.
+#[derive(Deserialize)]
+struct Member {
+    name: String,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+}
+
+impl Member {
+    fn names(&self) -> BTreeSet<&str> {
+        self.dependencies.iter().map(|dependency| dependency.name.as_str()).collect()
+    }
+}
+
+fn members() -> Vec<Member> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(callboard_tests::root())
+        .output()
+        .expect("cargo runs, it ran this test");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Metadata = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
+    metadata.packages
+}
+
+/// Arrows that must not be, and members that nobody has placed.
+fn wrong_arrows(members: &[Member]) -> Vec<String> {
+    let arrows: BTreeMap<&str, &Reach> =
+        ARROWS.iter().map(|(name, reach)| (*name, reach)).collect();
+    let local: BTreeSet<&str> = members.iter().map(|member| member.name.as_str()).collect();
+    let mut wrong = Vec::new();
+    for member in members {
+        let Some(reach) = arrows.get(member.name.as_str()) else {
+            wrong
+                .push(format!("{} has no place in ARROWS: say what it may depend on", member.name));
+            continue;
+        };
+        let allowed = match reach {
+            Composes => continue,
+            Only(allowed) => allowed,
+        };
+        for other in member.names().intersection(&local).filter(|name| !allowed.contains(name)) {
+            wrong.push(format!("{} must not depend on {other}", member.name));
+        }
+    }
+    for gone in arrows.keys().filter(|name| !local.contains(**name)) {
+        wrong.push(format!("{gone} is in ARROWS and not in the workspace"));
+    }
+    wrong
+}
+
+/// Crates that are named by a member that may not.
+fn wrong_links(members: &[Member]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for member in members {
+        let names = member.names();
+        for (dependency, owner, why) in ALONE {
+            if names.contains(dependency) && member.name != *owner {
+                let name = &member.name;
+                wrong.push(format!("{name} must not link {dependency}, only {owner} may: {why}"));
+            }
+        }
+        if member.name == PROTO {
+            for dependency in NOT_IN_PROTO.iter().filter(|name| names.contains(**name)) {
+                wrong.push(format!("{PROTO} is pure and must not link {dependency}"));
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn crates_depend_on_each_other_only_along_the_arrows() {
+    assert_eq!(wrong_arrows(&members()), Vec::<String>::new());
+}
+
+#[test]
+fn nats_and_the_codec_are_linked_by_one_crate_each() {
+    let members = members();
+    assert_eq!(wrong_links(&members), Vec::<String>::new());
+    for (dependency, owner, _) in ALONE {
+        let linked = members.iter().any(|m| m.name == *owner && m.names().contains(dependency));
+        assert!(linked, "{owner} no longer links {dependency}: the rule is out of date");
+    }
+}
+
+/// The workspace as it should be, with one more dependency.
+fn with(member: &str, dependency: &str) -> Vec<Member> {
+    ARROWS
+        .iter()
+        .map(|(name, _)| Member {
+            name: (*name).to_owned(),
+            dependencies: (*name == member)
+                .then(|| Dependency { name: dependency.to_owned() })
+                .into_iter()
+                .collect(),
+        })
+        .collect()
+}
+
+#[rstest::rstest]
+#[case::actors_never_know_each_other("callboard-planner-actor", "callboard-executor-actor")]
+#[case::no_actor_knows_the_supervisor("callboard-tool-actors", "callboard-supervisor")]
+#[case::nobody_below_knows_the_program("callboard-client", "callboard")]
+#[case::the_vocabulary_knows_nobody("callboard-proto", "callboard-runtime")]
+#[case::the_model_port_stands_alone("callboard-model", "callboard-runtime")]
+#[case::the_supervisor_calls_no_model("callboard-supervisor", "callboard-model")]
+fn a_wrong_arrow_is_found(#[case] member: &str, #[case] dependency: &str) {
+    let expected = vec![format!("{member} must not depend on {dependency}")];
+    assert_eq!(wrong_arrows(&with(member, dependency)), expected);
+}
+
+#[test]
+fn a_crate_without_a_place_is_found_and_so_is_one_that_is_gone() {
+    let mut members = with("callboard", "callboard-proto");
+    members[0].name = "callboard-novelty".to_owned();
+    let wrong = wrong_arrows(&members);
+    assert_eq!(wrong.len(), 2, "{wrong:?}");
+    assert!(wrong[0].contains("callboard-novelty has no place"), "{wrong:?}");
+    assert!(wrong[1].contains("callboard-proto is in ARROWS"), "{wrong:?}");
+}
+
+#[rstest::rstest]
+#[case::nats_outside_runtime("callboard-client", "async-nats", 1)]
+#[case::nats_in_a_test_crate("callboard-tests", "async-nats", 1)]
+#[case::nats_in_runtime("callboard-runtime", "async-nats", 0)]
+#[case::the_codec_outside_proto("callboard-runtime", "bincode", 1)]
+#[case::the_codec_in_proto("callboard-proto", "bincode", 0)]
+#[case::a_runtime_in_the_vocabulary("callboard-proto", "tokio", 1)]
+fn a_wrong_link_is_found(#[case] member: &str, #[case] dependency: &str, #[case] wrong: usize) {
+    assert_eq!(wrong_links(&with(member, dependency)).len(), wrong);
+}
