@@ -44,6 +44,8 @@ fn from_transport(source: &(dyn std::error::Error + 'static)) -> ModelError {
     };
     if error.is_connect() && error.is_timeout() {
         ModelError::timeout(Phase::Connect)
+    } else if error.is_timeout() {
+        ModelError::timeout(Phase::Total)
     } else if error.is_connect() {
         ModelError::new(
             ErrorKind::Unreachable,

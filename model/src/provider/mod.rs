@@ -42,6 +42,9 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
         .user_agent(concat!("callboard/", env!("CARGO_PKG_VERSION")))
         .default_headers(secret_headers(config)?)
         .connect_timeout(config.timeouts.connect())
+        // The limits in `exchange` cannot fire while genai digests one endless frame without
+        // giving the thread back; this one is checked at every read.
+        .timeout(config.timeouts.total())
         // A redirect would carry the key to another host.
         .redirect(reqwest::redirect::Policy::none())
         .tcp_nodelay(true);

@@ -6,6 +6,7 @@
 extern crate callboard_model as model;
 
 mod document;
+mod endless;
 mod native;
 mod openai;
 mod scripted;

@@ -152,3 +152,10 @@ fn a_missing_script_file_is_named() {
     let error = Script::load("/nonexistent/script.yaml").unwrap_err();
     assert!(error.to_string().contains("/nonexistent/script.yaml"), "{error}");
 }
+
+#[test]
+fn a_script_file_is_loaded() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "models: [from-file]\nelse: {text: x}\n").unwrap();
+    assert_eq!(Script::load(file.path()).unwrap().models(), ["from-file"]);
+}
