@@ -2,7 +2,9 @@
 //! hold.
 
 mod architecture;
+mod documents;
 mod markdown;
 mod purity;
+mod session;
 mod sources;
 mod tidy;
