@@ -51,9 +51,16 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
     if checked.loopback {
         http = http.no_proxy();
     }
-    let http = http
-        .build()
-        .map_err(|_| ModelError::new(ErrorKind::Config, "the HTTP client could not be built"))?;
+    if checked.base.scheme() == "http" {
+        // Redirects are off, so the provider is never reached over TLS, and a machine without CA
+        // certificates will do. (A proxy that itself is reached over https is then out of reach.)
+        http = http.tls_certs_only(std::iter::empty());
+    }
+    let http = http.build().map_err(|_| {
+        let detail =
+            "the HTTP client could not be built; for https, are CA certificates installed?";
+        ModelError::new(ErrorKind::Config, detail)
+    })?;
     let client = genai::Client::builder()
         .with_reqwest(http)
         .build()

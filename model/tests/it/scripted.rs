@@ -8,17 +8,14 @@ use serde_json::{Value, json};
 use crate::support::{reply, scripted};
 
 async fn post(base: &str, body: &Value) -> (StatusCode, Value) {
-    let answer = reqwest::Client::new()
-        .post(format!("{base}/chat/completions"))
-        .json(body)
-        .send()
-        .await
-        .unwrap();
+    let answer = http().post(format!("{base}/chat/completions")).json(body).send().await.unwrap();
     (answer.status(), answer.json().await.unwrap())
 }
 
-fn install_tls() {
+/// A plain client that needs no certificates of this machine and goes through no proxy.
+fn http() -> reqwest::Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().tls_certs_only(std::iter::empty()).no_proxy().build().unwrap()
 }
 
 #[tokio::test]
@@ -40,7 +37,6 @@ else: {text: other}
 
 #[tokio::test]
 async fn a_tool_conversation_is_followed() {
-    install_tls();
     let script = r#"
 rules:
   - when: {turn: 1, last: 'file (?<path>\S+)'}
@@ -68,7 +64,6 @@ rules:
 
 #[tokio::test]
 async fn what_a_script_cannot_answer_is_an_error_that_says_why() {
-    install_tls();
     let script =
         "rules:\n  - {name: bad, when: {last: t}, reply: {text: '{{ captures.nobody }}'}}\n";
     let server =
@@ -90,11 +85,16 @@ async fn what_a_script_cannot_answer_is_an_error_that_says_why() {
 
 #[tokio::test]
 async fn models_are_listed() {
-    install_tls();
     let script = Script::parse("models: [a, b]\nelse: {text: x}").unwrap();
     let server = serve(script, "127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let list: Value =
-        reqwest::get(format!("{}/models", server.base_url())).await.unwrap().json().await.unwrap();
+    let list: Value = http()
+        .get(format!("{}/models", server.base_url()))
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
     assert_eq!(list["data"][1]["id"], "b");
 }
 
