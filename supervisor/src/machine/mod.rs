@@ -32,3 +32,6 @@ pub use self::{
     fold::At,
     state::{Job, Poison},
 };
+
+#[cfg(test)]
+mod tests;

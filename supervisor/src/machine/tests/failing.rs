@@ -1,0 +1,215 @@
+//! Faults, retries, failed steps, replans.
+
+use proto::{
+    agent::OnFailure,
+    decision::{Decision, PlanTalk},
+    fact::{PlanReply, TurnReply, WorkError},
+    job::{FailReason, Outcome, SubStatus},
+    retry::RetryPolicy,
+    tool::Fault,
+};
+use serde_json::json;
+
+use super::play::{Play, agent, plan, plan_with, transient};
+
+fn tries(n: u32) -> RetryPolicy {
+    RetryPolicy { max_attempts: n, jitter: 0.0, ..RetryPolicy::default() }
+}
+
+#[test]
+fn a_fault_that_may_pass_is_tried_again_after_a_wait_with_the_same_key() {
+    let mut p = Play::planned(agent(|a| a.tool.retry = tries(3)), plan("a"));
+    p.expect(&["call g0.r0.a #1"]);
+    p.fault("g0.r0.a", Fault::Timeout);
+    p.expect(&["wait g0.r0.a #2"]);
+    assert_eq!(p.view().sub_status, Some(SubStatus::BackingOff));
+    assert!(!p.job.has_work_out());
+    p.expect(&[]);
+    p.fire("retry-1");
+    p.expect(&["call g0.r0.a #2"]);
+    let [Decision::Call(call)] = p.decisions.as_slice() else { panic!("not one call") };
+    assert_eq!(call.idempotency_key, "job.g0.r0.a");
+    p.ok("g0.r0.a", json!(1));
+    p.expect(&["finish completed"]);
+    assert_eq!(p.view().plan.unwrap().steps[0].attempts, 2);
+}
+
+#[test]
+fn when_no_attempt_is_left_the_step_has_failed() {
+    let mut p = Play::planned(agent(|a| a.tool.retry = tries(2)), plan("a b"));
+    p.drive();
+    p.fault("g0.r0.a", Fault::Unavailable);
+    p.drive();
+    p.fire("retry-1");
+    p.drive();
+    p.fault("g0.r0.a", Fault::Unavailable);
+    p.expect(&[]);
+    assert_eq!(p.states(), "a:failed b:running", "what runs may end");
+    p.ok("g0.r0.b", json!(1));
+    p.expect(&["finish failed"]);
+    let Outcome::Failed { reason, results, .. } = p.outcome() else { panic!("not failed") };
+    assert_eq!((reason, results), (FailReason::StepFailed, json!({"b": 1})));
+}
+
+#[test]
+fn a_fault_that_cannot_pass_is_not_tried_again() {
+    for fault in
+        [Fault::InvalidArguments, Fault::UnknownTool, Fault::VersionMismatch, Fault::Unknown]
+    {
+        let mut p = Play::planned(agent(|a| a.tool.retry = tries(5)), plan("a"));
+        p.drive();
+        p.fault("g0.r0.a", fault);
+        p.expect(&["finish failed"]);
+    }
+}
+
+#[test]
+fn a_once_tool_caught_in_the_middle_is_reported_unknown_and_never_run_again() {
+    let mut p = Play::planned(
+        agent(|a| {
+            a.tool.retry = tries(5);
+            a.step.retry = tries(5);
+        }),
+        plan("a"),
+    );
+    p.drive();
+    p.fault("g0.r0.a", Fault::Unknown);
+    p.expect(&["finish failed"]);
+    let Outcome::Failed { message, .. } = p.outcome() else { panic!("not failed") };
+    assert!(message.contains("not known whether this had its effect"), "{message}");
+    let call = &p.view().plan.unwrap().steps[0].calls[0];
+    assert_eq!(call.state, proto::view::CallState::Unknown);
+}
+
+#[test]
+fn a_tools_own_no_is_tried_again_by_the_policy_of_steps() {
+    let mut p = Play::planned(agent(|a| a.step.retry = tries(2)), plan("a"));
+    p.drive();
+    p.no("g0.r0.a");
+    p.expect(&["wait g0.r0.a #2"]);
+    p.fire("retry-1");
+    p.expect(&["call g0.r0.a #2"]);
+    p.no("g0.r0.a");
+    p.expect(&["finish failed"]);
+}
+
+#[test]
+fn continue_goes_on_with_what_does_not_need_the_failed_step() {
+    let mut p =
+        Play::planned(agent(|a| a.step.on_failure = OnFailure::Continue), plan("a b<a c d<c"));
+    p.expect(&["call g0.r0.a #1", "call g0.r0.c #1"]);
+    p.no("g0.r0.a");
+    p.expect(&[]);
+    p.ok("g0.r0.c", json!(1));
+    p.expect(&["call g0.r0.d #1"]);
+    p.ok("g0.r0.d", json!(1));
+    p.expect(&["finish failed"]);
+    assert_eq!(p.states(), "a:failed b:blocked c:completed d:completed");
+}
+
+#[test]
+fn replan_keeps_what_has_completed_and_makes_the_rest_anew() {
+    let mut p = Play::planned(agent(|a| a.step.on_failure = OnFailure::Replan), plan("a b<a c<b"));
+    p.drive();
+    p.ok("g0.r0.a", json!({"id": 7}));
+    p.drive();
+    p.no("g0.r0.b");
+    p.expect(&["plan g0.p2 #1"]);
+    assert_eq!(p.view().sub_status, Some(SubStatus::Replanning));
+    let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
+    let [PlanTalk::Progressed { steps, .. }] = work.dialogue.as_slice() else {
+        panic!("no progress")
+    };
+    let ends: Vec<_> =
+        steps.iter().map(|s| format!("{} {}: {}", s.id, s.state, s.response)).collect();
+    assert_eq!(ends, [r#"a completed: {"id":7}"#, "b failed: no", "c blocked: b failed"]);
+    p.reply(2, PlanReply::Plan { plan: plan("b2<a") });
+    p.expect(&["call g0.r1.b2 #1"]);
+    p.ok("g0.r1.b2", json!(2));
+    p.expect(&["finish completed"]);
+    let Outcome::Completed { results, .. } = p.outcome() else { panic!("not completed") };
+    assert_eq!(results, json!({"a": {"id": 7}, "b2": 2}));
+    assert_eq!(p.states(), "a:completed b:failed c:blocked b2:completed");
+}
+
+#[test]
+fn a_replan_may_not_touch_a_completed_step() {
+    let mut p = Play::planned(agent(|a| a.step.on_failure = OnFailure::Replan), plan("a b<a"));
+    p.drive();
+    p.ok("g0.r0.a", json!(1));
+    p.drive();
+    p.no("g0.r0.b");
+    p.drive();
+    p.reply(2, PlanReply::Plan { plan: plan("a b") });
+    p.expect(&["plan g0.p3 #1"]);
+    let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
+    let Some(PlanTalk::Rejected { error, .. }) = work.dialogue.last() else {
+        panic!("not rejected")
+    };
+    assert!(error.contains("a has completed already"), "{error}");
+}
+
+#[test]
+fn replans_are_limited() {
+    let mut p = Play::planned(
+        agent(|a| {
+            a.step.on_failure = OnFailure::Replan;
+            a.replan.max = 1;
+        }),
+        plan("a"),
+    );
+    p.drive();
+    p.no("g0.r0.a");
+    p.expect(&["plan g0.p2 #1"]);
+    p.reply(2, PlanReply::Plan { plan: plan("b") });
+    p.drive();
+    p.no("g0.r1.b");
+    p.expect(&["finish failed"]);
+    let Outcome::Failed { reason, .. } = p.outcome() else { panic!("not failed") };
+    assert_eq!(reason, FailReason::ReplanLimit);
+}
+
+#[test]
+fn a_replan_waits_until_what_runs_has_ended() {
+    let mut p = Play::planned(agent(|a| a.step.on_failure = OnFailure::Replan), plan("a b"));
+    p.expect(&["call g0.r0.a #1", "call g0.r0.b #1"]);
+    p.no("g0.r0.a");
+    p.expect(&[]);
+    p.ok("g0.r0.b", json!(1));
+    p.expect(&["plan g0.p2 #1"]);
+}
+
+#[test]
+fn a_model_that_cannot_be_reached_is_asked_again_and_not_sooner_than_it_said() {
+    let mut p = Play::submit(agent(|a| a.tool.retry = tries(2)));
+    p.expect(&["plan g0.p1 #1"]);
+    let error = WorkError { retry_after_ms: Some(60_000), ..transient() };
+    p.reply(1, PlanReply::Failed { error });
+    p.expect(&["wait g0.p1 #2"]);
+    let [Decision::Wait(wait)] = p.decisions.as_slice() else { panic!("not one wait") };
+    let waited = wait.until.duration_since(p.view().updated);
+    assert!(waited.as_secs() >= 59, "{waited:?}");
+    p.fire("retry-1");
+    p.expect(&["plan g0.p1 #2"]);
+    p.reply(1, PlanReply::Failed { error: transient() });
+    p.expect(&["finish failed"]);
+}
+
+#[test]
+fn a_failed_run_of_a_step_is_followed_by_another_that_knows_why() {
+    let agent = agent(|a| a.step.retry = tries(2));
+    let mut p = Play::planned(agent, plan_with("a", |_| proto::plan::Action::Agent));
+    p.expect(&["turn g0.r0.a.n1.t1 #1"]);
+    p.done("g0.r0.a.n1.t1", false, "the door is locked");
+    p.expect(&["wait g0.r0.a #2"]);
+    p.fire("retry-1");
+    p.expect(&["turn g0.r0.a.n2.t1 #1"]);
+    let [Decision::Turn(turn)] = p.decisions.as_slice() else { panic!("not one turn") };
+    assert_eq!(turn.task.as_ref().unwrap().previous_error.as_deref(), Some("the door is locked"));
+    p.turn("g0.r0.a.n2.t1", TurnReply::Failed { error: transient() });
+    p.expect(&["wait g0.r0.a.n2.t1 #2"]);
+    p.fire("retry-2");
+    p.expect(&["turn g0.r0.a.n2.t1 #2"]);
+    p.done("g0.r0.a.n2.t1", true, "open now");
+    p.expect(&["finish completed"]);
+}

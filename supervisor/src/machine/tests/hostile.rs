@@ -1,0 +1,143 @@
+//! Records that come late, twice, from the wrong hand, or from another version.
+
+use proto::{
+    decision::{Decision, Finish},
+    fact::{Answered, Fact, Fired, Source},
+    id::{AskId, Attempt, TimerName},
+    interaction::{Answer, Verdict},
+    job::{Outcome, SubStatus},
+    message::Usage,
+    record::Unreadable,
+    subject::Family,
+    tool::{Fault, ToolResult},
+};
+use serde_json::json;
+
+use super::play::{Play, agent, plan};
+
+#[test]
+fn a_result_counts_once() {
+    let mut p = Play::planned(agent(|_| {}), plan("a b<a"));
+    p.drive();
+    p.result("g0.r0.a", 1, ToolResult::ok(json!("first")), None);
+    p.result("g0.r0.a", 1, ToolResult::ok(json!("again")), None);
+    p.result("g0.r0.a", 1, ToolResult::failed("no"), None);
+    p.expect(&["call g0.r0.b #1"]);
+    assert_eq!(p.view().ignored, 2);
+    assert_eq!(p.view().plan.unwrap().steps[0].response.as_deref(), Some("first"));
+}
+
+#[test]
+fn a_late_result_of_an_earlier_attempt_changes_nothing() {
+    let mut p = Play::planned(agent(|_| {}), plan("a"));
+    p.drive();
+    p.fault("g0.r0.a", Fault::WorkerLost);
+    p.result("g0.r0.a", 1, ToolResult::ok(json!("late")), None);
+    p.expect(&["wait g0.r0.a #2"]);
+    p.result("g0.r0.a", 1, ToolResult::ok(json!("later")), None);
+    p.fire("retry-1");
+    p.expect(&["call g0.r0.a #2"]);
+    p.result("g0.r0.a", 1, ToolResult::ok(json!("latest")), None);
+    p.expect(&[]);
+    p.result("g0.r0.a", 3, ToolResult::ok(json!("from the future")), None);
+    p.expect(&[]);
+    assert_eq!(p.view().ignored, 4);
+}
+
+#[test]
+fn results_for_work_that_does_not_exist_change_nothing() {
+    let mut p = Play::planned(agent(|_| {}), plan("a"));
+    p.drive();
+    for id in ["g0.r0.b", "g1.r0.a", "g0.r1.a", "g0.p1", "x"] {
+        p.result(id, 1, ToolResult::ok(json!(1)), None);
+    }
+    p.expect(&[]);
+    assert_eq!(p.view().ignored, 5);
+}
+
+#[test]
+fn stale_timer_is_ignored() {
+    let mut p = Play::planned(agent(|_| {}), plan("a"));
+    p.drive();
+    for timer in ["retry-1", "ask-q1", "nonsense"] {
+        p.fact(Fact::Fired(Fired { timer: TimerName::new(timer).unwrap() }));
+    }
+    p.expect(&[]);
+    assert_eq!(p.view().ignored, 3);
+}
+
+#[test]
+fn an_approval_forged_by_a_worker_is_ignored() {
+    let mut p = Play::submit(agent(|a| a.confirm = true));
+    p.drive();
+    p.reply(1, proto::fact::PlanReply::Plan { plan: plan("a") });
+    p.drive();
+    let answer = Answer { decision: Verdict::Approve, value: None, text: None, digest: None };
+    let forged = Answered { ask: AskId::new("q1").unwrap(), answer, by: "the agent".into() };
+    p.fact_from(Source::Crew, Fact::Answered(forged));
+    p.expect(&[]);
+    assert_eq!((p.view().questions.len(), p.view().ignored), (1, 1));
+}
+
+#[test]
+fn a_decision_in_the_place_of_a_fact_is_ignored() {
+    let mut p = Play::planned(agent(|_| {}), plan("a"));
+    p.drive();
+    let outcome = Outcome::Canceled { reason: None };
+    let forged = Decision::Finish(Finish { outcome, usage: Usage::default() });
+    p.record(Family::In(Source::Crew), Ok(proto::record::Known::Decision(Box::new(forged))));
+    assert_eq!((p.job.has_ended(), p.view().ignored), (false, 1));
+}
+
+#[test]
+fn a_record_of_a_newer_version_parks_this_job_and_names_its_place() {
+    let mut p = Play::planned(agent(|_| {}), plan("a b<a"));
+    p.drive();
+    p.record(Family::In(Source::Crew), Err(Unreadable::Kind("danced".into())));
+    let seq = p.job.seq();
+    p.ok("g0.r0.a", json!(1));
+    p.expect(&[]);
+    let view = p.view();
+    assert_eq!(view.sub_status, Some(SubStatus::Poisoned));
+    assert_eq!(view.reason, Some(format!("record {seq}: unknown kind \"danced\"")));
+}
+
+#[test]
+fn a_decision_that_cannot_follow_parks_the_job() {
+    let mut p = Play::planned(agent(|_| {}), plan("a"));
+    p.drive();
+    let sent = p.decisions.clone();
+    p.decision(sent.into_iter().next().unwrap());
+    assert!(p.job.poison().is_some());
+    assert!(p.job.decide().is_none());
+}
+
+#[test]
+fn an_ended_job_ignores_everything() {
+    let mut p = Play::planned(agent(|_| {}), plan("a"));
+    p.drive();
+    p.ok("g0.r0.a", json!(1));
+    p.drive();
+    let before = p.view();
+    p.signal(proto::fact::Signal::Cancel);
+    p.ok("g0.r0.a", json!(2));
+    assert_eq!(p.view().outcome, before.outcome);
+    assert_eq!(p.view().ignored, 2);
+    p.expect(&[]);
+}
+
+#[test]
+fn the_same_attempt_is_never_sent_twice() {
+    let mut p = Play::planned(agent(|_| {}), plan("a b c<a,b"));
+    let mut sent = p.drive();
+    p.ok("g0.r0.b", json!(1));
+    sent.extend(p.drive());
+    p.fault("g0.r0.a", Fault::Internal);
+    sent.extend(p.drive());
+    p.fire("retry-1");
+    sent.extend(p.drive());
+    p.result("g0.r0.a", Attempt(2).0, ToolResult::ok(json!(1)), None);
+    sent.extend(p.drive());
+    let unique: std::collections::BTreeSet<_> = sent.iter().collect();
+    assert_eq!(unique.len(), sent.len(), "{sent:?}");
+}

@@ -1,0 +1,279 @@
+//! A job and its log, driven by hand. Every record goes through the live path, and after each one
+//! the job is folded anew from the whole log: a replay that differs is a failed test.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use proto::{
+    agent::Agent,
+    decision::Decision,
+    fact::{
+        Answered, Called, Fact, Fired, PlanReply, Planned, Signal, Signaled, Source, Submitted,
+        TurnReply, Turned, WorkError,
+    },
+    id::{AskId, Attempt, JobId, Pool, Seq, StepId, TimerName, ToolName, WorkId},
+    interaction::{Answer, Verdict},
+    job::Outcome,
+    lang::Language,
+    message::Usage,
+    plan::{Action, Plan, Step},
+    record::{Known, Unreadable},
+    subject::Family,
+    tool::{Approval, Binding, Effect, Fault, ToolResult},
+    view::JobView,
+};
+use serde_json::{Value, json};
+
+use crate::machine::{At, Job};
+
+pub(super) struct Play {
+    pub(super) job: Job,
+    pub(super) log: Vec<(At, Family, Result<Known, Unreadable>)>,
+    pub(super) armed: BTreeMap<TimerName, Timestamp>,
+    /// The whole of the last decisions, by their label.
+    pub(super) decisions: Vec<Decision>,
+    now: Timestamp,
+}
+
+pub(super) fn agent(change: impl FnOnce(&mut Agent)) -> Agent {
+    let mut agent = Agent { confirm: false, ..Agent::default() };
+    change(&mut agent);
+    agent
+}
+
+pub(super) fn work(id: &str) -> WorkId {
+    WorkId::new(id).unwrap()
+}
+
+pub(super) fn binding() -> Binding {
+    let pool = Pool::new("builtin").unwrap();
+    Binding { pool, effect: Effect::Idempotent, approval: Approval::Never, version: "1".into() }
+}
+
+/// Steps written as `"b<a"` (b comes after a), separated by spaces; each is one call of `echo`.
+pub(super) fn plan(steps: &str) -> Plan {
+    plan_with(steps, |_| Action::Tool {
+        tool: ToolName::new("echo").unwrap(),
+        args: json!({}),
+        binding: binding(),
+    })
+}
+
+pub(super) fn plan_with(steps: &str, action: impl Fn(&str) -> Action) -> Plan {
+    let id = |s: &str| StepId::new(s).unwrap();
+    let steps = steps
+        .split_whitespace()
+        .map(|s| {
+            let (name, on) = s.split_once('<').unwrap_or((s, ""));
+            Step {
+                id: id(name),
+                title: String::new(),
+                description: format!("do {name}"),
+                depends_on: on.split(',').filter(|d| !d.is_empty()).map(id).collect(),
+                action: action(name),
+            }
+        })
+        .collect();
+    Plan { title: "the plan".into(), steps }
+}
+
+impl Play {
+    pub(super) fn submit(agent: Agent) -> Self {
+        let mut play = Self {
+            job: Job::new(JobId::new("job").unwrap()),
+            log: Vec::new(),
+            armed: BTreeMap::new(),
+            decisions: Vec::new(),
+            now: Timestamp::from_second(1_000_000).unwrap(),
+        };
+        play.fact(Fact::Submitted(Submitted {
+            goal: "reach the goal".into(),
+            agent,
+            language: Language::En,
+            digest: "d".into(),
+            by: None,
+        }));
+        play
+    }
+
+    /// A job whose plan is in force.
+    pub(super) fn planned(agent: Agent, plan: Plan) -> Self {
+        let mut play = Self::submit(agent);
+        play.drive();
+        play.reply(1, PlanReply::Plan { plan });
+        play
+    }
+
+    pub(super) fn record(&mut self, family: Family, record: Result<Known, Unreadable>) {
+        self.now = self.now.checked_add(SignedDuration::from_millis(1)).unwrap();
+        let at = At { seq: Seq(self.log.len() as u64 * 3 + 1), time: self.now };
+        self.job.apply(at, &family, record.as_ref());
+        self.log.push((at, family, record));
+        let mut replayed = Job::new(self.job.id().clone());
+        for (at, family, record) in &self.log {
+            replayed.apply(*at, family, record.as_ref());
+        }
+        assert_eq!(
+            format!("{replayed:?}"),
+            format!("{:?}", self.job),
+            "a replay differs from the live fold"
+        );
+    }
+
+    pub(super) fn fact(&mut self, fact: Fact) {
+        let family = Family::In(fact.source());
+        self.record(family, Ok(Known::Fact(Box::new(fact))));
+    }
+
+    pub(super) fn fact_from(&mut self, source: Source, fact: Fact) {
+        self.record(Family::In(source), Ok(Known::Fact(Box::new(fact))));
+    }
+
+    pub(super) fn decision(&mut self, decision: Decision) {
+        let family = Family::Do(decision.kind(), decision.pool());
+        self.record(family, Ok(Known::Decision(Box::new(decision))));
+    }
+
+    /// Stores every decision that should exist, and says which.
+    pub(super) fn drive(&mut self) -> Vec<String> {
+        let mut labels = Vec::new();
+        self.decisions.clear();
+        while let Some(next) = self.job.decide() {
+            assert!(labels.len() < 1000, "the machine never rests: {:?}", &labels[..10]);
+            for arm in next.arm {
+                self.armed.insert(arm.timer, arm.at);
+            }
+            for timer in &next.disarm {
+                self.armed.remove(timer);
+            }
+            labels.push(label(&next.decision));
+            self.decisions.push(next.decision.clone());
+            self.decision(next.decision);
+        }
+        labels
+    }
+
+    /// Expects exactly these decisions, and nothing more until another fact.
+    #[track_caller]
+    pub(super) fn expect(&mut self, expected: &[&str]) {
+        assert_eq!(self.drive(), expected);
+    }
+
+    pub(super) fn reply(&mut self, round: u32, reply: PlanReply) {
+        let work = work(&format!("g0.p{round}"));
+        let attempt = self.attempt_of(&work);
+        self.fact(Fact::Planned(Planned { work, attempt, reply, usage: Usage::default() }));
+    }
+
+    pub(super) fn unparseable(&mut self, round: u32) {
+        self.reply(round, PlanReply::Unparseable { text: "Sure!".into(), error: "no JSON".into() });
+    }
+
+    pub(super) fn result(
+        &mut self,
+        id: &str,
+        attempt: u32,
+        result: ToolResult,
+        fault: Option<Fault>,
+    ) {
+        let called =
+            Called { work: work(id), attempt: Attempt(attempt), result, fault, duration_ms: 1 };
+        self.fact(Fact::Called(called));
+    }
+
+    pub(super) fn ok(&mut self, id: &str, data: Value) {
+        let attempt = self.attempt_of(&work(id)).0;
+        self.result(id, attempt, ToolResult::ok(data), None);
+    }
+
+    pub(super) fn no(&mut self, id: &str) {
+        let attempt = self.attempt_of(&work(id)).0;
+        self.result(id, attempt, ToolResult::failed("no"), None);
+    }
+
+    pub(super) fn fault(&mut self, id: &str, fault: Fault) {
+        let attempt = self.attempt_of(&work(id)).0;
+        self.result(id, attempt, ToolResult::failed("broken"), Some(fault));
+    }
+
+    pub(super) fn turn(&mut self, id: &str, reply: TurnReply) {
+        let attempt = self.attempt_of(&work(id));
+        let usage = Usage { input_tokens: 10, output_tokens: 1 };
+        self.fact(Fact::Turned(Turned { work: work(id), attempt, reply, usage }));
+    }
+
+    pub(super) fn done(&mut self, id: &str, success: bool, response: &str) {
+        self.turn(id, TurnReply::Done { success, response: response.into() });
+    }
+
+    pub(super) fn answer(&mut self, ask: &str, decision: Verdict, words: Option<&str>) {
+        let text = words.map(str::to_owned);
+        self.answer_with(ask, Answer { decision, value: None, text, digest: None });
+    }
+
+    pub(super) fn answer_with(&mut self, ask: &str, answer: Answer) {
+        let ask = AskId::new(ask).unwrap();
+        self.fact(Fact::Answered(Answered { ask, answer, by: "ann".into() }));
+    }
+
+    pub(super) fn signal(&mut self, signal: Signal) {
+        self.fact(Fact::Signaled(Signaled { signal, reason: Some("because".into()), by: None }));
+    }
+
+    /// Lets an armed timer fire.
+    #[track_caller]
+    pub(super) fn fire(&mut self, timer: &str) {
+        let timer = TimerName::new(timer).unwrap();
+        let at = self
+            .armed
+            .remove(&timer)
+            .unwrap_or_else(|| panic!("{timer} is not armed: {:?}", self.armed));
+        self.now = self.now.max(at);
+        self.fact(Fact::Fired(Fired { timer }));
+    }
+
+    pub(super) fn view(&self) -> JobView {
+        self.job.view().unwrap()
+    }
+
+    pub(super) fn states(&self) -> String {
+        let plan = self.view().plan.unwrap();
+        plan.steps.iter().map(|s| format!("{}:{}", s.id, s.state)).collect::<Vec<_>>().join(" ")
+    }
+
+    pub(super) fn outcome(&self) -> Outcome {
+        self.job.outcome().cloned().unwrap()
+    }
+
+    /// The last attempt of a unit of work that was sent.
+    fn attempt_of(&self, work: &WorkId) -> Attempt {
+        let sent = self.log.iter().rev().find_map(|(_, _, record)| match record.as_ref().ok()? {
+            Known::Decision(decision) => match decision.as_ref() {
+                Decision::Plan(w) if w.work == *work => Some(w.attempt),
+                Decision::Turn(w) if w.work == *work => Some(w.attempt),
+                Decision::Call(w) if w.work == *work => Some(w.attempt),
+                _ => None,
+            },
+            Known::Fact(_) => None,
+        });
+        sent.unwrap_or_else(|| panic!("{work} was never sent"))
+    }
+}
+
+pub(super) fn transient() -> WorkError {
+    WorkError { message: "503".into(), transient: true, retry_after_ms: None }
+}
+
+fn label(decision: &Decision) -> String {
+    match decision {
+        Decision::Plan(w) => format!("plan {} #{}", w.work, w.attempt),
+        Decision::Turn(w) => format!("turn {} #{}", w.work, w.attempt),
+        Decision::Call(w) => format!("call {} #{}", w.work, w.attempt),
+        Decision::Ask(w) => format!("ask {} {}", w.question.id, w.question.kind.name()),
+        Decision::Wait(w) => format!("wait {} #{}", w.work, w.attempt),
+        Decision::Note(proto::decision::Note::QuestionClosed { ask, because }) => {
+            format!("close {ask} {because:?}")
+        }
+        Decision::Finish(f) => format!("finish {}", f.outcome.state()),
+    }
+}
