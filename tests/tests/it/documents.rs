@@ -29,7 +29,10 @@ struct Proof {
 
 /// Commands that would take too long here, or need what a test must not use, and where they are
 /// proved instead. An entry that no document needs any more must go.
-const PROVED: &[Proof] = &[];
+const PROVED: &[Proof] = &[
+    Proof { command: "make test", file: ".ci/run", marker: "step make test" },
+    Proof { command: "make lint", file: ".ci/run", marker: "step make lint" },
+];
 
 /// A block with commands.
 #[derive(Debug)]
