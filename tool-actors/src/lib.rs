@@ -1,1 +1,20 @@
-//! Placeholder while the skeleton builds.
+//! Tools: what they are, the guards around every call, the built-in ones, and the actor that takes
+//! `do.call` from the log and answers with `called`.
+//!
+//! A call passes, in this order: the tool is known, its version and effect are those that were
+//! planned, what a person approved is what would run, the arguments fit the schema, there is a free
+//! place, and, for a `once` tool, nobody has begun the same attempt. Only then does it run, under a
+//! timeout, with panics caught and its answer bounded.
+//!
+//! Architecture invariants: tools know nothing of jobs' states and decide nothing about retries;
+//! every URL goes through [`egress`], every path through [`workspace`]; this crate knows no other
+//! actor crate.
+
+mod call;
+pub mod config;
+pub mod egress;
+pub mod tasks;
+mod tool;
+pub mod tools;
+pub mod workspace;
+pub use self::tool::{CallContext, Tool, ToolFault};

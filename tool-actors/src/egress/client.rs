@@ -1,0 +1,288 @@
+//! The client: checks a URL, fetches it, follows redirects by hand, and bounds what comes back.
+
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+    time::Duration,
+};
+
+use reqwest::{
+    Response, StatusCode,
+    header::{
+        ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HeaderMap,
+        HeaderValue, LOCATION, PROXY_AUTHORIZATION,
+    },
+};
+use url::{Host, Url};
+
+use super::{
+    address::is_public,
+    resolver::{Checked, Lookup},
+};
+use crate::config::EgressConfig;
+
+/// Longest URL, in bytes.
+const URL_BYTES_MAX: usize = 8 * 1024;
+
+/// Most redirects of one fetch.
+const REDIRECTS_MAX: usize = 5;
+
+/// Why nothing was fetched.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EgressError {
+    /// It is not a URL.
+    #[error("not a URL: {0}")]
+    NotUrl(String),
+    /// Only http and https are spoken.
+    #[error("refused: the scheme {0:?} is not http or https")]
+    Scheme(String),
+    /// A name and password stand in the URL.
+    #[error("refused: a URL must not carry a user name or password")]
+    UserInfo,
+    /// The host is not one of those that are allowed.
+    #[error("refused: the host {0:?} is not among the allowed ones (tools.http.allow_hosts)")]
+    Host(String),
+    /// The address is not public.
+    #[error("refused: {host} is {address}, which is not a public address")]
+    Private {
+        /// As the URL has it.
+        host: String,
+        /// What it is.
+        address: IpAddr,
+    },
+    /// Too many redirects.
+    #[error("refused: more than {REDIRECTS_MAX} redirects")]
+    Redirects,
+    /// From https to http.
+    #[error("refused: a redirect from https to http")]
+    Downgrade,
+    /// The body is compressed although that was not asked for.
+    #[error("refused: the server sent a body with content-encoding {0:?}")]
+    Encoded(String),
+    /// It took too long.
+    #[error("no whole answer within {0:?}")]
+    Timeout(Duration),
+    /// The server cannot be reached, or does not speak HTTP.
+    #[error("cannot be fetched: {0}")]
+    Failed(String),
+    /// The client could not be set up.
+    #[error("the HTTP client cannot be set up: {0}")]
+    Setup(String),
+}
+
+impl EgressError {
+    /// Whether the same fetch may succeed later.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Timeout(_) | Self::Failed(_) => true,
+            Self::NotUrl(_)
+            | Self::Scheme(_)
+            | Self::UserInfo
+            | Self::Host(_)
+            | Self::Private { .. }
+            | Self::Redirects
+            | Self::Downgrade
+            | Self::Encoded(_)
+            | Self::Setup(_) => false,
+        }
+    }
+}
+
+/// What is to be fetched.
+#[derive(Debug, Clone)]
+pub struct Get {
+    /// Where.
+    pub url: String,
+    /// Sent along; credentials among them are dropped when a redirect leaves the origin.
+    pub headers: HeaderMap,
+    /// Most bytes of the body.
+    pub max_bytes: usize,
+}
+
+/// What was fetched.
+#[derive(Debug, Clone)]
+pub struct Fetched {
+    /// Where the last redirect led.
+    pub url: String,
+    /// The status of the answer.
+    pub status: u16,
+    /// Its content type; empty when it has none.
+    pub content_type: String,
+    /// The body, or its beginning.
+    pub body: Vec<u8>,
+    /// Whether the body goes on.
+    pub truncated: bool,
+}
+
+/// The egress client, cheap to clone.
+#[derive(Clone)]
+pub struct Egress {
+    client: reqwest::Client,
+    config: EgressConfig,
+}
+
+impl std::fmt::Debug for Egress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Egress").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Egress {
+    /// A client under a configuration.
+    ///
+    /// # Errors
+    /// When TLS cannot be set up.
+    pub fn new(config: EgressConfig, lookup: Arc<dyn Lookup>) -> Result<Self, EgressError> {
+        // Fails only when a provider is there already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let resolver = Checked { lookup, allow_private: config.allow_private };
+        let client = reqwest::Client::builder()
+            .dns_resolver(Arc::new(resolver))
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .referer(false)
+            .no_gzip()
+            .no_brotli()
+            .no_zstd()
+            .no_deflate()
+            .connect_timeout(config.timeout().min(Duration::from_secs(10)))
+            .user_agent(concat!("callboard/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|e| EgressError::Setup(e.to_string()))?;
+        Ok(Self { client, config })
+    }
+
+    /// Fetches a URL. An answer with an error status is an answer.
+    ///
+    /// # Errors
+    /// When it is refused, or there is no whole answer in time.
+    pub async fn get(&self, get: Get) -> Result<Fetched, EgressError> {
+        let limit = self.config.timeout();
+        tokio::time::timeout(limit, self.follow(get))
+            .await
+            .unwrap_or(Err(EgressError::Timeout(limit)))
+    }
+
+    async fn follow(&self, mut get: Get) -> Result<Fetched, EgressError> {
+        get.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        if get.url.len() > URL_BYTES_MAX {
+            return Err(EgressError::NotUrl(format!("longer than {URL_BYTES_MAX} bytes")));
+        }
+        let mut url = Url::parse(get.url.trim()).map_err(|e| EgressError::NotUrl(e.to_string()))?;
+        for _ in 0..=REDIRECTS_MAX {
+            self.check(&url)?;
+            let sent = self.client.get(url.clone()).headers(get.headers.clone()).send().await;
+            let response = sent.map_err(|e| explain(&e))?;
+            let location = response.headers().get(LOCATION);
+            let Some(next) = redirect(&url, response.status(), location)? else {
+                return body(url, response, get.max_bytes).await;
+            };
+            if next.origin() != url.origin() {
+                for name in [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION] {
+                    get.headers.remove(name);
+                }
+            }
+            url = next;
+        }
+        Err(EgressError::Redirects)
+    }
+
+    /// Checks all of a URL that can be checked without asking for addresses. Hosts written as
+    /// numbers never reach the resolver, so they are looked at here, after the URL parser has made
+    /// an address of `127.1`, `0x7f.1` and `2130706433`.
+    fn check(&self, url: &Url) -> Result<(), EgressError> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(EgressError::Scheme(url.scheme().chars().take(40).collect()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(EgressError::UserInfo);
+        }
+        let host = url.host().ok_or_else(|| EgressError::NotUrl("it has no host".to_owned()))?;
+        let text = host.to_string();
+        if !self.config.allows_host(&text) {
+            return Err(EgressError::Host(text));
+        }
+        let address = match host {
+            // These names are this machine whatever a resolver says (RFC 6761).
+            Host::Domain(name) if is_local(name) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Host::Domain(_) => return Ok(()),
+            Host::Ipv4(address) => IpAddr::V4(address),
+            Host::Ipv6(address) => IpAddr::V6(address),
+        };
+        if self.config.allow_private || is_public(address) {
+            Ok(())
+        } else {
+            Err(EgressError::Private { host: text, address })
+        }
+    }
+}
+
+fn is_local(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+/// Where an answer redirects to, if it does.
+pub(super) fn redirect(
+    from: &Url,
+    status: StatusCode,
+    location: Option<&HeaderValue>,
+) -> Result<Option<Url>, EgressError> {
+    let redirects = matches!(
+        status,
+        StatusCode::MOVED_PERMANENTLY
+            | StatusCode::FOUND
+            | StatusCode::SEE_OTHER
+            | StatusCode::TEMPORARY_REDIRECT
+            | StatusCode::PERMANENT_REDIRECT
+    );
+    let Some(location) = location.filter(|_| redirects) else { return Ok(None) };
+    let invalid = || EgressError::NotUrl("the redirect leads to no URL".to_owned());
+    let location = location.to_str().map_err(|_| invalid())?;
+    if location.len() > URL_BYTES_MAX {
+        return Err(invalid());
+    }
+    let next = from.join(location).map_err(|_| invalid())?;
+    if from.scheme() == "https" && next.scheme() == "http" {
+        return Err(EgressError::Downgrade);
+    }
+    Ok(Some(next))
+}
+
+async fn body(url: Url, mut response: Response, max: usize) -> Result<Fetched, EgressError> {
+    let text = |name| {
+        let value = response.headers().get(name);
+        value.and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned()
+    };
+    let encoding = text(CONTENT_ENCODING);
+    if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") {
+        return Err(EgressError::Encoded(encoding.chars().take(80).collect()));
+    }
+    let (status, content_type) = (response.status().as_u16(), text(CONTENT_TYPE));
+    let (mut body, mut truncated) = (Vec::new(), false);
+    while let Some(chunk) = response.chunk().await.map_err(|e| explain(&e))? {
+        let room = max - body.len();
+        if chunk.len() > room {
+            body.extend_from_slice(&chunk[..room]);
+            truncated = true;
+            break;
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Fetched { url: url.into(), status, content_type, body, truncated })
+}
+
+/// The innermost reason, without the URL; a refusal by our own resolver is found again.
+fn explain(error: &reqwest::Error) -> EgressError {
+    let mut cause: &dyn std::error::Error = error;
+    loop {
+        if let Some(refused) = cause.downcast_ref::<EgressError>() {
+            return refused.clone();
+        }
+        match cause.source() {
+            Some(next) => cause = next,
+            None => return EgressError::Failed(cause.to_string()),
+        }
+    }
+}

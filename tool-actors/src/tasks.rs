@@ -1,0 +1,320 @@
+//! The built-in task list, shared by all workers through key-value storage.
+//!
+//! One key a task (`task.<id>`), one for the last id given out (`counter`), one for each creation
+//! (`made.<key>`). Every write is a compare-and-set. A change is stored in the same write as the
+//! idempotency key it was made under, so a repeat finds the first result and changes nothing; a
+//! deleted task leaves a marker, so that a late repeat of its creation does not bring it back.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use proto::{digest, tool::ToolResult};
+use runtime::kv::{Bucket, Kv, KvError, Versioned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+/// How often a change is tried again because somebody else changed the same key in between.
+const CONFLICTS_MAX: usize = 64;
+
+/// Changes a task remembers the keys of. A repeat older than that many changes of one task would be
+/// applied again; repeats come within minutes, from a redelivery or another attempt.
+const REMEMBERED_MAX: usize = 128;
+
+/// Where a task stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Still to be done.
+    #[default]
+    Pending,
+    /// Done.
+    Completed,
+    /// Deleted; nobody sees it any more.
+    Deleted,
+}
+
+/// A task.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Task {
+    /// Its number, given out once and never again.
+    pub id: u64,
+    /// Where it stands.
+    pub status: Status,
+    /// What it says.
+    #[serde(flatten)]
+    pub fields: Fields,
+}
+
+/// What can be said of a task. Absent fields are left as they are by a change.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fields {
+    /// What is to be done, in a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What kind of task it is.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// How deep in a hierarchy, as its user counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<Value>,
+    /// More words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How urgent, as its user says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Value>,
+    /// The task it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<u64>,
+    /// When it must be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<String>,
+    /// Whether it is not clear what is to be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_unclear: Option<bool>,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unclear_reason: Option<String>,
+}
+
+impl Fields {
+    /// Takes over every field that `newer` has.
+    pub fn merge(&mut self, newer: Self) {
+        fn take<T>(old: &mut Option<T>, new: Option<T>) {
+            if new.is_some() {
+                *old = new;
+            }
+        }
+        take(&mut self.title, newer.title);
+        take(&mut self.kind, newer.kind);
+        take(&mut self.level, newer.level);
+        take(&mut self.description, newer.description);
+        take(&mut self.priority, newer.priority);
+        take(&mut self.parent_id, newer.parent_id);
+        take(&mut self.deadline, newer.deadline);
+        take(&mut self.is_unclear, newer.is_unclear);
+        take(&mut self.unclear_reason, newer.unclear_reason);
+    }
+}
+
+impl Task {
+    /// Its title; empty when it has none.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        self.fields.title.as_deref().unwrap_or_default()
+    }
+}
+
+/// A task as it is stored.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Stored {
+    #[serde(flatten)]
+    task: Task,
+    /// The last changes, newest last.
+    #[serde(default)]
+    changes: Vec<Applied>,
+}
+
+/// A change that was made, and what its caller was told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Applied {
+    key: String,
+    result: ToolResult,
+}
+
+/// A creation that was begun: whoever stores it first has fixed the task's number.
+#[derive(Debug, Serialize, Deserialize)]
+struct Made {
+    id: u64,
+    result: ToolResult,
+}
+
+/// An operation on the task list failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum TaskError {
+    /// The storage failed.
+    #[error(transparent)]
+    Storage(#[from] KvError),
+    /// Others changed the same task again and again.
+    #[error("the task list is too busy; try again")]
+    Busy,
+    /// What is stored cannot be read.
+    #[error("{key} of the task list cannot be read: {why}")]
+    Damaged {
+        /// The key.
+        key: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// The task list of an installation, cheap to clone.
+#[derive(Clone)]
+pub struct TaskList {
+    kv: Arc<dyn Kv>,
+}
+
+impl std::fmt::Debug for TaskList {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TaskList")
+    }
+}
+
+impl TaskList {
+    /// The task list kept in that storage.
+    #[must_use]
+    pub fn new(kv: Arc<dyn Kv>) -> Self {
+        Self { kv }
+    }
+
+    /// Creates a task and gives what `tell` says of it; under a key that was used before, gives what
+    /// was said then and changes nothing.
+    ///
+    /// # Errors
+    /// When the storage fails. The creation may have been made; a repeat under the same key is safe.
+    pub async fn create(
+        &self,
+        key: &str,
+        fields: Fields,
+        tell: impl Fn(&Task) -> ToolResult,
+    ) -> Result<ToolResult, TaskError> {
+        let made_key = format!("made.{}", digest::of_bytes(key.as_bytes()));
+        let made: Made = match self.read(&made_key).await? {
+            Some((made, _)) => made,
+            None => {
+                let id = self.next_id().await?;
+                let task = Task { id, status: Status::Pending, fields: fields.clone() };
+                let made = Made { id, result: tell(&task) };
+                match self.kv.update(Bucket::Tasks, &made_key, bytes(&made), 0).await {
+                    Ok(_) => made,
+                    // Another attempt of the same call was faster; our number stays unused.
+                    Err(KvError::Conflict(_)) => {
+                        self.read(&made_key).await?.ok_or(TaskError::Busy)?.0
+                    }
+                    Err(other) => return Err(other.into()),
+                }
+            }
+        };
+        let task = Task { id: made.id, status: Status::Pending, fields };
+        let stored = Stored { task, changes: Vec::new() };
+        match self.kv.update(Bucket::Tasks, &task_key(made.id), bytes(&stored), 0).await {
+            // A conflict means that it was created before, and perhaps changed since.
+            Ok(_) | Err(KvError::Conflict(_)) => Ok(made.result),
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// Changes a task and gives what `change` says of it; under a key that was used before, gives
+    /// what was said then and changes nothing. `None` when there is no such task.
+    ///
+    /// # Errors
+    /// When the storage fails. The change may have been made; a repeat under the same key is safe.
+    pub async fn change(
+        &self,
+        id: u64,
+        key: &str,
+        change: impl Fn(&mut Task) -> ToolResult,
+    ) -> Result<Option<ToolResult>, TaskError> {
+        let key = digest::of_bytes(key.as_bytes());
+        for _ in 0..CONFLICTS_MAX {
+            let Some((mut stored, revision)) = self.read::<Stored>(&task_key(id)).await? else {
+                return Ok(None);
+            };
+            if let Some(applied) = stored.changes.iter().find(|applied| applied.key == key) {
+                return Ok(Some(applied.result.clone()));
+            }
+            if stored.task.status == Status::Deleted {
+                return Ok(None);
+            }
+            let result = change(&mut stored.task);
+            stored.changes.push(Applied { key: key.clone(), result: result.clone() });
+            let excess = stored.changes.len().saturating_sub(REMEMBERED_MAX);
+            stored.changes.drain(..excess);
+            match self.kv.update(Bucket::Tasks, &task_key(id), bytes(&stored), revision).await {
+                Ok(_) => return Ok(Some(result)),
+                Err(KvError::Conflict(_)) => tokio::task::yield_now().await,
+                Err(other) => return Err(other.into()),
+            }
+        }
+        Err(TaskError::Busy)
+    }
+
+    /// The task of that number, if there is one.
+    ///
+    /// # Errors
+    /// When the storage fails.
+    pub async fn get(&self, id: u64) -> Result<Option<Task>, TaskError> {
+        let stored = self.read::<Stored>(&task_key(id)).await?.map(|(stored, _)| stored.task);
+        Ok(stored.filter(|task| task.status != Status::Deleted))
+    }
+
+    /// All tasks, by number.
+    ///
+    /// # Errors
+    /// When the storage fails.
+    pub async fn list(&self) -> Result<Vec<Task>, TaskError> {
+        let mut tasks = Vec::new();
+        for value in self.kv.list(Bucket::Tasks, "task").await? {
+            let stored: Stored = parse(&value)?;
+            if stored.task.status != Status::Deleted {
+                tasks.push(stored.task);
+            }
+        }
+        tasks.sort_by_key(|task| task.id);
+        Ok(tasks)
+    }
+
+    /// Puts a task under a number of the caller's choice, unless that number is taken. For lists
+    /// that come from elsewhere, and for demonstrations. Gives whether it was put there.
+    ///
+    /// # Errors
+    /// When the storage fails.
+    pub async fn import(&self, id: u64, fields: Fields) -> Result<bool, TaskError> {
+        self.count(|last| (last < id).then_some(id)).await?;
+        let task = Task { id, status: Status::Pending, fields };
+        let stored = Stored { task, changes: Vec::new() };
+        match self.kv.update(Bucket::Tasks, &task_key(id), bytes(&stored), 0).await {
+            Ok(_) => Ok(true),
+            Err(KvError::Conflict(_)) => Ok(false),
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    async fn next_id(&self) -> Result<u64, TaskError> {
+        self.count(|last| Some(last.saturating_add(1))).await
+    }
+
+    /// Moves the last number on to what `next` says and gives it; `None` leaves it.
+    async fn count(&self, next: impl Fn(u64) -> Option<u64>) -> Result<u64, TaskError> {
+        for _ in 0..CONFLICTS_MAX {
+            let (last, revision) = self.read::<u64>("counter").await?.unwrap_or((0, 0));
+            let Some(id) = next(last) else { return Ok(last) };
+            match self.kv.update(Bucket::Tasks, "counter", bytes(&id), revision).await {
+                Ok(_) => return Ok(id),
+                Err(KvError::Conflict(_)) => tokio::task::yield_now().await,
+                Err(other) => return Err(other.into()),
+            }
+        }
+        Err(TaskError::Busy)
+    }
+
+    async fn read<T: DeserializeOwned>(&self, key: &str) -> Result<Option<(T, u64)>, TaskError> {
+        let Some(value) = self.kv.get(Bucket::Tasks, key).await? else { return Ok(None) };
+        Ok(Some((parse(&value)?, value.revision)))
+    }
+}
+
+fn task_key(id: u64) -> String {
+    format!("task.{id}")
+}
+
+fn parse<T: DeserializeOwned>(value: &Versioned) -> Result<T, TaskError> {
+    serde_json::from_slice(&value.value)
+        .map_err(|e| TaskError::Damaged { key: value.key.clone(), why: e.to_string() })
+}
+
+fn bytes(value: &impl Serialize) -> Bytes {
+    serde_json::to_vec(value).expect("tasks hold strings, numbers and JSON").into()
+}

@@ -1,0 +1,43 @@
+//! `complete_task`: marks a task as done.
+
+use async_trait::async_trait;
+use proto::tool::{Effect, ToolResult, ToolSpec};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{id_schema, no_such_task, object, read, say, spec};
+use crate::{
+    tasks::{Status, TaskList},
+    tool::{CallContext, Tool, ToolFault},
+};
+
+/// `complete_task`.
+#[derive(Debug, Clone)]
+pub struct CompleteTask(pub TaskList);
+
+#[derive(Deserialize)]
+struct Args {
+    id: u64,
+}
+
+#[async_trait]
+impl Tool for CompleteTask {
+    fn spec(&self) -> ToolSpec {
+        let schema = object(&json!({"id": id_schema("The task.")}), &["id"]);
+        spec("complete_task", "Marks a task of the task list as done.", Effect::Idempotent, schema)
+    }
+
+    async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+        let Args { id } = read(args)?;
+        let changed = self.0.change(id, &context.idempotency_key, |task| {
+            task.status = Status::Completed;
+            let title = task.title();
+            ToolResult::ok(json!({"id": id, "title": title})).with_message(say(
+                context.language,
+                || format!("任务 \"{title}\" 已标记为完成"),
+                || format!("Task \"{title}\" was marked as completed"),
+            ))
+        });
+        Ok(changed.await?.unwrap_or_else(|| no_such_task(context.language, id)))
+    }
+}

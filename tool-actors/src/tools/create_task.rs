@@ -1,0 +1,56 @@
+//! `create_task`: adds a task to the task list.
+
+use async_trait::async_trait;
+use proto::tool::{Effect, ToolResult, ToolSpec};
+use serde_json::{Value, json};
+
+use super::{
+    deadline_schema, description_schema, id_schema, no_such_task, object, priority_schema, read,
+    say, spec, title_schema,
+};
+use crate::{
+    tasks::{Fields, TaskList},
+    tool::{CallContext, Tool, ToolFault},
+};
+
+/// `create_task`.
+#[derive(Debug, Clone)]
+pub struct CreateTask(pub TaskList);
+
+#[async_trait]
+impl Tool for CreateTask {
+    fn spec(&self) -> ToolSpec {
+        let schema = object(
+            &json!({
+                "title": title_schema(),
+                "type": {"type": "string", "maxLength": 64, "description": "What kind of task it is."},
+                "level": {"type": ["integer", "string"], "maxLength": 64, "description": "Its level in a hierarchy of tasks."},
+                "description": description_schema(),
+                "priority": priority_schema(),
+                "parentId": id_schema("The task it is a part of."),
+                "deadline": deadline_schema(),
+            }),
+            &["title"],
+        );
+        let words = "Creates a task in the task list and gives its id and title.";
+        spec("create_task", words, Effect::Idempotent, schema)
+    }
+
+    async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+        let fields: Fields = read(args)?;
+        if let Some(parent) = fields.parent_id
+            && self.0.get(parent).await?.is_none()
+        {
+            return Ok(no_such_task(context.language, parent));
+        }
+        let made = self.0.create(&context.idempotency_key, fields, |task| {
+            let title = task.title();
+            ToolResult::ok(json!({"id": task.id, "title": title})).with_message(say(
+                context.language,
+                || format!("任务 \"{title}\" 创建成功"),
+                || format!("Task \"{title}\" was created"),
+            ))
+        });
+        Ok(made.await?)
+    }
+}

@@ -1,0 +1,43 @@
+//! `delete_task`: takes a task off the task list.
+
+use async_trait::async_trait;
+use proto::tool::{Effect, ToolResult, ToolSpec};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{id_schema, no_such_task, object, read, say, spec};
+use crate::{
+    tasks::{Status, TaskList},
+    tool::{CallContext, Tool, ToolFault},
+};
+
+/// `delete_task`.
+#[derive(Debug, Clone)]
+pub struct DeleteTask(pub TaskList);
+
+#[derive(Deserialize)]
+struct Args {
+    id: u64,
+}
+
+#[async_trait]
+impl Tool for DeleteTask {
+    fn spec(&self) -> ToolSpec {
+        let schema = object(&json!({"id": id_schema("The task.")}), &["id"]);
+        spec("delete_task", "Deletes a task of the task list.", Effect::Idempotent, schema)
+    }
+
+    async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+        let Args { id } = read(args)?;
+        let changed = self.0.change(id, &context.idempotency_key, |task| {
+            task.status = Status::Deleted;
+            let title = task.title();
+            ToolResult::ok(json!({"id": id, "title": title})).with_message(say(
+                context.language,
+                || format!("任务 \"{title}\" 已删除"),
+                || format!("Task \"{title}\" was deleted"),
+            ))
+        });
+        Ok(changed.await?.unwrap_or_else(|| no_such_task(context.language, id)))
+    }
+}

@@ -1,0 +1,88 @@
+//! `http_get`: fetches a URL of the public web.
+
+use async_trait::async_trait;
+use proto::tool::{Effect, Fault, ToolResult, ToolSpec};
+use reqwest::header::HeaderMap;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{object, read, spec, text};
+use crate::{
+    egress::{Egress, EgressError, Fetched, Get},
+    tool::{CallContext, Tool, ToolFault},
+};
+
+/// `http_get`.
+#[derive(Debug, Clone)]
+pub struct HttpGet {
+    egress: Egress,
+    bytes_max: usize,
+    timeout_ms: u64,
+}
+
+impl HttpGet {
+    /// Fetches through that client, at most that many bytes.
+    #[must_use]
+    pub fn new(egress: Egress, bytes_max: usize, timeout_ms: u64) -> Self {
+        Self { egress, bytes_max, timeout_ms }
+    }
+}
+
+#[derive(Deserialize)]
+struct Args {
+    url: String,
+    max_bytes: Option<usize>,
+}
+
+#[async_trait]
+impl Tool for HttpGet {
+    fn spec(&self) -> ToolSpec {
+        let schema = object(
+            &json!({
+                "url": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "An http or https URL of the public web."},
+                "max_bytes": {"type": "integer", "minimum": 1, "maximum": self.bytes_max, "description": "Most bytes of the body to give."},
+            }),
+            &["url"],
+        );
+        let words = "Fetches a URL and gives its status, content type and body as text.";
+        // The client's own limit says more about what took so long, so it comes first.
+        let timeout_ms = self.timeout_ms.saturating_add(5_000);
+        ToolSpec { timeout_ms, concurrency: 16, ..spec("http_get", words, Effect::Pure, schema) }
+    }
+
+    async fn call(&self, _: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+        let Args { url, max_bytes } = read(args)?;
+        let max_bytes = max_bytes.unwrap_or(self.bytes_max).min(self.bytes_max);
+        match self.egress.get(Get { url, headers: HeaderMap::new(), max_bytes }).await {
+            Ok(fetched) => answer(&fetched),
+            Err(error @ EgressError::Timeout(_)) => {
+                Err(ToolFault::new(Fault::Timeout, error.to_string()))
+            }
+            Err(error) if error.is_transient() => Err(ToolFault::unavailable(error.to_string())),
+            Err(error) => Ok(ToolResult::failed(error.to_string())),
+        }
+    }
+}
+
+fn answer(fetched: &Fetched) -> Result<ToolResult, ToolFault> {
+    let status = fetched.status;
+    // The server itself says that it may work later.
+    if matches!(status, 429 | 502 | 503 | 504) {
+        return Err(ToolFault::unavailable(format!("the server answered with status {status}")));
+    }
+    let body = text::of(&fetched.body);
+    let data = json!({
+        "url": fetched.url,
+        "status": status,
+        "content_type": fetched.content_type,
+        "body": body.text,
+        "truncated": fetched.truncated || body.truncated,
+    });
+    let failed = status >= 400;
+    Ok(ToolResult {
+        success: !failed,
+        data: Some(data),
+        error: failed.then(|| format!("the server answered with status {status}")),
+        message: None,
+    })
+}

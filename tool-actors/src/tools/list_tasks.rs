@@ -1,0 +1,50 @@
+//! `list_tasks`: the task list, or a part of it.
+
+use async_trait::async_trait;
+use proto::tool::{Effect, ToolResult, ToolSpec};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{object, read, say, spec};
+use crate::{
+    tasks::{Status, TaskList},
+    tool::{CallContext, Tool, ToolFault},
+};
+
+/// Most tasks of one answer.
+const TASKS_MAX: usize = 200;
+
+/// `list_tasks`.
+#[derive(Debug, Clone)]
+pub struct ListTasks(pub TaskList);
+
+#[derive(Deserialize)]
+struct Args {
+    status: Option<Status>,
+}
+
+#[async_trait]
+impl Tool for ListTasks {
+    fn spec(&self) -> ToolSpec {
+        let status =
+            json!({"enum": ["pending", "completed"], "description": "Only tasks that stand so."});
+        let schema = object(&json!({"status": status}), &[]);
+        let words = "Lists the tasks of the task list by id, at most 200.";
+        spec("list_tasks", words, Effect::Pure, schema)
+    }
+
+    async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+        let Args { status } = read(args)?;
+        let mut tasks = self.0.list().await?;
+        tasks.retain(|task| status.is_none_or(|wanted| task.status == wanted));
+        let count = tasks.len();
+        tasks.truncate(TASKS_MAX);
+        let truncated = count > tasks.len();
+        let data = json!({"tasks": tasks, "count": count, "truncated": truncated});
+        Ok(ToolResult::ok(data).with_message(say(
+            context.language,
+            || format!("共 {count} 个任务"),
+            || format!("{count} task(s)"),
+        )))
+    }
+}

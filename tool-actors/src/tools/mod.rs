@@ -1,0 +1,141 @@
+//! The built-in tools, one file each. All are in the pool `builtin`.
+
+mod complete_task;
+mod create_task;
+mod delete_task;
+mod echo;
+mod http_get;
+mod list_tasks;
+mod model;
+mod read_file;
+mod sleep;
+mod stop;
+mod text;
+mod update_task;
+mod write_file;
+
+use proto::{
+    decision::pools,
+    id::ToolName,
+    lang::Language,
+    tool::{Approval, Effect, Fault, ToolResult, ToolSpec},
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+pub use self::{
+    complete_task::CompleteTask, create_task::CreateTask, delete_task::DeleteTask, echo::Echo,
+    http_get::HttpGet, list_tasks::ListTasks, model::AskModel, read_file::ReadFile, sleep::Sleep,
+    stop::Stop, update_task::UpdateTask, write_file::WriteFile,
+};
+use crate::{tasks::TaskError, tool::ToolFault, workspace::FileError};
+
+/// Largest number a tool takes or gives as an id: what JSON readers everywhere hold exactly.
+const ID_MAX: u64 = (1 << 53) - 1;
+
+/// A specification with the defaults of the built-in tools.
+fn spec(name: &str, description: &str, effect: Effect, schema: Value) -> ToolSpec {
+    ToolSpec {
+        name: ToolName::new(name).expect("the names of built-in tools are ids"),
+        description: description.to_owned(),
+        schema,
+        effect,
+        pool: pools::builtin(),
+        timeout_ms: 30_000,
+        concurrency: 64,
+        approval: Approval::Never,
+        version: "1".to_owned(),
+    }
+}
+
+/// The schema of an object with these fields and no others.
+fn object(properties: &Value, required: &[&str]) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+/// Reads arguments that fit the schema.
+fn read<T: DeserializeOwned>(args: Value) -> Result<T, ToolFault> {
+    serde_json::from_value(args).map_err(|e| ToolFault::invalid(e.to_string()))
+}
+
+/// The text in the language of the job.
+fn say(language: Language, zh: impl FnOnce() -> String, en: impl FnOnce() -> String) -> String {
+    match language {
+        Language::Zh => zh(),
+        Language::En => en(),
+    }
+}
+
+fn no_such_task(language: Language, id: u64) -> ToolResult {
+    ToolResult::failed(say(
+        language,
+        || format!("任务 ID:{id} 不存在"),
+        || format!("There is no task with ID {id}"),
+    ))
+}
+
+impl From<TaskError> for ToolFault {
+    fn from(error: TaskError) -> Self {
+        let fault = match error {
+            TaskError::Storage(_) | TaskError::Busy => Fault::Unavailable,
+            TaskError::Damaged { .. } => Fault::Internal,
+        };
+        Self::new(fault, error.to_string())
+    }
+}
+
+/// A refusal is an answer that a model can act upon; the rest is a fault.
+fn not_done(error: &FileError) -> Result<ToolResult, ToolFault> {
+    let fault = match error {
+        FileError::Missing(_)
+        | FileError::Outside(_)
+        | FileError::Path { .. }
+        | FileError::Kind { .. }
+        | FileError::Protected(_)
+        | FileError::TooLarge { .. }
+        | FileError::Failed { .. } => return Ok(ToolResult::failed(error.to_string())),
+        FileError::Unknown(_) => Fault::Unknown,
+        FileError::Full(_) | FileError::Busy | FileError::Canceled | FileError::Unsupported => {
+            Fault::Unavailable
+        }
+    };
+    Err(ToolFault::new(fault, error.to_string()))
+}
+
+/// Runs what blocks on a thread of its own.
+async fn unblocked<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ToolFault> {
+    let joined = tokio::task::spawn_blocking(work).await;
+    joined.map_err(|_| ToolFault::internal("the tool broke"))
+}
+
+/// The schema of a task's number.
+fn id_schema(description: &str) -> Value {
+    json!({"type": "integer", "minimum": 1, "maximum": ID_MAX, "description": description})
+}
+
+/// The schemas of what can be said of a task, shared by the tools that create and change one.
+fn title_schema() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": 512, "description": "What is to be done, in a line."})
+}
+
+fn description_schema() -> Value {
+    json!({"type": "string", "maxLength": 8192, "description": "More words."})
+}
+
+fn priority_schema() -> Value {
+    json!({"type": ["string", "integer"], "maxLength": 64, "description": "How urgent: a word or a number."})
+}
+
+fn deadline_schema() -> Value {
+    json!({"type": "string", "maxLength": 64, "description": "When it must be done, preferably as RFC 3339."})
+}
+
+#[cfg(test)]
+mod tests;

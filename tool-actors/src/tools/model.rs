@@ -1,0 +1,78 @@
+//! `model`: gives a task to the language model and answers with its words.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use model::{Model, ModelRequest, Params};
+use proto::{
+    message::{Message, StopReason},
+    tool::{Effect, ToolResult, ToolSpec},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{object, read, spec};
+use crate::tool::{CallContext, Tool, ToolFault};
+
+/// `model`.
+#[derive(Clone)]
+pub struct AskModel(pub Arc<dyn Model>);
+
+impl std::fmt::Debug for AskModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AskModel")
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Args {
+    #[serde(default)]
+    system_prompt: String,
+    task: String,
+}
+
+#[async_trait]
+impl Tool for AskModel {
+    fn spec(&self) -> ToolSpec {
+        let schema = object(
+            &json!({
+                "systemPrompt": {"type": "string", "maxLength": 32768, "description": "Who the model is to be, and how it should answer."},
+                "task": {"type": "string", "minLength": 1, "maxLength": 131_072, "description": "What the model is to do."},
+            }),
+            &["task"],
+        );
+        let words =
+            "Gives a task to the language model, without tools, and answers with its words.";
+        ToolSpec {
+            timeout_ms: 300_000,
+            concurrency: 16,
+            ..spec("model", words, Effect::Pure, schema)
+        }
+    }
+
+    async fn call(&self, _: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+        let Args { system_prompt, task } = read(args)?;
+        let mut messages = Vec::with_capacity(2);
+        if !system_prompt.is_empty() {
+            messages.push(Message::System { text: system_prompt });
+        }
+        messages.push(Message::User { text: task });
+        let request = ModelRequest { messages, tools: Vec::new(), params: Params::default() };
+        let reply = match model::complete(self.0.as_ref(), request, |_| {}).await {
+            Ok(reply) => reply,
+            Err(error) if error.is_transient() => {
+                return Err(ToolFault::unavailable(error.to_string()));
+            }
+            // Asking again would end the same way.
+            Err(error) => return Ok(ToolResult::failed(error.to_string())),
+        };
+        let truncated = reply.stop == StopReason::Length;
+        Ok(ToolResult::ok(json!({
+            "response": reply.text,
+            "model": reply.model,
+            "usage": reply.usage,
+            "truncated": truncated,
+        })))
+    }
+}

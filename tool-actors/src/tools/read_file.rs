@@ -1,0 +1,48 @@
+//! `read_file`: reads a text file beneath the workspace.
+
+use async_trait::async_trait;
+use proto::tool::{Effect, ToolResult, ToolSpec};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{not_done, object, read, spec, text, unblocked};
+use crate::{
+    tool::{CallContext, Tool, ToolFault},
+    workspace::Workspace,
+};
+
+/// `read_file`.
+#[derive(Debug, Clone)]
+pub struct ReadFile(pub Workspace);
+
+#[derive(Deserialize)]
+struct Args {
+    path: String,
+}
+
+#[async_trait]
+impl Tool for ReadFile {
+    fn spec(&self) -> ToolSpec {
+        let path = json!({"type": "string", "minLength": 1, "maxLength": 1024, "description": "Relative to the workspace."});
+        let schema = object(&json!({"path": path}), &["path"]);
+        let words = "Reads a text file of the workspace; `truncated` says whether it goes on.";
+        spec("read_file", words, Effect::Pure, schema)
+    }
+
+    async fn call(&self, _: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+        let Args { path } = read(args)?;
+        let (workspace, at) = (self.0.clone(), path.clone());
+        match unblocked(move || workspace.read(&at)).await? {
+            Err(error) => not_done(&error),
+            Ok(content) => {
+                let text = text::of(&content.bytes);
+                Ok(ToolResult::ok(json!({
+                    "path": path,
+                    "content": text.text,
+                    "bytes": content.size,
+                    "truncated": content.truncated || text.truncated,
+                })))
+            }
+        }
+    }
+}

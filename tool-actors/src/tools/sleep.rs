@@ -1,0 +1,43 @@
+//! `sleep`: answers after a while. For tests of agents: timeouts, cancelling, concurrency.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use proto::tool::{Effect, ToolResult, ToolSpec};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{object, read, spec};
+use crate::tool::{CallContext, Tool, ToolFault};
+
+/// Longest sleep, in milliseconds.
+const SLEEP_MS_MAX: u64 = 600_000;
+
+/// `sleep`.
+#[derive(Debug, Clone, Copy)]
+pub struct Sleep;
+
+#[derive(Deserialize)]
+struct Args {
+    ms: u64,
+}
+
+#[async_trait]
+impl Tool for Sleep {
+    fn spec(&self) -> ToolSpec {
+        let ms = json!({"type": "integer", "minimum": 0, "maximum": SLEEP_MS_MAX, "description": "How long, in milliseconds."});
+        let schema = object(&json!({"ms": ms}), &["ms"]);
+        let words = "Answers after a number of milliseconds. For testing.";
+        ToolSpec {
+            timeout_ms: SLEEP_MS_MAX + 10_000,
+            concurrency: 1024,
+            ..spec("sleep", words, Effect::Pure, schema)
+        }
+    }
+
+    async fn call(&self, _: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+        let Args { ms } = read(args)?;
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+        Ok(ToolResult::ok(json!({"ms": ms})))
+    }
+}

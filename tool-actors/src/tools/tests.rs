@@ -1,0 +1,1 @@
+//! What the built-in tools answer, in both languages, and what a repeat does.

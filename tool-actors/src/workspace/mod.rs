@@ -1,0 +1,185 @@
+//! The directory beneath which tools read and write.
+//!
+//! Every path is resolved by the kernel beneath a handle of that directory (`openat2` with
+//! `RESOLVE_BENEATH`); on a kernel that cannot do that the tools refuse. Only regular files with
+//! one name are touched. What is written stands there whole or not at all, once for each
+//! idempotency key.
+
+mod journal;
+mod path;
+mod read;
+mod write;
+
+use std::{os::fd::OwnedFd, sync::Arc};
+
+use rustix::{
+    fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2},
+    io::Errno,
+};
+
+pub use self::{
+    read::Content,
+    write::{Write, Written},
+};
+use crate::config::FilesConfig;
+
+/// How often a lookup is repeated that the kernel says was disturbed by a rename.
+const DISTURBED_MAX: usize = 16;
+
+/// A file operation failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FileError {
+    /// There is no such file.
+    #[error("{0}: no such file")]
+    Missing(String),
+    /// The path leads out of the workspace, or through what may not be followed.
+    #[error("{0}: refused, it leads out of the workspace or through a link that is not followed")]
+    Outside(String),
+    /// The path is no relative path of plain names.
+    #[error("{path}: refused, {why}")]
+    Path {
+        /// The path, cut.
+        path: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Not a regular file with one name.
+    #[error("{path}: refused, {what} is not a plain file")]
+    Kind {
+        /// The path.
+        path: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// Policies and configuration are never written by tools.
+    #[error(
+        "{0}: refused, tools never write configuration, policies or names that begin with a dot"
+    )]
+    Protected(String),
+    /// The file would become too large.
+    #[error("{path}: refused, the file would be larger than {max} bytes")]
+    TooLarge {
+        /// The path.
+        path: String,
+        /// The limit.
+        max: u64,
+    },
+    /// A repeat found the file changed by somebody else, so whether it was written is not known.
+    #[error(
+        "{0}: an earlier attempt was cut off and the file was changed since; it may or may not have been written"
+    )]
+    Unknown(String),
+    /// There is no room.
+    #[error("{0}: no space left in the workspace")]
+    Full(String),
+    /// Others write all the time, or one of them is stuck.
+    #[error("the workspace is locked by another writer")]
+    Busy,
+    /// The caller does not want it any more; nothing was written.
+    #[error("canceled")]
+    Canceled,
+    /// The kernel cannot resolve paths beneath a directory.
+    #[error(
+        "this kernel cannot resolve paths beneath a directory (openat2); file tools need Linux 5.6"
+    )]
+    Unsupported,
+    /// Something else.
+    #[error("{path}: {why}")]
+    Failed {
+        /// The path.
+        path: String,
+        /// The system's words.
+        why: String,
+    },
+}
+
+impl FileError {
+    pub(super) fn system(path: &str, errno: Errno) -> Self {
+        let path = path.to_owned();
+        match errno {
+            Errno::NOENT => Self::Missing(path),
+            Errno::XDEV | Errno::LOOP => Self::Outside(path),
+            Errno::NOSPC | Errno::DQUOT => Self::Full(path),
+            Errno::NOSYS => Self::Unsupported,
+            Errno::NXIO => Self::Kind { path, what: "a pipe, socket or device" },
+            Errno::ISDIR => Self::Kind { path, what: "a directory" },
+            Errno::NOTDIR => Self::Kind { path, what: "a file used as a directory" },
+            other => Self::Failed { path, why: other.to_string() },
+        }
+    }
+
+    pub(super) fn io(path: &str, error: &std::io::Error) -> Self {
+        match Errno::from_io_error(error) {
+            Some(errno) => Self::system(path, errno),
+            None => Self::Failed { path: path.to_owned(), why: error.to_string() },
+        }
+    }
+}
+
+/// The directory beneath which tools read and write; cheap to clone. All its methods block.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    root: Arc<OwnedFd>,
+    config: Arc<FilesConfig>,
+}
+
+impl Workspace {
+    /// Opens the configured directory, and makes it when it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be made or opened, or the kernel cannot resolve paths beneath it.
+    pub fn open(config: FilesConfig) -> Result<Self, FileError> {
+        let name = config.workspace.display().to_string();
+        std::fs::create_dir_all(&config.workspace).map_err(|e| FileError::io(&name, &e))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = openat(CWD, &config.workspace, flags, Mode::empty())
+            .map_err(|e| FileError::system(&name, e))?;
+        let workspace = Self { root: Arc::new(root), config: Arc::new(config) };
+        workspace.beneath(".", flags, Mode::empty(), ResolveFlags::empty())?;
+        Ok(workspace)
+    }
+
+    /// Opens a path beneath the workspace, resolved by the kernel.
+    fn beneath(
+        &self,
+        path: &str,
+        flags: OFlags,
+        mode: Mode,
+        more: ResolveFlags,
+    ) -> Result<OwnedFd, FileError> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | more;
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+        for _ in 0..DISTURBED_MAX {
+            match openat2(&*self.root, path, flags, mode, resolve) {
+                Ok(fd) => return Ok(fd),
+                // A rename somewhere kept the kernel from being sure; it asks to be asked again.
+                Err(Errno::AGAIN) => {}
+                Err(errno) => return Err(FileError::system(path, errno)),
+            }
+        }
+        Err(FileError::Outside(path.to_owned()))
+    }
+}
+
+/// What is at hand must be a regular file that has no second name somewhere else.
+fn plain(path: &str, stat: &Stat) -> Result<(), FileError> {
+    let refuse = |what| Err(FileError::Kind { path: path.to_owned(), what });
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile if stat.st_nlink > 1 => refuse("a file with several hard links"),
+        FileType::RegularFile => Ok(()),
+        FileType::Directory => refuse("a directory"),
+        FileType::Symlink => refuse("a symbolic link"),
+        FileType::Fifo | FileType::Socket | FileType::CharacterDevice | FileType::BlockDevice => {
+            refuse("a pipe, socket or device")
+        }
+        FileType::Unknown => refuse("a thing of unknown kind"),
+    }
+}
+
+fn plain_file(path: &str, fd: &OwnedFd) -> Result<Stat, FileError> {
+    let stat = fstat(fd).map_err(|e| FileError::system(path, e))?;
+    plain(path, &stat).map(|()| stat)
+}
+
+#[cfg(test)]
+mod tests;

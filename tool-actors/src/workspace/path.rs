@@ -1,0 +1,125 @@
+//! Paths that may be written: plain relative names, none of them protected.
+//!
+//! This is policy on top of what the kernel resolves, never in its place.
+
+use super::FileError;
+
+/// Longest path, in bytes.
+const PATH_BYTES_MAX: usize = 1024;
+
+/// Deepest path, in names.
+const DEPTH_MAX: usize = 32;
+
+/// The names of a path that may be written, outermost first.
+pub(super) fn writable<'a>(path: &'a str, protected: &[String]) -> Result<Vec<&'a str>, FileError> {
+    let refuse = |why| FileError::Path { path: path.chars().take(200).collect(), why };
+    if path.is_empty() || path.len() > PATH_BYTES_MAX {
+        return Err(refuse("a path has 1 to 1024 bytes"));
+    }
+    if path.starts_with('/') {
+        return Err(refuse("paths are relative to the workspace"));
+    }
+    if path.ends_with('/') {
+        return Err(refuse("it names a directory"));
+    }
+    if path.chars().any(invisible) {
+        return Err(refuse("it holds control or invisible characters"));
+    }
+    let names: Vec<_> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+    if names.is_empty() || names.contains(&"..") {
+        return Err(refuse("it must not contain `..`"));
+    }
+    if names.len() > DEPTH_MAX {
+        return Err(refuse("it is more than 32 names deep"));
+    }
+    let folded: Vec<_> = names.iter().map(|name| fold(name)).collect();
+    let is_protected = |entry: &String| {
+        let entry = fold(entry);
+        let mut entry = entry.split('/').filter(|name| !name.is_empty()).peekable();
+        entry.peek().is_some() && {
+            let mut own = folded.iter();
+            entry.all(|name| own.next().is_some_and(|n| n == name))
+        }
+    };
+    if folded.iter().any(|name| name.starts_with('.')) || protected.iter().any(is_protected) {
+        return Err(FileError::Protected(path.to_owned()));
+    }
+    Ok(names)
+}
+
+/// One form for names that a file system which folds case takes for the same.
+fn fold(name: &str) -> String {
+    name.to_uppercase().to_lowercase()
+}
+
+/// Characters that some file systems ignore and no name needs.
+fn invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn protected() -> Vec<String> {
+        vec!["callboard.toml".into(), "agents".into(), "deploy/prod.toml".into()]
+    }
+
+    #[rstest]
+    fn configuration_policies_and_hidden_names_are_never_written(
+        #[values(
+            "callboard.toml",
+            "./callboard.toml",
+            "CallBoard.TOML",
+            "agents/loop.yaml",
+            "AGENTS/x",
+            "agent\u{17f}/x",
+            ".git/hooks/pre-commit",
+            "a/.git/config",
+            ".bashrc",
+            "a/.envrc",
+            "deploy//prod.toml"
+        )]
+        path: &str,
+    ) {
+        assert_eq!(
+            writable(path, &protected()).unwrap_err(),
+            FileError::Protected(path.to_owned())
+        );
+    }
+
+    #[rstest]
+    fn paths_are_plain_and_relative(
+        #[values(
+            "",
+            "/etc/passwd",
+            "..",
+            "a/../../b",
+            "a/",
+            ".",
+            "a\0b",
+            "\u{200c}.git/x",
+            "a\nb"
+        )]
+        path: &str,
+    ) {
+        assert!(matches!(writable(path, &protected()), Err(FileError::Path { .. })), "{path:?}");
+    }
+
+    #[test]
+    fn other_paths_are_taken_apart() {
+        for (path, names) in [
+            ("a.txt", vec!["a.txt"]),
+            ("./a//b/c", vec!["a", "b", "c"]),
+            ("x/agents/y", vec!["x", "agents", "y"]),
+            ("callboard.toml.md", vec!["callboard.toml.md"]),
+            ("文件/笔记.md", vec!["文件", "笔记.md"]),
+        ] {
+            assert_eq!(writable(path, &protected()).unwrap(), names);
+        }
+    }
+}

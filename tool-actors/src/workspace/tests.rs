@@ -1,0 +1,286 @@
+//! What the workspace refuses, on a real file system.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+};
+
+use rstest::rstest;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+
+/// A directory with a file outside of the workspace and all ways that seem to lead there.
+struct Place {
+    outer: TempDir,
+    workspace: Workspace,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self::with(FilesConfig::default())
+    }
+
+    fn with(config: FilesConfig) -> Self {
+        let outer = tempfile::tempdir().unwrap();
+        fs::write(outer.path().join("secret"), "secret").unwrap();
+        let root = outer.path().join("root");
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("plain.txt"), "plain").unwrap();
+        fs::create_dir(root.join("dir")).unwrap();
+        symlink("plain.txt", root.join("inside")).unwrap();
+        symlink("../secret", root.join("outside")).unwrap();
+        symlink(outer.path().join("secret"), root.join("absolute")).unwrap();
+        symlink("..", root.join("up")).unwrap();
+        symlink("/proc/self/root", root.join("magic")).unwrap();
+        symlink("dir", root.join("also-dir")).unwrap();
+        fs::hard_link(outer.path().join("secret"), root.join("hard")).unwrap();
+        mknodat(CWD, root.join("fifo"), FileType::Fifo, Mode::from_raw_mode(0o644), 0).unwrap();
+        let config = FilesConfig { workspace: root, ..config };
+        Self { outer, workspace: Workspace::open(config).unwrap() }
+    }
+
+    fn root(&self) -> std::path::PathBuf {
+        self.outer.path().join("root")
+    }
+
+    fn write(
+        &self,
+        path: &str,
+        content: &str,
+        append: bool,
+        key: &str,
+    ) -> Result<Written, FileError> {
+        let write = Write { path: path.into(), content: content.into(), append, key: key.into() };
+        self.workspace.write(&write, &CancellationToken::new())
+    }
+
+    fn text(&self, path: impl AsRef<Path>) -> String {
+        fs::read_to_string(self.root().join(path)).unwrap()
+    }
+
+    /// Files and directories under the workspace, but for the journal.
+    fn names(&self) -> Vec<String> {
+        let names = fs::read_dir(self.root()).unwrap();
+        names
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != ".callboard")
+            .collect()
+    }
+}
+
+#[rstest]
+#[case("../secret")]
+#[case("dir/../../secret")]
+#[case("/etc/passwd")]
+#[case("outside")]
+#[case("absolute")]
+#[case("up/secret")]
+#[case("magic/etc/passwd")]
+#[case("hard")]
+#[case("fifo")]
+#[case("dir")]
+#[case(".")]
+#[case("plain.txt/x")]
+#[case("missing")]
+#[case("")]
+#[case("a\0b")]
+fn nothing_but_plain_files_beneath_the_workspace_is_read(#[case] path: &str) {
+    let error = Place::new().workspace.read(path).unwrap_err();
+    assert!(!error.to_string().contains("secret") || path.contains("secret"), "{error}");
+}
+
+#[test]
+fn a_link_that_stays_beneath_is_read_through() {
+    let place = Place::new();
+    for path in ["plain.txt", "inside", "./dir/../plain.txt"] {
+        assert_eq!(place.workspace.read(path).unwrap().bytes, b"plain", "{path}");
+    }
+}
+
+#[test]
+fn a_long_file_is_cut_and_says_so() {
+    let place = Place::with(FilesConfig { read_bytes_max: 3, ..FilesConfig::default() });
+    let content = place.workspace.read("plain.txt").unwrap();
+    assert_eq!((content.bytes.as_slice(), content.size, content.truncated), (&b"pla"[..], 5, true));
+}
+
+#[rstest]
+#[case("../secret")]
+#[case("/etc/passwd")]
+#[case("outside")]
+#[case("absolute")]
+#[case("inside")]
+#[case("up/secret")]
+#[case("up/new")]
+#[case("also-dir/new")]
+#[case("magic/tmp/new")]
+#[case("hard")]
+#[case("fifo")]
+#[case("dir")]
+#[case("plain.txt/x")]
+#[case("callboard.toml")]
+#[case("agents/loop.yaml")]
+#[case(".git/hooks/pre-commit")]
+#[case(".callboard/writes/x")]
+fn nothing_but_plain_unprotected_files_beneath_the_workspace_is_written(#[case] path: &str) {
+    let place = Place::new();
+    let before = place.names();
+    for append in [false, true] {
+        place.write(path, "changed", append, "key").unwrap_err();
+    }
+    let secret = fs::read_to_string(place.outer.path().join("secret")).unwrap();
+    assert_eq!((secret.as_str(), place.text("plain.txt").as_str()), ("secret", "plain"));
+    assert_eq!(place.names(), before);
+    assert!(!place.outer.path().join("new").exists());
+}
+
+#[test]
+fn a_file_is_written_whole_with_the_directories_on_the_way() {
+    let place = Place::new();
+    let written = place.write("a/b/c.txt", "text", false, "1").unwrap();
+    assert_eq!(written, Written { path: "a/b/c.txt".into(), bytes: 4, created: true });
+    assert_eq!(place.text("a/b/c.txt"), "text");
+    assert!(!place.write("a/b/c.txt", "new", false, "2").unwrap().created);
+    assert_eq!(place.text("a/b/c.txt"), "new");
+}
+
+#[test]
+fn permissions_are_kept() {
+    let place = Place::new();
+    let path = place.root().join("plain.txt");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o4640)).unwrap();
+    place.write("plain.txt", "x", false, "1").unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o640);
+}
+
+#[rstest]
+#[case::append(true, "plain+")]
+#[case::replace(false, "+")]
+fn a_repeat_under_the_same_key_writes_nothing(#[case] append: bool, #[case] expected: &str) {
+    let place = Place::new();
+    let first = place.write("plain.txt", "+", append, "key").unwrap();
+    assert_eq!(place.text("plain.txt"), expected);
+    assert_eq!(place.write("plain.txt", "+", append, "key").unwrap(), first);
+    assert_eq!(place.text("plain.txt"), expected);
+    // Not even when somebody changed the file since.
+    fs::write(place.root().join("plain.txt"), "later").unwrap();
+    assert_eq!(place.write("plain.txt", "+", append, "key").unwrap(), first);
+    assert_eq!(place.text("plain.txt"), "later");
+}
+
+/// Leaves the workspace as a writer does that was killed after it wrote down what it was about to
+/// do: before the file was put in place, or after.
+fn cut_off(place: &Place, key: &str, file: &str) {
+    let path = place.root().join(".callboard/writes").join(proto::digest::of_bytes(key.as_bytes()));
+    let mut entry: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    entry["done"] = false.into();
+    fs::write(&path, entry.to_string()).unwrap();
+    fs::write(place.root().join("plain.txt"), file).unwrap();
+}
+
+#[rstest]
+#[case::before_the_file_was_put_in_place("plain", Ok("plain+"))]
+#[case::after("plain+", Ok("plain+"))]
+#[case::and_somebody_wrote_since("other", Err(FileError::Unknown("plain.txt".into())))]
+fn a_repeat_after_a_crash_appends_once_or_says_that_it_cannot_know(
+    #[case] file: &str,
+    #[case] expected: Result<&str, FileError>,
+) {
+    let place = Place::new();
+    let first = place.write("plain.txt", "+", true, "key").unwrap();
+    cut_off(&place, "key", file);
+    let repeated = place.write("plain.txt", "+", true, "key");
+    match expected {
+        Ok(text) => {
+            assert_eq!(repeated.unwrap(), first);
+            assert_eq!(place.text("plain.txt"), text);
+        }
+        Err(error) => {
+            assert_eq!(repeated.unwrap_err(), error);
+            assert_eq!(place.text("plain.txt"), file);
+        }
+    }
+}
+
+#[test]
+fn what_would_be_too_large_is_refused_and_leaves_nothing() {
+    let place = Place::with(FilesConfig { file_bytes_max: 7, ..FilesConfig::default() });
+    place.write("plain.txt", "xy", true, "1").unwrap();
+    for (path, append) in [("plain.txt", true), ("new", false)] {
+        let error = place.write(path, "12345678", append, "2").unwrap_err();
+        assert_eq!(error, FileError::TooLarge { path: path.into(), max: 7 });
+    }
+    assert_eq!(place.text("plain.txt"), "plainxy");
+    assert!(!place.root().join("new").exists());
+}
+
+#[test]
+fn a_canceled_write_writes_nothing_and_can_be_made_later() {
+    let place = Place::new();
+    let canceled = CancellationToken::new();
+    canceled.cancel();
+    let (path, content) = ("plain.txt".to_owned(), "x".to_owned());
+    let write = Write { path, content, append: true, key: "key".into() };
+    assert_eq!(place.workspace.write(&write, &canceled).unwrap_err(), FileError::Canceled);
+    assert_eq!(place.text("plain.txt"), "plain");
+    place.workspace.write(&write, &CancellationToken::new()).unwrap();
+    assert_eq!(place.text("plain.txt"), "plainx");
+}
+
+#[test]
+fn writers_take_turns() {
+    let place = Place::new();
+    std::thread::scope(|scope| {
+        for n in 0..8 {
+            let place = &place;
+            scope.spawn(move || place.write("log", "line\n", true, &format!("{n}")).unwrap());
+        }
+    });
+    assert_eq!(place.text("log"), "line\n".repeat(8));
+}
+
+#[test]
+fn a_path_swapped_for_a_link_again_and_again_never_leads_out() {
+    let place = Place::new();
+    let (target, link) = (place.root().join("dir/f"), place.root().join("swap"));
+    fs::write(&target, "inside").unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut turn = 0;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                let next = link.with_extension("next");
+                let _ = fs::remove_file(&next);
+                symlink(if turn % 2 == 0 { "../secret" } else { "dir/f" }, &next).unwrap();
+                fs::rename(&next, &link).unwrap();
+                turn += 1;
+            }
+        });
+        for n in 0..500 {
+            if let Ok(content) = place.workspace.read("swap") {
+                assert_eq!(content.bytes, b"inside");
+            }
+            let _ = place.write("swap", "x", false, &n.to_string());
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(fs::read_to_string(place.outer.path().join("secret")).unwrap(), "secret");
+}
+
+#[test]
+fn writes_of_long_ago_are_forgotten() {
+    let place = Place::new();
+    place.write("plain.txt", "x", false, "old").unwrap();
+    place.write("plain.txt", "y", false, "new").unwrap();
+    let entries = || fs::read_dir(place.root().join(".callboard/writes")).unwrap().count();
+    let old = place.root().join(".callboard/writes").join(proto::digest::of_bytes(b"old"));
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(40 * 24 * 3600);
+    fs::File::options().write(true).open(old).unwrap().set_modified(long_ago).unwrap();
+    assert_eq!(entries(), 2);
+    place.workspace.forget_old_writes().unwrap();
+    assert_eq!(entries(), 1);
+}

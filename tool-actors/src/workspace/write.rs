@@ -1,0 +1,196 @@
+//! Writing a file beneath the workspace, once for each idempotency key.
+
+use std::{fs::File, io::Read, os::fd::OwnedFd};
+
+use proto::digest;
+use rustix::{
+    fs::{AtFlags, Mode, OFlags, ResolveFlags, mkdirat, openat, statat},
+    io::Errno,
+};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    FileError, Workspace,
+    journal::{Entry, Journal},
+    path, plain, plain_file,
+};
+
+/// What is to be written.
+#[derive(Debug, Clone)]
+pub struct Write {
+    /// Where, relative to the workspace. Directories on the way are made.
+    pub path: String,
+    /// What.
+    pub content: String,
+    /// At the end of what is there, instead of in its place.
+    pub append: bool,
+    /// Under this key it is written once; a repeat gives what was given first.
+    pub key: String,
+}
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// Where.
+    pub path: String,
+    /// The size of the file then, in bytes.
+    pub bytes: u64,
+    /// Whether the file was not there before.
+    pub created: bool,
+}
+
+/// The file as it stands before a write.
+struct Present {
+    bytes: Vec<u8>,
+    mode: Mode,
+}
+
+impl Workspace {
+    /// Writes a file: whole or not at all, and once for each key.
+    ///
+    /// # Errors
+    /// When the path may not be written, there is no room, or it was canceled; then nothing was
+    /// written. [`FileError::Unknown`] when an earlier attempt was cut off and cannot be settled.
+    pub fn write(&self, write: &Write, canceled: &CancellationToken) -> Result<Written, FileError> {
+        let names = path::writable(&write.path, &self.config.protected)?;
+        let journal = self.journal(canceled)?;
+        let begun = journal.entry(&write.key)?;
+        if let Some(entry) = &begun
+            && entry.done
+        {
+            return Ok(entry.result.clone());
+        }
+        let (name, parents) = names.split_last().expect("a writable path has a name");
+        let parent = self.make_dirs(parents)?;
+        let present = self.present(&parent, name, &write.path)?;
+        let entry = match begun {
+            Some(entry) => match Cut::of(&entry, present.as_ref()) {
+                Cut::AfterWriting => return finish(&journal, &write.key, entry),
+                Cut::BeforeWriting => entry,
+                Cut::Unclear => return Err(FileError::Unknown(write.path.clone())),
+            },
+            None => self.begin(&journal, write, present.as_ref())?,
+        };
+        if canceled.is_cancelled() {
+            journal.forget(&write.key);
+            return Err(FileError::Canceled);
+        }
+        let bytes = content(write, present.as_ref());
+        let mode = present.map(|present| present.mode);
+        if let Err(error) = journal.replace(&parent, name, &write.path, &bytes, mode) {
+            journal.forget(&write.key);
+            return Err(error);
+        }
+        finish(&journal, &write.key, entry)
+    }
+
+    fn begin(
+        &self,
+        journal: &Journal,
+        write: &Write,
+        present: Option<&Present>,
+    ) -> Result<Entry, FileError> {
+        let bytes = content(write, present);
+        let (size, max) = (bytes.len() as u64, self.config.file_bytes_max);
+        if size > max {
+            return Err(FileError::TooLarge { path: write.path.clone(), max });
+        }
+        let result = Written { path: write.path.clone(), bytes: size, created: present.is_none() };
+        let entry = Entry {
+            path: write.path.clone(),
+            before: present.map(|present| digest::of_bytes(&present.bytes)),
+            after: digest::of_bytes(&bytes),
+            result,
+            done: false,
+        };
+        journal.note(&write.key, &entry)?;
+        Ok(entry)
+    }
+
+    /// Makes the directories on the way and opens the last, through no symbolic link.
+    fn make_dirs(&self, names: &[&str]) -> Result<OwnedFd, FileError> {
+        let open = |path: &str| {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+            self.beneath(path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+        };
+        let (mut path, mut dir) = (String::from("."), open(".")?);
+        for name in names {
+            path = format!("{path}/{name}");
+            dir = match open(&path) {
+                Ok(dir) => dir,
+                Err(FileError::Missing(_)) => {
+                    match mkdirat(&dir, *name, Mode::from_raw_mode(0o755)) {
+                        Ok(()) | Err(Errno::EXIST) => open(&path)?,
+                        Err(errno) => return Err(FileError::system(&path, errno)),
+                    }
+                }
+                Err(other) => return Err(other),
+            };
+        }
+        Ok(dir)
+    }
+
+    fn present(
+        &self,
+        parent: &OwnedFd,
+        name: &str,
+        path: &str,
+    ) -> Result<Option<Present>, FileError> {
+        let system = |errno| FileError::system(path, errno);
+        match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => plain(path, &stat)?,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(system(errno)),
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = openat(parent, name, flags, Mode::empty()).map_err(system)?;
+        let stat = plain_file(path, &fd)?;
+        let max = self.config.file_bytes_max;
+        let mut bytes = Vec::new();
+        File::from(fd)
+            .take(max.saturating_add(1))
+            .read_to_end(&mut bytes)
+            .map_err(|e| FileError::io(path, &e))?;
+        if bytes.len() as u64 > max {
+            return Err(FileError::TooLarge { path: path.to_owned(), max });
+        }
+        // Permissions are kept, but never the right to run as somebody else.
+        Ok(Some(Present { bytes, mode: Mode::from_raw_mode(stat.st_mode & 0o777) }))
+    }
+}
+
+/// Where an earlier attempt under the same key was cut off.
+enum Cut {
+    BeforeWriting,
+    AfterWriting,
+    Unclear,
+}
+
+impl Cut {
+    fn of(entry: &Entry, present: Option<&Present>) -> Self {
+        let now = present.map(|present| digest::of_bytes(&present.bytes));
+        if now.as_ref() == Some(&entry.after) {
+            Self::AfterWriting
+        } else if now == entry.before {
+            Self::BeforeWriting
+        } else {
+            Self::Unclear
+        }
+    }
+}
+
+fn content(write: &Write, present: Option<&Present>) -> Vec<u8> {
+    let mut bytes = match present {
+        Some(present) if write.append => present.bytes.clone(),
+        Some(_) | None => Vec::new(),
+    };
+    bytes.extend_from_slice(write.content.as_bytes());
+    bytes
+}
+
+fn finish(journal: &Journal, key: &str, mut entry: Entry) -> Result<Written, FileError> {
+    entry.done = true;
+    journal.note(key, &entry)?;
+    Ok(entry.result)
+}
