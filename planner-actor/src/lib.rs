@@ -1,1 +1,14 @@
-//! Placeholder while the skeleton builds.
+//! The planner: answers `do.plan`. A goal becomes a plan, a question or an error.
+//!
+//! Architecture invariants: one command is one question to the model, and a reply that cannot be
+//! used is told to the job, never asked again in secret; a plan is accepted only whole; nothing is
+//! kept between commands. Everything but the call to the model is pure.
+
+mod arguments;
+mod conversation;
+mod normalise;
+mod parse;
+mod prompt;
+mod reply;
+mod summary;
+mod toolbox;

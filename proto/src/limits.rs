@@ -40,5 +40,3 @@ pub const OPEN_QUESTIONS_MAX: usize = 100;
 pub const EXCERPT_CHARS: usize = 1000;
 /// Longest final response of a step, in bytes; what is longer is cut, with a note.
 pub const RESPONSE_BYTES_MAX: usize = 256 * 1024;
-/// Longest reply of a model that is looked at for a plan, in bytes.
-pub const PLAN_TEXT_BYTES_MAX: usize = 512 * 1024;

@@ -43,6 +43,28 @@ pub fn references(args: &Value) -> Vec<StepId> {
     found
 }
 
+/// How much of a text is not known before its placeholders are resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// Nothing: it holds no placeholder.
+    Nothing,
+    /// What it says, but it will be a text.
+    Words,
+    /// Everything, its type included: it is one placeholder.
+    Everything,
+}
+
+/// How much of a text is not known before its placeholders are resolved.
+#[must_use]
+pub fn unknown(text: &str) -> Unknown {
+    let parts = split(text);
+    if matches!(parts.as_slice(), [Part::Placeholder(_)]) {
+        return Unknown::Everything;
+    }
+    let some = parts.iter().any(|part| matches!(part, Part::Placeholder(_)));
+    if some { Unknown::Words } else { Unknown::Nothing }
+}
+
 /// Puts values in the place of placeholders. `lookup` gives the result of a completed step.
 ///
 /// # Errors
@@ -209,6 +231,16 @@ mod tests {
         check(json!("{{step9.id}}"), Err("{{step9.id}}: step step9 has no result"));
         check(json!("{{step1.nope}}"), Err("{{step1.nope}}: the result of step1 has no \"nope\""));
         check(json!("{{step2.id}}"), Err("{{step2.id}}: the result of step2 has no \"id\""));
+    }
+
+    #[test]
+    fn a_text_says_how_much_of_it_is_not_known_yet() {
+        assert_eq!(unknown("{{ step1.id }}"), Unknown::Everything);
+        assert_eq!(unknown("task {{step1.id}}"), Unknown::Words);
+        assert_eq!(unknown("{{step1.id}}{{step1.id}}"), Unknown::Words);
+        for literal in ["", "plain", "{{a b}}", "{{", "${x}"] {
+            assert_eq!(unknown(literal), Unknown::Nothing, "{literal}");
+        }
     }
 
     #[test]

@@ -1,0 +1,129 @@
+//! From what a model wrote to the JSON value it meant: tolerant of everything around and inside
+//! the JSON that models are known to do, and of nothing that would change what was said.
+//!
+//! What is tolerated: thoughts, prose and code fences around; comments, single or full-width
+//! quotes and commas, unquoted names, trailing commas, line breaks in texts; missing closing
+//! brackets at the very end. What is refused: two different plans, a field that is there twice, a
+//! reply that ends in the middle of a text or of a step.
+
+mod candidates;
+mod repair;
+pub(crate) mod shape;
+mod tidy;
+
+use proto::{limits, strict};
+use serde_json::Value;
+
+pub(crate) use shape::{Draft, DraftStep};
+
+/// Why a reply holds no JSON that could be a plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NotJson {
+    /// Only words, or nothing at all.
+    #[error("there is no JSON object in the reply; reply with the plan as one JSON object")]
+    Missing,
+    /// JSON that has no steps.
+    #[error("the JSON in the reply is not a plan: it has no `steps`")]
+    NotAPlan,
+    /// More than one plan.
+    #[error("the reply holds {0} different plans; reply with exactly one")]
+    Several(usize),
+    /// Too long to be looked at.
+    #[error("the reply is longer than {max} bytes", max = limits::REQUEST_BYTES_MAX)]
+    TooLong,
+    /// Too many brackets to be repaired without risk.
+    #[error("the JSON is malformed and too large to be repaired; reply with valid JSON")]
+    TooManyBrackets,
+    /// Cut in the middle of something.
+    #[error("the JSON ends in the middle of a step; reply with the whole plan")]
+    Cut,
+    /// Malformed beyond repair.
+    #[error("the JSON cannot be read: {0}")]
+    Malformed(String),
+}
+
+/// The plan as the model wrote it, as JSON that looks like a plan.
+pub(crate) fn value(reply: &str) -> Result<Value, NotJson> {
+    if reply.len() > limits::REQUEST_BYTES_MAX {
+        return Err(NotJson::TooLong);
+    }
+    let text = candidates::without_thoughts(reply).trim();
+    let whole = text.starts_with(['{', '[', '"']).then(|| read(text));
+    let unread = match whole {
+        Some(Ok(Value::String(inner))) => return value_once(&inner),
+        Some(Ok(value)) if is_plan(&value, true) => return Ok(value),
+        Some(Ok(_)) => return Err(NotJson::NotAPlan),
+        Some(Err(error)) => Some(error),
+        None => None,
+    };
+    let mut plans: Vec<Value> = Vec::new();
+    let fenced = candidates::fenced(text);
+    let from_fences = fenced.iter().filter_map(|block| read(block).ok().map(|v| (v, true)));
+    let loose = if fenced.is_empty() { candidates::balanced(text) } else { Vec::new() };
+    let from_prose = loose.iter().filter_map(|span| read(span).ok().map(|v| (v, false)));
+    for (value, alone) in from_fences.chain(from_prose) {
+        if is_plan(&value, alone) && !plans.contains(&value) {
+            plans.push(value);
+        }
+    }
+    match (plans.len(), plans.pop()) {
+        (1, Some(plan)) => Ok(plan),
+        (0, _) | (_, None) => repaired(text, &fenced, unread),
+        (several, Some(_)) => Err(NotJson::Several(several)),
+    }
+}
+
+/// A plan that was written as a JSON text, once and not again inside that.
+fn value_once(inner: &str) -> Result<Value, NotJson> {
+    match read(inner.trim()) {
+        Ok(value) if is_plan(&value, true) => Ok(value),
+        Ok(_) => Err(NotJson::NotAPlan),
+        Err(_) => Err(NotJson::Missing),
+    }
+}
+
+/// The plan in the first malformed JSON that holds one. Places are looked at one behind another and
+/// never inside one another: what stands inside is not all that was said.
+fn repaired(text: &str, fenced: &[&str], unread: Option<String>) -> Result<Value, NotJson> {
+    let mut rest = fenced.first().copied().unwrap_or(text);
+    let mut first_error = None;
+    for _ in 0..candidates::PLACES_MAX {
+        let Some(source) = candidates::start(rest) else { break };
+        let tidied = tidy::tidy(source);
+        rest = source.get(tidied.taken..).unwrap_or_default();
+        match repair::repair(tidied).and_then(|json| read(&json).map_err(NotJson::Malformed)) {
+            Ok(value) if is_plan(&value, false) => return Ok(value),
+            Ok(_) => {}
+            Err(error) => {
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    let missing = || unread.map_or(NotJson::Missing, NotJson::Malformed);
+    Err(first_error.unwrap_or_else(missing))
+}
+
+fn read(text: &str) -> Result<Value, String> {
+    strict::value_from_slice(text.as_bytes()).map_err(|refused| refused.to_string())
+}
+
+/// Whether a value could be meant as a plan. `alone`: nothing else was said, or it stood in a fence
+/// of its own; a bare list in the middle of prose is more often something else.
+fn is_plan(value: &Value, alone: bool) -> bool {
+    match value {
+        Value::Object(fields) => fields.contains_key("steps") || fields.contains_key("plan"),
+        Value::Array(_) if alone => true,
+        Value::Array(items) => {
+            !items.is_empty()
+                && items.iter().all(|item| {
+                    item.get("description").is_some()
+                        || item.get("tool").is_some()
+                        || item.get("action").is_some()
+                })
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! The shapes in which models write plans, brought into one. Unknown fields are refused by name:
+//! a plan that says `approve` or `budget` is not run as if it had not.
+//!
+//! Accepted are `{task, steps:[{id, title, description, depends_on}], replan}`,
+//! `{title, steps:[text | {description}], language}`,
+//! `{summary, steps:[{id, action, params, description, dependsOn}]}`, the shape the prompt asks
+//! for, `{"plan": …}` around any of them, and a bare list of steps.
+
+use serde_json::{Map, Value};
+
+/// A plan as it was written, before anything is known of tools and dependencies.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Draft {
+    /// What it is for; empty when nothing was said.
+    pub(crate) title: String,
+    /// Its steps.
+    pub(crate) steps: Vec<DraftStep>,
+}
+
+/// A step as it was written.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct DraftStep {
+    /// Its id, when it has one.
+    pub(crate) id: Option<String>,
+    /// A few words.
+    pub(crate) title: String,
+    /// What is to be done.
+    pub(crate) description: String,
+    /// The ids it names as dependencies.
+    pub(crate) depends_on: Vec<String>,
+    /// The tool it names.
+    pub(crate) tool: Option<String>,
+    /// The arguments it gives.
+    pub(crate) args: Option<Value>,
+}
+
+/// A field that is not as it must be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {why}")]
+pub(crate) struct Misshapen {
+    /// The field, dotted.
+    pub(crate) field: String,
+    /// What is wrong with it.
+    pub(crate) why: String,
+}
+
+fn wrong<T>(field: impl Into<String>, why: impl Into<String>) -> Result<T, Misshapen> {
+    Err(Misshapen { field: field.into(), why: why.into() })
+}
+
+const PLAN_TITLE: &[&str] = &["title", "task", "summary"];
+/// Fields of the known shapes that say nothing about what is to be done.
+const PLAN_IGNORED: &[&str] = &["replan", "language", "message", "goal", "id"];
+const STEP_DEPENDS: &[&str] = &["depends_on", "dependsOn", "depends"];
+const STEP_TOOL: &[&str] = &["tool", "action"];
+const STEP_ARGS: &[&str] = &["args", "params", "arguments", "input"];
+const STEP_IGNORED: &[&str] = &["response", "status", "result", "success", "error", "attachments"];
+/// The word models write for "no tool" where a tool is asked for.
+const NO_TOOL: &str = "agent";
+
+/// Brings a plan into the one shape.
+pub(crate) fn draft(value: Value) -> Result<Draft, Misshapen> {
+    match value {
+        Value::Array(items) => Ok(Draft { title: String::new(), steps: steps(items)? }),
+        Value::Object(mut fields) => match fields.remove("plan") {
+            None => plan(fields),
+            Some(Value::Object(inner)) => {
+                only_ignored(&fields, "")?;
+                plan(inner)
+            }
+            Some(Value::Array(items)) => {
+                let steps = steps(items)?;
+                let title = first_text(&mut fields, PLAN_TITLE, "")?.unwrap_or_default();
+                only_ignored(&fields, "")?;
+                Ok(Draft { title, steps })
+            }
+            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+                wrong("plan", "must be an object with steps")
+            }
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            wrong(".", "must be an object with steps")
+        }
+    }
+}
+
+fn plan(mut fields: Map<String, Value>) -> Result<Draft, Misshapen> {
+    let steps = match fields.remove("steps") {
+        Some(Value::Array(items)) => steps(items)?,
+        Some(_) => return wrong("steps", "must be a list of steps"),
+        None => return wrong("steps", "is missing"),
+    };
+    let title = first_text(&mut fields, PLAN_TITLE, "")?.unwrap_or_default();
+    only_ignored(&fields, "")?;
+    Ok(Draft { title, steps })
+}
+
+fn only_ignored(fields: &Map<String, Value>, at: &str) -> Result<(), Misshapen> {
+    let ignored = if at.is_empty() { PLAN_IGNORED } else { STEP_IGNORED };
+    match fields.keys().find(|name| !ignored.contains(&name.as_str())) {
+        Some(unknown) => {
+            let shown: String = unknown.chars().take(80).collect();
+            wrong(format!("{at}{shown}"), "is not a field of a plan; leave it out")
+        }
+        None => Ok(()),
+    }
+}
+
+fn steps(items: Vec<Value>) -> Result<Vec<DraftStep>, Misshapen> {
+    items
+        .into_iter()
+        .enumerate()
+        .map(|(n, item)| match item {
+            Value::String(description) => {
+                Ok(DraftStep { description: description.trim().to_owned(), ..DraftStep::default() })
+            }
+            Value::Object(fields) => step(fields, &format!("steps[{n}].")),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+                wrong(format!("steps[{n}]"), "must be an object or a text")
+            }
+        })
+        .collect()
+}
+
+fn step(mut fields: Map<String, Value>, at: &str) -> Result<DraftStep, Misshapen> {
+    let id = match fields.remove("id") {
+        None | Some(Value::Null) => None,
+        Some(id) => Some(name(&id).map_or_else(|| wrong(format!("{at}id"), "must be a text"), Ok)?),
+    };
+    let title = first_text(&mut fields, &["title"], at)?.unwrap_or_default();
+    let description = first_text(&mut fields, &["description"], at)?;
+    let tool = first_text(&mut fields, STEP_TOOL, at)?.filter(|t| !t.is_empty() && t != NO_TOOL);
+    let args = one_of(&mut fields, STEP_ARGS, at)?;
+    let depends_on = match one_of(&mut fields, STEP_DEPENDS, at)? {
+        None => Vec::new(),
+        Some(list) => dependencies(&list, &format!("{at}depends_on"))?,
+    };
+    only_ignored(&fields, at)?;
+    // A title alone says what is to be done.
+    let description = description.filter(|d| !d.is_empty()).unwrap_or_else(|| title.clone());
+    Ok(DraftStep { id, title, description, depends_on, tool, args })
+}
+
+fn dependencies(list: &Value, at: &str) -> Result<Vec<String>, Misshapen> {
+    let items = match list {
+        Value::Array(items) => items.as_slice(),
+        one @ (Value::String(_) | Value::Number(_)) => std::slice::from_ref(one),
+        Value::Null | Value::Bool(_) | Value::Object(_) => {
+            return wrong(at, "must be a list of step ids");
+        }
+    };
+    items
+        .iter()
+        .enumerate()
+        .map(|(n, item)| {
+            name(item).map_or_else(|| wrong(format!("{at}[{n}]"), "must be the id of a step"), Ok)
+        })
+        .collect()
+}
+
+/// A name as a text; models write numbers too.
+fn name(value: &Value) -> Option<String> {
+    match value {
+        Value::String(name) => Some(name.trim().to_owned()),
+        Value::Number(number) if number.is_u64() => Some(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            None
+        }
+    }
+}
+
+fn first_text(
+    fields: &mut Map<String, Value>,
+    names: &[&str],
+    at: &str,
+) -> Result<Option<String>, Misshapen> {
+    // Several words for the title of a plan may stand side by side; the first that says something
+    // counts. For a tool they must agree.
+    let mut found: Option<String> = None;
+    for name in names {
+        match fields.remove(*name) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(text)) => {
+                let text = text.trim();
+                if let Some(before) = &found
+                    && names == STEP_TOOL
+                    && before != text
+                {
+                    return wrong(format!("{at}{name}"), format!("contradicts `{}`", names[0]));
+                }
+                if found.as_ref().is_none_or(String::is_empty) {
+                    found = Some(text.to_owned());
+                }
+            }
+            Some(_) => return wrong(format!("{at}{name}"), "must be a text"),
+        }
+    }
+    Ok(found)
+}
+
+fn one_of(
+    fields: &mut Map<String, Value>,
+    names: &[&str],
+    at: &str,
+) -> Result<Option<Value>, Misshapen> {
+    let mut found: Option<Value> = None;
+    for name in names {
+        match fields.remove(*name) {
+            None | Some(Value::Null) => {}
+            Some(value) if found.as_ref().is_some_and(|before| *before != value) => {
+                return wrong(format!("{at}{name}"), "is given twice, in two spellings");
+            }
+            Some(value) => found = Some(value),
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,262 @@
+//! What models write in place of a plan, and what becomes of it.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// The steps that come out, written `id[tool]<dep,dep:description`, or the error.
+fn read_plan(reply: &str) -> Result<Draft, String> {
+    let value = value(reply).map_err(|e| e.to_string())?;
+    shape::draft(value).map_err(|e| e.to_string())
+}
+
+fn written(draft: &Draft) -> String {
+    let steps: Vec<_> = draft
+        .steps
+        .iter()
+        .map(|step| {
+            let id = step.id.as_deref().unwrap_or("-");
+            let tool = step.tool.as_ref().map(|t| format!("[{t}]")).unwrap_or_default();
+            let on = match step.depends_on.as_slice() {
+                [] => String::new(),
+                on => format!("<{}", on.join(",")),
+            };
+            format!("{id}{tool}{on}:{}", step.description)
+        })
+        .collect();
+    format!("{}| {}", draft.title, steps.join("; "))
+}
+
+const PLAIN: &str = r#"{"title":"T","steps":[{"id":"s1","description":"do"}]}"#;
+const READ: &str = "T| s1:do";
+
+#[rstest]
+#[case::plain(PLAIN, READ)]
+#[case::white_space(
+    "\n\t {\"title\":\"T\",\"steps\":[{\"id\":\"s1\",\"description\":\"do\"}]}\n\n",
+    READ
+)]
+#[case::byte_order_mark("\u{feff}{\"title\":\"T\",\"steps\":[\"do\"]}", "T| -:do")]
+#[case::fence(
+    "```json\n{\"title\":\"T\",\"steps\":[{\"id\":\"s1\",\"description\":\"do\"}]}\n```",
+    READ
+)]
+#[case::fence_without_language("```\n{\"title\":\"T\",\"steps\":[\"do\"]}\n```", "T| -:do")]
+#[case::fence_on_one_line("```json {\"title\":\"T\",\"steps\":[\"do\"]}\n```", "T| -:do")]
+#[case::fence_closed_on_the_last_line(
+    "```json\n{\"title\":\"T\",\"steps\":[\"do\"]}```",
+    "T| -:do"
+)]
+#[case::fence_never_closed("```json\n{\"title\":\"T\",\"steps\":[\"do\"]}", "T| -:do")]
+#[case::fence_inside_a_text(
+    r#"{"title":"T","steps":["write ```json x``` there"]}"#,
+    "T| -:write ```json x``` there"
+)]
+#[case::prose_around(
+    "Sure! Here is the plan:\n{\"title\":\"T\",\"steps\":[\"do\"]}\nShall I go on?",
+    "T| -:do"
+)]
+#[case::prose_with_brackets(
+    "As in [1] and {x}: {\"title\":\"T\",\"steps\":[\"do\"]} (see [2])",
+    "T| -:do"
+)]
+#[case::chinese_prose(
+    "好的，计划如下：{\"title\":\"计划\",\"steps\":[\"做\"]}。请确认",
+    "计划| -:做"
+)]
+#[case::thoughts(
+    "<think>maybe {\"steps\":[\"no\"]}</think>\n{\"title\":\"T\",\"steps\":[\"do\"]}",
+    "T| -:do"
+)]
+#[case::json_in_a_text(r#""{\"title\":\"T\",\"steps\":[\"do\"]}""#, "T| -:do")]
+#[case::the_same_plan_twice("{\"steps\":[\"do\"]}\nagain:\n{\"steps\":[\"do\"]}", "| -:do")]
+#[case::trailing_commas(r#"{"title":"T","steps":[{"id":"s1","description":"do",},],}"#, READ)]
+#[case::missing_comma(r#"{"title":"T" "steps":[{"id":"s1" "description":"do"}]}"#, READ)]
+#[case::unquoted_names(r#"{title: "T", steps: [{id: "s1", description: "do"}]}"#, READ)]
+#[case::single_quotes("{'title':'T','steps':[{'id':'s1','description':'do'}]}", READ)]
+#[case::double_quotes_in_single_quotes(r#"{'steps':['say "hi"']}"#, r#"| -:say "hi""#)]
+#[case::apostrophe_in_single_quotes(r"{'steps':['don\'t']}", "| -:don't")]
+#[case::apostrophe_in_double_quotes(
+    r#"{title:"it's","steps":["don't stop"]}"#,
+    "it's| -:don't stop"
+)]
+#[case::comments("{\"title\":\"T\", // the plan\n\"steps\":[/* one */\"do\"]}", "T| -:do")]
+#[case::comment_signs_in_a_text(
+    r#"{title:"T","steps":["get http://x/*y*/"]}"#,
+    "T| -:get http://x/*y*/"
+)]
+#[case::line_break_in_a_text(
+    "{\"title\":\"T\",\"steps\":[\"one\ntwo\tthree\"]}",
+    "T| -:one\ntwo\tthree"
+)]
+#[case::wrong_escape(r#"{"steps":["C:\dir \_x"]}"#, r"| -:C:\dir \_x")]
+#[case::quotes_inside_a_text(
+    r#"{"steps":["创建"发邮件"任务","say "hi" to Li"]}"#,
+    r#"| -:创建"发邮件"任务; -:say "hi" to Li"#
+)]
+#[case::full_width_signs("{“title”：“题”，“steps”：[“做”]}", "题| -:做")]
+#[case::python_words(r#"{"title":"T","steps":[{"id":"s1","description":"do","tool":None}]}"#, READ)]
+#[case::emoji_in_malformed_json(r#"{"title":"🎭","steps":["演🎭",]}"#, "🎭| -:演🎭")]
+#[case::closing_brackets_missing(r#"{"title":"T","steps":[{"id":"s1","description":"do"}"#, READ)]
+#[case::closing_brace_missing(r#"{"title":"T","steps":[{"id":"s1","description":"do"}]"#, READ)]
+#[case::wrapper_not_closed(
+    r#"{"plan":{"title":"T","steps":[{"id":"s1","description":"do"}]}"#,
+    READ
+)]
+#[case::wrapper(r#"{"plan":{"title":"T","steps":[{"id":"s1","description":"do"}]}}"#, READ)]
+#[case::wrapped_list(r#"{"title":"T","plan":["a","b"]}"#, "T| -:a; -:b")]
+#[case::bare_list(r#"[{"id":"s1","description":"do"},"then"]"#, "| s1:do; -:then")]
+#[case::malformed_bare_list(
+    r#"```json
+[{"id":"s1","description":"do",},]
+```"#,
+    "| s1:do"
+)]
+#[case::task_steps(
+    r#"{"task":"主题","steps":[{"id":"a","title":"查","description":"用 @search 查","depends_on":[]},{"id":"b","title":"写","description":"写","depends_on":["a"],"response":null}],"replan":["a"]}"#,
+    "主题| a:用 @search 查; b<a:写"
+)]
+#[case::title_steps(
+    r#"{"title":"T","language":"en","steps":["one",{"description":"two","status":"pending","attachments":[]}]}"#,
+    "T| -:one; -:two"
+)]
+#[case::action_steps(
+    r#"{"summary":"S","steps":[{"id":"step1","action":"create_task","params":{"title":"A"},"description":"创建"},{"id":"step2","action":"complete_task","params":{"id":"{{step1.id}}"},"description":"完成","dependsOn":["step1"]}]}"#,
+    "S| step1[create_task]:创建; step2[complete_task]<step1:完成"
+)]
+#[case::numbers_as_ids(
+    r#"{"steps":[{"id":1,"description":"a"},{"id":2,"description":"b","depends":1}]}"#,
+    "| 1:a; 2<1:b"
+)]
+#[case::no_tool(r#"{"steps":[{"id":"a","description":"think","tool":"","args":{}},{"description":"x","tool":"agent"}]}"#, "| a:think; -:x")]
+#[case::title_alone(r#"{"steps":[{"title":"Do it"}]}"#, "| -:Do it")]
+#[case::empty_list(r#"{"title":"T","steps":[]}"#, "T| ")]
+fn a_plan_is_found_in(#[case] reply: &str, #[case] expected: &str) {
+    assert_eq!(read_plan(reply).map(|d| written(&d)), Ok(expected.to_owned()), "{reply}");
+}
+
+#[rstest]
+#[case::nothing("", "no JSON object")]
+#[case::prose("I cannot help with that.", "no JSON object")]
+#[case::question("Which task do you mean?", "no JSON object")]
+#[case::only_thoughts("<think>{\"steps\":[\"a\"]}", "no JSON object")]
+#[case::other_json(r#"{"error":"sorry"}"#, "no `steps`")]
+#[case::a_number("42", "no JSON object")]
+#[case::json_null("null", "no JSON object")]
+#[case::citation("see [1] and [2]", "no JSON object")]
+#[case::two_plans("{\"steps\":[\"a\"]} or {\"steps\":[\"b\"]}", "2 different plans")]
+#[case::field_twice(r#"{"title":"T","steps":["a"],"steps":["b"]}"#, "twice")]
+#[case::field_twice_in_malformed_json(r#"{title:"T","steps":["a"],"steps":["b"],}"#, "twice")]
+#[case::cut_in_a_text(
+    r#"{"title":"T","steps":[{"id":"s1","description":"delete /tmp/a"#,
+    "middle of a step"
+)]
+#[case::cut_in_a_number(
+    r#"{"title":"T","steps":[{"id":"s1","description":"x","tool":"t","args":{"id":6"#,
+    "middle of a step"
+)]
+#[case::cut_after_a_comma(
+    r#"{"title":"T","steps":[{"id":"s1","description":"do"},"#,
+    "middle of a step"
+)]
+#[case::cut_inside_a_step(
+    r#"{"title":"T","steps":[{"id":"s1","description":"do","args":{"a":1}"#,
+    "middle of a step"
+)]
+#[case::cut_before_the_steps(r#"{"title":"T""#, "middle of a step")]
+#[case::cut_in_a_fence(
+    "```json\n{\"title\":\"T\",\"steps\":[{\"id\":\"s1\",\"descr",
+    "middle of a step"
+)]
+#[case::steps_not_a_list(r#"{"steps":{"id":"a"}}"#, "steps: must be a list")]
+#[case::step_is_a_number(r#"{"steps":["a",7]}"#, "steps[1]: must be an object or a text")]
+#[case::step_is_null(r#"{"steps":[null]}"#, "steps[0]: must be an object or a text")]
+#[case::id_is_a_list(
+    r#"{"steps":[{"id":["a"],"description":"x"}]}"#,
+    "steps[0].id: must be a text"
+)]
+#[case::description_is_a_list(
+    r#"{"steps":[{"description":["x"]}]}"#,
+    "steps[0].description: must be a text"
+)]
+#[case::depends_on_an_object(
+    r#"{"steps":[{"description":"x","depends_on":{"a":1}}]}"#,
+    "steps[0].depends_on: must be a list"
+)]
+#[case::depends_on_a_list_of_lists(
+    r#"{"steps":[{"description":"x","depends_on":[["a"]]}]}"#,
+    "steps[0].depends_on[0]: must be the id"
+)]
+#[case::two_tools(
+    r#"{"steps":[{"description":"x","tool":"a","action":"b"}]}"#,
+    "contradicts `tool`"
+)]
+#[case::two_lists_of_arguments(
+    r#"{"steps":[{"description":"x","args":{"a":1},"params":{"a":2}}]}"#,
+    "steps[0].params: is given twice"
+)]
+#[case::approves_itself(r#"{"steps":["a"],"approve":true}"#, "approve: is not a field")]
+#[case::raises_its_budget(r#"{"steps":["a"],"budget":{"tokens":1e9}}"#, "budget: is not a field")]
+#[case::policy_in_a_step(
+    r#"{"steps":[{"description":"x","approval":"never"}]}"#,
+    "steps[0].approval: is not a field"
+)]
+#[case::policy_beside_a_wrapper(
+    r#"{"plan":{"steps":["a"]},"confirm":false}"#,
+    "confirm: is not a field"
+)]
+#[case::decision_protocol(
+    r#"{"status":"done","plan":[],"next_action":null,"response":"ok"}"#,
+    "status: is not a field"
+)]
+#[case::plan_is_a_text(r#"{"plan":"first do this"}"#, "plan: must be an object")]
+#[case::unknown_field_from_bad_quotes(
+    r#"{"steps":[{"description":"a" , "b": 1}]}"#,
+    "steps[0].b: is not a field"
+)]
+fn a_reply_is_refused_with_its_reason(#[case] reply: &str, #[case] expected: &str) {
+    let error = read_plan(reply).map(|d| written(&d)).unwrap_err();
+    assert!(error.contains(expected), "{reply}\n gave {error:?}");
+}
+
+#[test]
+fn hostile_sizes_are_refused_before_anything_recurses() {
+    let too_long = format!("{{\"steps\":[\"{}\"]}}", "x".repeat(limits::REQUEST_BYTES_MAX));
+    assert_eq!(value(&too_long), Err(NotJson::TooLong));
+    let deep = format!("{{\"steps\":{}{}}}", "[".repeat(70), "]".repeat(70));
+    assert!(value(&deep).unwrap_err().to_string().contains("deeper than 64"));
+    for open in ["[", "{a:", "{\"a\":[", "{\"a\":\"]]]]\",b:[", "['", "{a \"b:[[[[\"", "[\"\\\"["] {
+        for end in ["", "]", "}", "\"}"] {
+            let text = open.repeat(limits::REQUEST_BYTES_MAX / open.len() - 2) + end;
+            assert!(value(&text).is_err(), "{open} … {end}");
+            assert!(value(&format!("{{\"steps\":{}", &text[..200_000])).is_err(), "{open} … {end}");
+        }
+    }
+}
+
+#[test]
+fn a_reply_truncated_anywhere_never_becomes_another_plan() {
+    let whole = r#"{"title":"T","steps":[{"id":"s1","description":"do","depends_on":[]},{"id":"s2","description":"do more","tool":"t","args":{"id":62,"tags":["a"]},"depends_on":["s1"]}]}"#;
+    let plan = read_plan(whole).unwrap();
+    for n in 0..whole.len() {
+        if let Ok(read) = read_plan(&whole[..n]) {
+            // A step that is there is there as it was written; a whole last step may be missing only
+            // where the text ends behind a closing bracket.
+            assert!(plan.steps.starts_with(&read.steps), "{}", &whole[..n]);
+            assert!(whole[..n].ends_with(['}', ']']), "{}", &whole[..n]);
+        }
+    }
+}
+
+#[test]
+fn the_worked_examples_of_the_prompts_are_plans() {
+    for file in
+        [include_str!("../../prompts/en/system.md"), include_str!("../../prompts/zh/system.md")]
+    {
+        let example = file.lines().find(|line| line.starts_with("{\"title\"")).unwrap();
+        let value: Value = serde_json::from_str(example).unwrap();
+        assert_eq!(value["steps"][1]["args"], json!({"id": "{{step1.id}}"}));
+        assert_eq!(shape::draft(value).unwrap().steps.len(), 3);
+    }
+}
