@@ -26,11 +26,19 @@ test: toolchain nats-server cargo-nextest python ## Set up and run every test
 	cargo nextest run $(WORKSPACE) $(NEXTEST)
 	cargo test $(WORKSPACE) --doc --quiet
 
-.PHONY: lint
-lint: toolchain cargo-deny ## Check format, lints, documentation and dependencies; warnings are errors
+.PHONY: lint lint-format lint-clippy lint-docs lint-dependencies
+lint: lint-format lint-clippy lint-docs lint-dependencies ## Check format, lints, documentation and dependencies; warnings are errors
+
+lint-format: toolchain
 	cargo fmt --all --check
+
+lint-clippy: toolchain
 	cargo clippy $(WORKSPACE) --all-targets -- --deny warnings
+
+lint-docs: toolchain
 	RUSTDOCFLAGS="--deny warnings" cargo doc $(WORKSPACE) --no-deps
+
+lint-dependencies: toolchain cargo-deny
 	cargo deny --locked check --hide-inclusion-graph bans licenses sources
 
 .PHONY: advisories

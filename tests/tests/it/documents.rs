@@ -31,7 +31,7 @@ struct Proof {
 /// proved instead. An entry that no document needs any more must go.
 const PROVED: &[Proof] = &[
     Proof { command: "make test", file: ".ci/run", marker: "step make test" },
-    Proof { command: "make lint", file: ".ci/run", marker: "step make lint" },
+    Proof { command: "make lint", file: ".ci/run", marker: "step make --keep-going lint" },
 ];
 
 /// A block with commands.
