@@ -6,6 +6,12 @@
 
 pub mod broker;
 pub mod bus;
+pub mod clock;
+pub mod config;
 pub mod kv;
 pub mod log;
 pub mod objects;
+pub mod schema;
+pub mod shutdown;
+pub mod telemetry;
+pub mod worker;

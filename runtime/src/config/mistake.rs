@@ -1,0 +1,88 @@
+//! What is wrong with the settings: all of it, each with the key and where it came from.
+
+use std::{fmt, path::PathBuf};
+
+/// Where a value came from; a later one wins over an earlier one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// Compiled in.
+    Default,
+    /// A file.
+    File(PathBuf),
+    /// An environment variable.
+    Env(String),
+    /// A flag of the command line.
+    Flag(String),
+}
+
+impl Origin {
+    /// The label that the merging library carries along with a value.
+    pub(super) fn label(&self) -> String {
+        match self {
+            Self::Default => "default".to_owned(),
+            Self::File(path) => format!("file {}", path.display()),
+            Self::Env(name) => format!("env {name}"),
+            Self::Flag(name) => format!("flag {name}"),
+        }
+    }
+
+    /// Reads a label back.
+    pub(super) fn of_label(label: &str) -> Self {
+        match label.split_once(' ') {
+            Some(("file", path)) => Self::File(path.into()),
+            Some(("env", name)) => Self::Env(name.to_owned()),
+            Some(("flag", name)) => Self::Flag(name.to_owned()),
+            Some(_) | None => Self::Default,
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Env(name) => write!(f, "${name}"),
+            Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// The key, dotted; empty when a whole source cannot be used.
+    pub key: String,
+    /// Where its value came from.
+    pub origin: Origin,
+    /// What is wrong and what it must be.
+    pub why: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.key.is_empty() {
+            write!(f, "{}: {}", self.origin, self.why)
+        } else {
+            write!(f, "{} ({}): {}", self.key, self.origin, self.why)
+        }
+    }
+}
+
+/// Everything that is wrong with the settings; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigErrors(pub Vec<Mistake>);
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [one] => write!(f, "the configuration cannot be used: {one}"),
+            all => {
+                write!(f, "the configuration cannot be used; {} things are wrong:", all.len())?;
+                all.iter().try_for_each(|mistake| write!(f, "\n  {mistake}"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for ConfigErrors {}

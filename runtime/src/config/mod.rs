@@ -1,0 +1,109 @@
+//! Settings: compiled-in defaults, then a file, then `CALLBOARD__SECTION__KEY`, then flags; a later
+//! source wins key by key.
+//!
+//! Nothing is guessed: an unknown key, a wrong type, a limit out of bounds, two settings that
+//! contradict each other and a secret that cannot be found are all refused, all at once, each with
+//! its key and where it came from. Secrets are named, never written down, never shown.
+
+mod check;
+mod mistake;
+mod read;
+mod secret;
+mod source;
+mod tree;
+mod types;
+
+use std::path::PathBuf;
+
+pub use self::{
+    mistake::{ConfigErrors, Mistake, Origin},
+    secret::{Secret, SecretFrom},
+    types::{
+        Config, Door, Http, Log, LogFormat, Model, ModelKind, ModelRetry, ModelTimeouts, Nats,
+        Person, PersonName, Role, Supervisor, Tools, Workers,
+    },
+};
+
+/// The file that is read when none is named, in the working directory.
+pub const FILE: &str = "callboard.toml";
+/// The variable that names the file.
+pub const FILE_VARIABLE: &str = "CALLBOARD_CONFIG";
+/// What variables that are settings begin with.
+pub const PREFIX: &str = "CALLBOARD__";
+/// The compiled-in defaults, which document every key.
+pub const DEFAULTS: &str = include_str!("defaults.toml");
+
+/// Where settings are looked for.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// The file that was named by a flag. It must be there; [`FILE`] need not.
+    pub file: Option<PathBuf>,
+    /// The environment. A variable whose value is not Unicode has none here.
+    pub env: Vec<(String, Option<String>)>,
+    /// Settings given by flags.
+    pub flags: Vec<Flag>,
+    /// The working directory.
+    pub cwd: PathBuf,
+}
+
+/// A setting given by a flag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flag {
+    /// The dotted key.
+    pub key: String,
+    /// The value as it was written.
+    pub value: String,
+    /// The flag, with its dashes, for messages.
+    pub name: String,
+}
+
+/// One setting, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// The dotted key.
+    pub key: String,
+    /// The value as JSON, masked when it is secret.
+    pub value: String,
+    /// Where it came from.
+    pub source: Origin,
+}
+
+impl Sources {
+    /// The environment and working directory of this process.
+    #[must_use]
+    pub fn of_process(file: Option<PathBuf>, flags: Vec<Flag>) -> Self {
+        let env = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok())))
+            .collect();
+        let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        Self { file, env, flags, cwd }
+    }
+}
+
+impl Config {
+    /// Reads all sources.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub fn load(sources: &Sources) -> Result<Self, ConfigErrors> {
+        read::load(sources)
+    }
+
+    /// The defaults alone.
+    ///
+    /// # Panics
+    /// Never: that the defaults fit is a test.
+    #[must_use]
+    pub fn defaults() -> Self {
+        Self::load(&Sources::default()).expect("the compiled-in defaults are checked by a test")
+    }
+
+    /// Every setting with where it came from, in the order of the keys. Secrets are masked.
+    #[must_use]
+    pub fn explain(&self) -> &[Setting] {
+        &self.settings
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,275 @@
+//! From sources to a checked [`Config`]. The types decide what is right: the tree is read into
+//! them again and again, and whatever does not fit is noted and put back to its default, until
+//! nothing is left to note.
+
+use std::collections::BTreeSet;
+
+use config::{Value, ValueKind};
+use proto::id::AgentName;
+use serde_json::Value as Json;
+
+use super::{
+    Config, ConfigErrors, DEFAULTS, Mistake, Setting, Sources, check,
+    secret::Places,
+    source::{self, Layers},
+    tree::{self, Tree},
+};
+
+/// More mistakes than anybody reads at once; also ends the search whatever happens.
+const MISTAKES_MAX: usize = 100;
+/// Settings that name a secret.
+const SECRETS: [&str; 2] = ["model.api_key", "nats.credentials"];
+
+pub(super) fn load(sources: &Sources) -> Result<Config, ConfigErrors> {
+    let layers = source::read(sources);
+    let defaults = toml::from_str::<toml::Table>(DEFAULTS).unwrap_or_default();
+    let mut reading = Reading {
+        tree: merge(&layers),
+        defaults: tree::json(toml::Value::Table(defaults)),
+        mistakes: Vec::new(),
+        tried: BTreeSet::new(),
+        layers,
+    };
+    reading.mistakes = std::mem::take(&mut reading.layers.mistakes);
+    reading.nearer_secrets_win();
+    reading.name_agents();
+    let config = reading.fit();
+    let Reading { tree, layers, mut mistakes, .. } = reading;
+    let Some(mut config) = config else { return Err(ConfigErrors(mistakes)) };
+    let env: Vec<_> =
+        sources.env.iter().filter_map(|(n, v)| Some((n.clone(), v.clone()?))).collect();
+    let places = Places { env: &env, cwd: &sources.cwd, settings: &layers.files };
+    let secrets =
+        [(SECRETS[0], &mut config.model.api_key), (SECRETS[1], &mut config.nats.credentials)];
+    for (key, secret) in secrets {
+        if let Some(Err(why)) = secret.as_mut().map(|s| s.fetch(&places)) {
+            mistakes.push(Mistake { key: key.to_owned(), origin: tree.origin(key), why });
+        }
+    }
+    for (key, why) in check::all(&config) {
+        // What was put back to its default is not looked at twice.
+        if !mistakes.iter().any(|m| m.key == key) {
+            mistakes.push(Mistake { origin: tree.origin(&key), key, why });
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(ConfigErrors(mistakes));
+    }
+    config.settings = settings(&tree);
+    Ok(config)
+}
+
+fn merge(layers: &Layers) -> Tree {
+    let mut builder = config::Config::builder();
+    for layer in &layers.layers {
+        builder = builder.add_source(layer.clone());
+    }
+    let merged = builder.build().and_then(|c| config::Source::collect(&c)).unwrap_or_default();
+    Tree::new(Value::new(None, ValueKind::Table(merged)))
+}
+
+struct Reading {
+    tree: Tree,
+    defaults: Json,
+    layers: Layers,
+    mistakes: Vec<Mistake>,
+    /// Keys whose text was given another reading, with the reading's number.
+    tried: BTreeSet<(String, usize)>,
+}
+
+impl Reading {
+    fn mistake(&mut self, key: &str, why: impl Into<String>) {
+        let origin = self.tree.origin(key);
+        self.mistakes.push(Mistake { key: key.to_owned(), origin, why: why.into() });
+    }
+
+    /// A secret has one place. When sources name different places, the nearer source wins as a
+    /// whole instead of leaving both.
+    fn nearer_secrets_win(&mut self) {
+        for secret in SECRETS {
+            let (env, file) = (format!("{secret}.env"), format!("{secret}.file"));
+            let origins = (self.tree.origins.get(&env), self.tree.origins.get(&file));
+            let (Some(e), Some(f)) = origins else { continue };
+            match e.cmp(f) {
+                std::cmp::Ordering::Less => self.tree.put(&env, None),
+                std::cmp::Ordering::Greater => self.tree.put(&file, None),
+                std::cmp::Ordering::Equal => {}
+            }
+        }
+    }
+
+    /// An agent is named by its key.
+    fn name_agents(&mut self) {
+        let Some(agents) = self.tree.at("agents").and_then(Json::as_object) else { return };
+        for name in agents.keys().cloned().collect::<Vec<_>>() {
+            let key = format!("agents.{name}");
+            if let Err(error) = AgentName::new(&name) {
+                self.mistake(&key, error.to_string());
+                if let Some(agents) = self.tree.root["agents"].as_object_mut() {
+                    agents.remove(&name);
+                }
+                continue;
+            }
+            let Some(agent) = self.tree.root["agents"][&name].as_object_mut() else { continue };
+            if agent.insert("name".to_owned(), name.clone().into()).is_some() {
+                let why = format!("an agent is named by its key, {name:?}; leave this out");
+                self.mistake(&format!("{key}.name"), why);
+            }
+        }
+    }
+
+    /// Reads the tree into the types; none when it cannot be mended.
+    fn fit(&mut self) -> Option<Config> {
+        for _ in 0..MISTAKES_MAX {
+            // By way of a clone: the tree is small, and this is done once per process.
+            match serde_path_to_error::deserialize(self.tree.root.clone()) {
+                Ok(config) => return Some(config),
+                Err(error) => {
+                    let path = error.path().to_string();
+                    let path = if path == "." { String::new() } else { path };
+                    if !self.mend(&path, &error.into_inner().to_string()) {
+                        return None;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Makes the tree fit better than before, and notes why it did not. False when nothing can be
+    /// done about it.
+    fn mend(&mut self, path: &str, why: &str) -> bool {
+        if let Some(unknown) = quoted(why, "unknown field ") {
+            let full = if path.rsplit('.').next() == Some(unknown) {
+                path.to_owned()
+            } else {
+                tree::join(path, unknown)
+            };
+            let known: Vec<&str> = known_fields(why);
+            self.mistake(&full, unknown_key(unknown, &known));
+            return self.take_away(&full);
+        }
+        if self.read_otherwise(path) {
+            return true;
+        }
+        if let Some(missing) = quoted(why, "missing field ") {
+            let full = tree::join(path, missing);
+            self.mistake(&full, "is missing");
+            return self.put_back(path);
+        }
+        self.mistake(path, why);
+        self.put_back(path)
+    }
+
+    /// Gives a value that was given as text its next reading.
+    fn read_otherwise(&mut self, path: &str) -> bool {
+        let given = self.layers.texts.iter().filter(|(key, _)| {
+            path == key.as_str()
+                || path.strip_prefix(key.as_str()).is_some_and(|p| p.starts_with(['.', '[']))
+        });
+        let Some((key, text)) = given.max_by_key(|(key, _)| key.len()) else { return false };
+        let (key, readings) = (key.clone(), source::readings(text));
+        for (n, reading) in readings.iter().enumerate().skip(1) {
+            if self.tried.insert((key.clone(), n)) {
+                self.tree.put(&key, Some(tree::json(reading.clone())));
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Puts the value at a path back to its default, or takes it away when it has none.
+    fn put_back(&mut self, path: &str) -> bool {
+        let path = path.split('[').next().unwrap_or(path);
+        if path.is_empty() {
+            return false;
+        }
+        let default = path.split('.').try_fold(&self.defaults, |at, part| at.get(part)).cloned();
+        match (self.tree.at(path), default) {
+            (None, _) => self.put_back(path.rsplit_once('.').map_or("", |(parent, _)| parent)),
+            (Some(now), Some(default)) if *now == default => false,
+            (Some(_), default) => {
+                self.tree.put(path, default);
+                true
+            }
+        }
+    }
+
+    fn take_away(&mut self, path: &str) -> bool {
+        let there = self.tree.at(path).is_some();
+        if there {
+            self.tree.put(path, None)
+        } else {
+            return self.put_back(path);
+        }
+        there
+    }
+}
+
+/// The first word in backquotes after `before`, as serde's messages have it.
+fn quoted<'a>(message: &'a str, before: &str) -> Option<&'a str> {
+    message.strip_prefix(before)?.strip_prefix('`')?.split('`').next()
+}
+
+fn known_fields(message: &str) -> Vec<&str> {
+    message
+        .split("expected")
+        .nth(1)
+        .map_or(Vec::new(), |tail| tail.split('`').skip(1).step_by(2).collect())
+}
+
+fn unknown_key(key: &str, known: &[&str]) -> String {
+    let near = known.iter().map(|k| (distance(key, k), k)).min();
+    match near {
+        Some((away, near)) if away <= near.len().max(key.len()).div_ceil(3) => {
+            format!("there is no such key; did you mean {near:?}?")
+        }
+        Some(_) => format!("there is no such key; there are {}", known.join(", ")),
+        None => "there is no such key".to_owned(),
+    }
+}
+
+/// Edits that turn one word into the other; neighbouring letters swapped count as one.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for (i, j) in (0..=a.len()).flat_map(|i| (0..=b.len()).map(move |j| (i, j))) {
+        rows[i][j] = if i == 0 || j == 0 {
+            i + j
+        } else {
+            let swap = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = swap.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            best
+        };
+    }
+    rows[a.len()][b.len()]
+}
+
+fn settings(tree: &Tree) -> Vec<Setting> {
+    tree.origins
+        .iter()
+        .filter_map(|(key, source)| {
+            let secret = key.ends_with(".token_sha256");
+            let value = tree.at(key)?;
+            let value = if secret { "\"********\"".to_owned() } else { value.to_string() };
+            Some(Setting { key: key.clone(), value, source: source.clone() })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Origin, *};
+
+    #[test]
+    fn a_near_word_is_suggested_and_a_far_one_is_not() {
+        assert_eq!(distance("shrads", "shards"), 1);
+        let known = ["shards", "url"];
+        assert!(unknown_key("shard", &known).contains("did you mean \"shards\""));
+        assert!(unknown_key("colour", &known).contains("there are shards, url"));
+        assert_eq!(Origin::of_label(&Origin::Env("A".into()).label()), Origin::Env("A".into()));
+    }
+}

@@ -1,0 +1,171 @@
+//! Secrets: named by where they are, never written into a setting, never shown.
+
+use std::{
+    fmt,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, MapAccess, Visitor},
+};
+
+/// Largest secret, in bytes; a NATS credentials file has about 1 KB.
+const BYTES_MAX: usize = 64 * 1024;
+
+/// A secret and where it was found. Only its place is ever shown.
+#[derive(Clone)]
+pub struct Secret {
+    from: SecretFrom,
+    value: SecretString,
+}
+
+/// Where a secret is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretFrom {
+    /// In an environment variable.
+    Env(String),
+    /// In a file.
+    File(PathBuf),
+}
+
+impl Secret {
+    /// Where it is.
+    #[must_use]
+    pub fn from(&self) -> &SecretFrom {
+        &self.from
+    }
+
+    /// The secret, to be handed to what needs it and to nothing else.
+    #[must_use]
+    pub fn value(&self) -> &SecretString {
+        &self.value
+    }
+
+    /// Fetches the secret.
+    ///
+    /// # Errors
+    /// Why it cannot be had, without anything of its content.
+    pub(super) fn fetch(&mut self, places: &Places<'_>) -> Result<(), String> {
+        let text = match &self.from {
+            SecretFrom::Env(name) => places.variable(name)?,
+            SecretFrom::File(path) => places.file(path)?,
+        };
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(format!("{} is empty", self.from));
+        }
+        self.value = SecretString::from(text.to_owned());
+        Ok(())
+    }
+}
+
+impl fmt::Display for SecretFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Env(name) => write!(f, "the variable {name}"),
+            Self::File(path) => write!(f, "the file {}", path.display()),
+        }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret({})", self.from)
+    }
+}
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.from == other.from && self.value.expose_secret() == other.value.expose_secret()
+    }
+}
+
+/// Where secrets are looked for.
+pub(super) struct Places<'a> {
+    pub(super) env: &'a [(String, String)],
+    pub(super) cwd: &'a Path,
+    /// Files that hold settings; a secret in one of them would be found by its own reference.
+    pub(super) settings: &'a [PathBuf],
+}
+
+impl Places<'_> {
+    fn variable(&self, name: &str) -> Result<String, String> {
+        if name.to_ascii_uppercase().starts_with("CALLBOARD__") {
+            return Err(format!(
+                "the variable {name} is a setting itself; a secret that is named by a setting must be elsewhere"
+            ));
+        }
+        let found = self.env.iter().find(|(n, _)| n == name);
+        found.map(|(_, v)| v.clone()).ok_or_else(|| format!("the variable {name} is not set"))
+    }
+
+    fn file(&self, path: &Path) -> Result<String, String> {
+        let shown = path.display();
+        let path = self.cwd.join(path);
+        let real = path.canonicalize().map_err(|e| format!("the file {shown}: {e}"))?;
+        if self.settings.contains(&real) {
+            return Err(format!(
+                "the file {shown} is this configuration itself; keep the secret in a file of its own"
+            ));
+        }
+        let mut text = String::new();
+        let file = std::fs::File::open(&real).map_err(|e| format!("the file {shown}: {e}"))?;
+        if !file.metadata().is_ok_and(|m| m.is_file()) {
+            return Err(format!("the file {shown} is not a regular file"));
+        }
+        let read = file.take(BYTES_MAX as u64 + 1).read_to_string(&mut text);
+        match read {
+            Err(error) => Err(format!("the file {shown}: {error}")),
+            Ok(bytes) if bytes > BYTES_MAX => {
+                Err(format!("the file {shown} is larger than {BYTES_MAX} bytes"))
+            }
+            Ok(_) => Ok(text),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Reference)
+    }
+}
+
+/// Written by hand so that no error repeats a key that somebody put here by mistake.
+struct Reference;
+
+const FORM: &str = r#"{ env = "NAME" } or { file = "path" }"#;
+
+impl<'de> Visitor<'de> for Reference {
+    type Value = Secret;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(FORM)
+    }
+
+    fn visit_str<E: de::Error>(self, _: &str) -> Result<Secret, E> {
+        Err(E::custom(format_args!(
+            "a secret is never written into the configuration, where it would be copied and shown; name its place: {FORM}"
+        )))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Secret, A::Error> {
+        let mut from = None;
+        while let Some(place) = map.next_key::<String>()? {
+            let named: String = map.next_value()?;
+            let found = match place.as_str() {
+                "env" => SecretFrom::Env(named),
+                "file" => SecretFrom::File(named.into()),
+                _ => return Err(de::Error::custom(format_args!("a secret is named by {FORM}"))),
+            };
+            if from.replace(found).is_some() {
+                return Err(de::Error::custom(format_args!("a secret has one place: {FORM}")));
+            }
+        }
+        let from =
+            from.ok_or_else(|| de::Error::custom(format_args!("a secret is named by {FORM}")))?;
+        Ok(Secret { from, value: SecretString::default() })
+    }
+}

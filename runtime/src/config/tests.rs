@@ -1,0 +1,256 @@
+//! What people get wrong, and what they are told.
+
+use std::fs;
+
+use proto::agent::PlanWhen;
+use rstest::rstest;
+use secrecy::ExposeSecret;
+
+use super::*;
+
+/// Sources in a directory of their own.
+struct Given {
+    dir: tempfile::TempDir,
+    sources: Sources,
+}
+
+fn given(file: &str) -> Given {
+    let dir = tempfile::tempdir().unwrap();
+    if !file.is_empty() {
+        fs::write(dir.path().join(FILE), file).unwrap();
+    }
+    let sources = Sources { cwd: dir.path().to_owned(), ..Sources::default() };
+    Given { dir, sources }
+}
+
+impl Given {
+    fn env(mut self, name: &str, value: &str) -> Self {
+        self.sources.env.push((name.into(), Some(value.into())));
+        self
+    }
+    fn flag(mut self, key: &str, value: &str) -> Self {
+        let name = "--set".to_owned();
+        self.sources.flags.push(Flag { key: key.into(), value: value.into(), name });
+        self
+    }
+    fn file(self, name: &str, text: &str) -> Self {
+        fs::write(self.dir.path().join(name), text).unwrap();
+        self
+    }
+    fn load(&self) -> Config {
+        Config::load(&self.sources).unwrap_or_else(|e| panic!("{e}"))
+    }
+    fn mistakes(&self) -> Vec<String> {
+        let errors = Config::load(&self.sources).err().expect("it was accepted");
+        errors.0.iter().map(ToString::to_string).collect()
+    }
+    fn refused(&self, parts: &[&str]) {
+        let mistakes = self.mistakes();
+        assert_eq!(mistakes.len(), 1, "{mistakes:#?}");
+        for part in parts {
+            assert!(mistakes[0].contains(part), "{part:?} is not in {:?}", mistakes[0]);
+        }
+    }
+}
+
+#[test]
+fn the_defaults_fit() {
+    let config = given("").load();
+    assert_eq!((config.nats.shards, config.nats.prefix.as_str()), (8, "cb"));
+    assert_eq!(config.model.kind, None);
+    let names: Vec<_> = config.agents.keys().map(|n| n.as_str()).collect();
+    assert_eq!(names, ["default", "direct", "unattended"]);
+    let direct = &config.agents[&"direct".parse().unwrap()];
+    assert_eq!((direct.name.as_str(), direct.confirm), ("direct", false));
+    assert_eq!(direct.plan.when, PlanWhen::Never);
+    assert!(config.agents[&"default".parse().unwrap()].confirm);
+}
+
+#[test]
+fn every_default_is_explained_where_it_is_set() {
+    let mut last = "";
+    for line in DEFAULTS.lines().filter(|l| !l.trim().is_empty()) {
+        let explained =
+            line.starts_with(['#', '[']) || last.starts_with('#') || line.contains(" = ");
+        assert!(explained, "{line}");
+        last = line;
+    }
+}
+
+/// F3
+#[test]
+fn a_nearer_source_wins_and_is_named() {
+    let given = given("[nats]\nshards = 3\nprefix = \"a\"\nreplicas = 3\n")
+        .env("CALLBOARD__NATS__SHARDS", "4")
+        .env("CALLBOARD__NATS__PREFIX", "b")
+        .env("CALLBOARD_NATS__SHARDS", "99")
+        .flag("nats.prefix", "c");
+    let config = given.load();
+    assert_eq!(
+        (config.nats.shards, config.nats.prefix.as_str(), config.nats.replicas),
+        (4, "c", 3)
+    );
+    let shown = |key: &str| {
+        let setting = config.explain().iter().find(|s| s.key == key).unwrap();
+        format!("{} {}", setting.value, setting.source)
+    };
+    assert_eq!(shown("nats.shards"), "4 $CALLBOARD__NATS__SHARDS");
+    assert_eq!(shown("nats.prefix"), "\"c\" --set");
+    assert_eq!(shown("nats.replicas"), "3 callboard.toml");
+    assert_eq!(shown("nats.ack_wait_ms"), "30000 default");
+    assert_eq!(shown("tools.http.allow_hosts"), "[] default");
+}
+
+#[test]
+fn text_means_what_the_type_of_its_setting_says() {
+    let config = given("")
+        .env("CALLBOARD__TOOLS__HTTP__ALLOW_HOSTS", "a.example, b.example")
+        .env("CALLBOARD__TOOLS__HTTP__ALLOW_PRIVATE", "true")
+        .env("CALLBOARD__TOOLS__WORKSPACE", "2026")
+        .env("CALLBOARD__MODEL__RETRY__BACKOFF_FACTOR", "3")
+        .env("CALLBOARD__AGENTS__QUICK__PLAN", "{ when = \"never\" }")
+        .flag("agents.quick.tools", "[\"stop\"]")
+        .load();
+    assert_eq!(config.tools.http.allow_hosts, ["a.example", "b.example"]);
+    assert!(config.tools.http.allow_private);
+    assert_eq!(config.tools.workspace.to_str(), Some("2026"));
+    let quick = &config.agents[&"quick".parse().unwrap()];
+    assert_eq!(quick.plan.when, PlanWhen::Never);
+    assert_eq!(quick.tools.as_ref().unwrap()[0].as_str(), "stop");
+}
+
+/// F1, F10
+#[rstest]
+#[case("[nats]\nshrads = 4", &["nats.shrads (callboard.toml)", "did you mean \"shards\""])]
+#[case("[natz]\nurl = \"x\"", &["natz", "did you mean \"nats\""])]
+#[case("[model]\napikey = \"canary\"", &["model.apikey", "api_key"])]
+#[case("[agents.mine.step]\nretires = 1", &["agents.mine.step.retires", "did you mean \"retry\""])]
+#[case("[nats]\nshards = \"many\"", &["nats.shards (callboard.toml)", "invalid type: string \"many\""])]
+#[case("[nats]\nshards = 1.5", &["nats.shards", "1.5"])]
+#[case("[nats]\nshards = -1", &["nats.shards", "-1"])]
+#[case("nats = 5", &["nats (callboard.toml)", "invalid type"])]
+#[case("[nats\nurl = 1", &["callboard.toml: line 1"])]
+#[case("[nats]\nshards = 0", &["nats.shards (callboard.toml)", "1 to 256"])]
+#[case("[nats]\nreplicas = 2", &["nats.replicas", "1, 3 or 5"])]
+#[case("[nats]\nprefix = \"a.b\"", &["nats.prefix"])]
+#[case("[nats]\nurl = \"nats://u:canary@h\"", &["nats.url", "nats.credentials"])]
+#[case("[nats]\nurl = \"localhost\"", &["nats.url", "nats://"])]
+#[case("[nats]\nack_wait_ms = 9223372036854775807", &["nats.ack_wait_ms", "1000 to 3600000"])]
+#[case("[workers]\ncall_slots = 0", &["workers.call_slots", "1 to 1000000, got 0"])]
+#[case("[log]\nformat = \"xml\"", &["log.format", "unknown variant `xml`"])]
+#[case("[log]\nlevel = \"a=b=c\"", &["log.level"])]
+#[case("[agents.\"a b\"]\nconfirm = true", &["agents.a b", "agent name"])]
+#[case("[agents.x]\nname = \"y\"", &["agents.x.name", "named by its key"])]
+#[case("[agents.x.step]\nmax_turns = 0", &["agents.x.step.max_turns (callboard.toml)", "1 to 100"])]
+#[case("[door.people.ann]\nroles = [\"read\"]", &["door.people.ann.token_sha256", "is missing"])]
+#[case("[door.people.ann]\nroles = [\"rule\"]\ntoken_sha256 = \"x\"", &["door.people.ann.roles[0]", "rule"])]
+fn a_mistake_is_named_with_its_place(#[case] file: &str, #[case] parts: &[&str]) {
+    let given = given(file);
+    given.refused(parts);
+    assert!(!given.mistakes()[0].contains("canary"));
+}
+
+/// F2
+#[rstest]
+#[case("[workers]\nheartbeat_ms = 20000", &["workers.heartbeat_ms", "nats.ack_wait_ms (30000)"])]
+#[case("[model.timeouts_ms]\nidle = 700000", &["model.timeouts_ms.idle", "model.timeouts_ms.total"])]
+#[case("[nats]\npin_timeout_ms = 20000", &["nats.pin_timeout_ms", "nats.facts_ack_wait_ms"])]
+#[case("[model]\nname = \"m\"", &["model.kind", "model.name is set"])]
+#[case("[model]\nkind = \"ollama\"", &["model.name", "model.kind is set"])]
+#[case("[model]\nkind = \"openai\"\nname = \"m\"", &["model.api_key", "model.kind"])]
+fn settings_that_contradict_each_other_are_both_named(#[case] file: &str, #[case] parts: &[&str]) {
+    given(file).refused(parts);
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let mistakes = given("[nats]\nshrads = 4\nreplicas = 2\n[log]\nformat = \"xml\"\n[a]\nb = 1")
+        .env("CALLBOARD__NATS__SHARDS", "lots")
+        .env("CALLBOARD__WORKERS__DRAIN", "1")
+        .env("CALLBOARD__MODEL__API_KEY__ENV", "NOT_THERE")
+        .flag("nats.ack_wait_ms", "0")
+        .mistakes();
+    let expected = [
+        "nats.shrads (callboard.toml)",
+        "nats.replicas (callboard.toml)",
+        "log.format (callboard.toml)",
+        "a (callboard.toml)",
+        "nats.shards ($CALLBOARD__NATS__SHARDS)",
+        "workers.drain ($CALLBOARD__WORKERS__DRAIN)",
+        "model.api_key ($CALLBOARD__MODEL__API_KEY__ENV)",
+        "nats.ack_wait_ms (--set)",
+    ];
+    for part in expected {
+        assert!(mistakes.iter().any(|m| m.contains(part)), "{part} is not in {mistakes:#?}");
+    }
+    assert_eq!(mistakes.len(), expected.len(), "{mistakes:#?}");
+}
+
+/// F1
+#[test]
+fn a_file_that_cannot_be_used_is_named() {
+    given(" \n").refused(&["callboard.toml", "is empty"]);
+    given("# only words\n").load();
+    given("").env(FILE_VARIABLE, "gone.toml").refused(&["gone.toml", "cannot be read"]);
+    let mut flagged = given("[nats]\nshards = 2").file("other.toml", "[nats]\nshards = 5");
+    flagged.sources.file = Some("other.toml".into());
+    assert_eq!(flagged.load().nats.shards, 5);
+    flagged.sources.file = Some(".".into());
+    flagged.refused(&["cannot be read"]);
+    let binary = given("");
+    fs::write(binary.dir.path().join(FILE), [0xff, 0xfe]).unwrap();
+    binary.refused(&["callboard.toml", "cannot be read"]);
+    let mut env = given("");
+    env.sources.env.push(("CALLBOARD__LOG__LEVEL".into(), None));
+    env.refused(&["log.level ($CALLBOARD__LOG__LEVEL)", "not Unicode"]);
+}
+
+const SCRIPTED: &str = "[model]\nkind = \"openai\"\nname = \"m\"\n";
+
+#[test]
+fn a_secret_is_fetched_and_never_shown() {
+    let config =
+        given(&format!("{SCRIPTED}api_key = {{ env = \"KEY\" }}")).env("KEY", "canary\n").load();
+    assert_eq!(config.model.api_key.as_ref().unwrap().value().expose_secret(), "canary");
+    assert!(!format!("{config:?}").contains("canary"));
+    let shown = config.explain().iter().find(|s| s.key == "model.api_key.env").unwrap();
+    assert_eq!(shown.value, "\"KEY\"");
+    let hash = "0".repeat(64);
+    let config =
+        given(&format!("[door.people.ann]\nroles = [\"read\"]\ntoken_sha256 = \"{hash}\"")).load();
+    assert!(!config.explain().iter().any(|s| s.value.contains(&hash)));
+}
+
+#[test]
+fn a_nearer_source_may_name_another_place_of_a_secret() {
+    let given = given(&format!("{SCRIPTED}api_key = {{ env = \"KEY\" }}"))
+        .file("key", "from-file")
+        .env("KEY", "from-env")
+        .flag("model.api_key", "{ file = \"key\" }");
+    let config = given.load();
+    assert_eq!(config.model.api_key.unwrap().value().expose_secret(), "from-file");
+}
+
+/// F4
+#[rstest]
+#[case("\"sk-canary\"", &["model.api_key", "never written", "{ env ="])]
+#[case("{ env = \"GONE\" }", &["model.api_key (callboard.toml)", "GONE is not set"])]
+#[case("{ env = \"BLANK\" }", &["model.api_key", "BLANK is empty"])]
+#[case("{ env = \"CALLBOARD__MODEL__NAME\" }", &["model.api_key", "is a setting itself"])]
+#[case("{ file = \"gone\" }", &["model.api_key", "the file gone"])]
+#[case("{ file = \"callboard.toml\" }", &["model.api_key", "this configuration itself"])]
+#[case("{ file = \"loop\" }", &["model.api_key", "the file loop"])]
+#[case("{ file = \".\" }", &["model.api_key", "not a regular file"])]
+#[case("{ file = \"large\" }", &["model.api_key", "larger than"])]
+#[case("{ env = \"A\", file = \"b\" }", &["model.api_key", "one place"])]
+#[case("{ vault = \"a\" }", &["model.api_key", "{ env ="])]
+#[case("{}", &["model.api_key", "{ env ="])]
+fn a_secret_that_cannot_be_had_is_refused(#[case] reference: &str, #[case] parts: &[&str]) {
+    let given = given(&format!("{SCRIPTED}base_url = \"http://h\"\napi_key = {reference}"))
+        .env("BLANK", " \n")
+        .env("CALLBOARD__MODEL__NAME", "m")
+        .file("large", &"x".repeat(70_000));
+    std::os::unix::fs::symlink("loop", given.dir.path().join("loop")).unwrap();
+    given.refused(parts);
+    assert!(!given.mistakes()[0].contains("sk-canary"));
+}

@@ -1,0 +1,292 @@
+//! The settings as types. The shapes are here; where a value came from and whether values fit each
+//! other is told elsewhere. Every key has its meaning in `defaults.toml` too.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use proto::{
+    agent::Agent,
+    id::{AgentName, ID_MAX},
+};
+use serde::Deserialize;
+use url::Url;
+
+use super::Secret;
+
+/// Everything that can be set. A value of this type was checked.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The broker.
+    pub nats: Nats,
+    /// Supervisors.
+    pub supervisor: Supervisor,
+    /// Workers of every role.
+    pub workers: Workers,
+    /// The language model.
+    pub model: Model,
+    /// Built-in tools.
+    pub tools: Tools,
+    /// The front door.
+    pub door: Door,
+    /// The log of the process.
+    pub log: Log,
+    /// Policies by name. Each agent's name is its key.
+    pub agents: BTreeMap<AgentName, Agent>,
+    #[serde(skip)]
+    pub(super) settings: Vec<super::Setting>,
+}
+
+/// The broker.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nats {
+    /// Servers, comma-separated.
+    pub url: String,
+    /// First token of every subject.
+    pub prefix: String,
+    /// Streams that jobs are spread over (1 to 256).
+    pub shards: u16,
+    /// Copies of every record (1, 3 or 5).
+    pub replicas: u8,
+    /// How long a command may go without a heartbeat (1 s to 1 h).
+    pub ack_wait_ms: u64,
+    /// How long a supervisor may keep a fact (1 s to 1 h).
+    pub facts_ack_wait_ms: u64,
+    /// How soon the shards of a dead supervisor are taken over (1 s to 1 h).
+    pub pin_timeout_ms: u64,
+    /// Longest wait for a connection.
+    pub connect_timeout_ms: u64,
+    /// Longest wait for an answer to a request.
+    pub request_timeout_ms: u64,
+    /// A NATS credentials file.
+    pub credentials: Option<Secret>,
+}
+
+impl Nats {
+    /// The servers, one by one.
+    pub fn servers(&self) -> impl Iterator<Item = &str> {
+        self.url.split(',').map(str::trim)
+    }
+}
+
+/// Supervisors.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Supervisor {
+    /// How often every open job is looked at again.
+    pub sweep_interval_ms: u64,
+    /// Jobs whose state is kept in memory, at most.
+    pub cache_jobs: usize,
+    /// How long a job may idle before its state leaves memory.
+    pub passivate_after_ms: u64,
+}
+
+/// Workers of every role.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workers {
+    /// Plans made at a time.
+    pub plan_slots: usize,
+    /// Model turns taken at a time.
+    pub turn_slots: usize,
+    /// Tools running at a time, in all.
+    pub call_slots: usize,
+    /// Questions put at a time; an open question takes none.
+    pub ask_slots: usize,
+    /// How long tasks may go on after the shutdown begins.
+    pub drain_ms: u64,
+    /// Deliveries of a command before it is reported lost.
+    pub deliveries_max: u64,
+    /// How often a command is kept alive; a third of `nats.ack_wait_ms` when absent.
+    pub heartbeat_ms: Option<u64>,
+}
+
+impl Workers {
+    /// How long tasks may go on after the shutdown begins.
+    #[must_use]
+    pub fn drain(&self) -> Duration {
+        Duration::from_millis(self.drain_ms)
+    }
+
+    /// How often a command is kept alive, when that is set.
+    #[must_use]
+    pub fn heartbeat(&self) -> Option<Duration> {
+        self.heartbeat_ms.map(Duration::from_millis)
+    }
+}
+
+/// The language model. Without a kind there is none.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// The wire format of the provider.
+    pub kind: Option<ModelKind>,
+    /// Where it is; its public address when absent.
+    pub base_url: Option<Url>,
+    /// The model, as the provider knows it. Present when there is a kind.
+    pub name: Option<String>,
+    /// The key.
+    pub api_key: Option<Secret>,
+    /// Sampling temperature (0.0 to 2.0).
+    pub temperature: Option<f64>,
+    /// Longest reply in tokens.
+    pub max_tokens: Option<u32>,
+    /// Largest reply in bytes.
+    pub max_reply_bytes: usize,
+    /// Time limits of one call.
+    pub timeouts_ms: ModelTimeouts,
+    /// Retries inside one call, before a reply has begun.
+    pub retry: ModelRetry,
+}
+
+/// The wire format of a model provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelKind {
+    /// Chat completions as OpenAI defined them.
+    OpenAi,
+    /// Anthropic's messages.
+    Anthropic,
+    /// Google's Gemini.
+    Gemini,
+    /// Ollama's own API.
+    Ollama,
+}
+
+/// Time limits of one model call, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelTimeouts {
+    /// Opening a connection.
+    pub connect: u64,
+    /// From the request to the first piece of the reply.
+    pub first_token: u64,
+    /// Between two pieces of the reply.
+    pub idle: u64,
+    /// The whole call, retries included.
+    pub total: u64,
+}
+
+/// Retries inside one model call.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelRetry {
+    /// Attempts in all (1 to 20).
+    pub max_attempts: u32,
+    /// Wait before the second attempt, in milliseconds.
+    pub initial_interval_ms: u64,
+    /// Each further wait is this many times the one before (1.0 to 10.0).
+    pub backoff_factor: f32,
+    /// Longest single wait, in milliseconds.
+    pub max_interval_ms: u64,
+    /// Whether waits are spread at random.
+    pub jitter: bool,
+    /// Waiting in all, in milliseconds.
+    pub max_wait_ms: u64,
+}
+
+/// Built-in tools.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tools {
+    /// The directory that file tools see. Relative to the working directory of the process.
+    pub workspace: PathBuf,
+    /// The HTTP tool.
+    pub http: Http,
+}
+
+/// The HTTP tool.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Http {
+    /// Whether it may reach private and local addresses.
+    pub allow_private: bool,
+    /// Hosts it may reach; every public one when empty.
+    pub allow_hosts: Vec<String>,
+    /// Longest request, in milliseconds.
+    pub timeout_ms: u64,
+    /// Largest response, in bytes.
+    pub max_bytes: usize,
+}
+
+/// The front door.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Door {
+    /// Who may do what, by name. Empty: everybody may do everything.
+    pub people: BTreeMap<PersonName, Person>,
+    /// Requests one process serves at a time.
+    pub max_in_flight: usize,
+    /// Submissions of one person in a minute; unlimited when absent.
+    pub submits_per_minute: Option<u32>,
+}
+
+/// Somebody who is known at the front door.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Person {
+    /// SHA-256 of their token, in lower-case hex.
+    pub token_sha256: String,
+    /// What they may do.
+    pub roles: Vec<Role>,
+}
+
+/// What somebody may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Submit jobs.
+    Submit,
+    /// Answer questions.
+    Answer,
+    /// Cancel, pause and resume jobs.
+    Operate,
+    /// See jobs, questions and tools.
+    Read,
+}
+
+/// The name of somebody at the front door: 1 to 64 characters of A-Z a-z 0-9 _ - @
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub struct PersonName(String);
+
+impl PersonName {
+    /// The name as a string.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for PersonName {
+    type Error = String;
+    fn try_from(name: String) -> Result<Self, String> {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-@".contains(&b);
+        if name.is_empty() || name.len() > ID_MAX || !name.bytes().all(plain) {
+            return Err("a person's name is 1 to 64 characters of A-Z a-z 0-9 _ - @".to_owned());
+        }
+        Ok(Self(name))
+    }
+}
+
+/// The log of the process.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    /// A level or a filter.
+    pub level: String,
+    /// How lines look.
+    pub format: LogFormat,
+}
+
+/// How lines of the log look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people on a terminal, JSON otherwise.
+    Auto,
+    /// For people.
+    Pretty,
+    /// One JSON object a line.
+    Json,
+}

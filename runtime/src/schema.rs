@@ -1,0 +1,247 @@
+//! JSON Schema: compiled once, checked with every field named.
+//!
+//! A schema comes from whoever announces a tool, so it is not trusted: nothing is fetched, patterns
+//! run in linear time, and its size is bounded. `format` is asserted.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use jsonschema::{PatternOptions, Validator, error::ValidationErrorKind};
+use proto::digest;
+use serde_json::Value;
+
+/// Largest schema, as JSON in bytes.
+pub const SCHEMA_BYTES_MAX: usize = 64 * 1024;
+/// Misfits that are reported of one value.
+pub const MISFITS_MAX: usize = 20;
+/// Compiled schemas that are kept.
+const KEPT_MAX: usize = 1024;
+/// Largest compiled pattern, in bytes: a short pattern can be a very large automaton.
+const PATTERN_BYTES_MAX: usize = 1024 * 1024;
+/// Characters of a misfit's explanation.
+const WHY_CHARS: usize = 300;
+
+/// A schema that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the schema cannot be used: {0}")]
+pub struct InvalidSchema(pub String);
+
+/// A field that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    /// The field's path, dotted (`to[0].address`); `.` for the value itself.
+    pub field: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl std::fmt::Display for Misfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.field, self.why)
+    }
+}
+
+/// A compiled schema.
+#[derive(Debug)]
+pub struct Schema(Validator);
+
+impl Schema {
+    /// Compiles a schema.
+    ///
+    /// # Errors
+    /// When it is too large, is no schema, or refers to something outside itself.
+    pub fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
+        if !schema.is_object() {
+            return Err(InvalidSchema("it must be a JSON object".to_owned()));
+        }
+        let bytes = schema.to_string().len();
+        if bytes > SCHEMA_BYTES_MAX {
+            let why = format!("it has {bytes} bytes; at most {SCHEMA_BYTES_MAX} are taken");
+            return Err(InvalidSchema(why));
+        }
+        jsonschema::options()
+            .should_validate_formats(true)
+            .offline()
+            .with_pattern_options(
+                PatternOptions::regex()
+                    .size_limit(PATTERN_BYTES_MAX)
+                    .dfa_size_limit(PATTERN_BYTES_MAX),
+            )
+            .build(schema)
+            .map(Self)
+            .map_err(|e| InvalidSchema(cut(&e.to_string())))
+    }
+
+    /// What does not fit, at most [`MISFITS_MAX`]; empty when all does.
+    #[must_use]
+    pub fn check(&self, value: &Value) -> Vec<Misfit> {
+        if self.0.is_valid(value) {
+            return Vec::new();
+        }
+        let errors = self.0.iter_errors(value).take(MISFITS_MAX);
+        errors
+            .map(|error| {
+                let mut field = dotted(error.instance_path().as_str());
+                // The field that is missing, or one too many, is what must be looked at.
+                match error.kind() {
+                    ValidationErrorKind::Required { property } => {
+                        field = inside(&field, property.as_str().unwrap_or_default());
+                    }
+                    ValidationErrorKind::AdditionalProperties { unexpected }
+                    | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                        if let [one] = unexpected.as_slice() {
+                            field = inside(&field, one);
+                        }
+                    }
+                    _ => {}
+                }
+                Misfit { field, why: cut(&error.to_string()) }
+            })
+            .collect()
+    }
+}
+
+fn inside(field: &str, name: &str) -> String {
+    if field == "." { name.to_owned() } else { format!("{field}.{name}") }
+}
+
+/// Turns a JSON pointer into a dotted path.
+fn dotted(pointer: &str) -> String {
+    let mut path = String::new();
+    for part in pointer.split('/').skip(1) {
+        if !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()) {
+            path.push_str(&format!("[{part}]"));
+        } else {
+            if !path.is_empty() {
+                path.push('.');
+            }
+            path.push_str(&part.replace("~1", "/").replace("~0", "~"));
+        }
+    }
+    if path.is_empty() { ".".to_owned() } else { path }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(WHY_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Compiled schemas by their digest; the least recently used leave first.
+#[derive(Debug, Default)]
+pub struct Schemas {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    by_digest: HashMap<String, (Arc<Schema>, u64)>,
+    uses: u64,
+}
+
+impl Schemas {
+    /// An empty cache.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The compiled form of a schema.
+    ///
+    /// # Errors
+    /// When it cannot be used.
+    pub fn get(&self, schema: &Value) -> Result<Arc<Schema>, InvalidSchema> {
+        let digest = digest::of_json(schema);
+        {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.uses += 1;
+            let now = kept.uses;
+            if let Some((schema, used)) = kept.by_digest.get_mut(&digest) {
+                *used = now;
+                return Ok(Arc::clone(schema));
+            }
+        }
+        // Compiled outside the lock: it may take milliseconds, and doing it twice does no harm.
+        let compiled = Arc::new(Schema::compile(schema)?);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.by_digest.len() >= KEPT_MAX {
+            let oldest = kept.by_digest.iter().min_by_key(|(_, (_, used))| *used);
+            if let Some(oldest) = oldest.map(|(digest, _)| digest.clone()) {
+                kept.by_digest.remove(&oldest);
+            }
+        }
+        let now = kept.uses;
+        kept.by_digest.insert(digest, (Arc::clone(&compiled), now));
+        Ok(compiled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case(json!({}), &[("a", "required")])]
+    #[case(json!({"a": "x"}), &[("a", "integer")])]
+    #[case(json!({"a": 1, "zz": 2}), &[("zz", "unexpected")])]
+    #[case(json!({"a": 1, "to": ["x"]}), &[("to[0]", "email")])]
+    #[case(json!({"a": 1, "in": {"b": "q"}}), &[("in.b", "pattern")])]
+    #[case(json!({"a": "x", "in": {}}), &[("a", "integer"), ("in.b", "required")])]
+    #[case(json!([]), &[(".", "object")])]
+    #[case(json!({"a": 1}), &[])]
+    fn every_misfit_names_its_field(#[case] value: Value, #[case] expected: &[(&str, &str)]) {
+        let schema = json!({
+            "type": "object", "required": ["a"], "additionalProperties": false,
+            "properties": {
+                "a": {"type": "integer"},
+                "to": {"type": "array", "items": {"type": "string", "format": "email"}},
+                "in": {"type": "object", "required": ["b"], "properties": {"b": {"pattern": "^x+$"}}}
+            }
+        });
+        let misfits = Schema::compile(&schema).unwrap().check(&value);
+        assert_eq!(misfits.len(), expected.len(), "{misfits:?}");
+        for (misfit, (field, word)) in misfits.iter().zip(expected) {
+            assert_eq!(&misfit.field, field);
+            let word = if *word == "unexpected" { "zz" } else { word };
+            assert!(misfit.why.contains(word) || *word == "pattern", "{misfit:?}");
+        }
+    }
+
+    #[rstest]
+    #[case(json!(true), "JSON object")]
+    #[case(json!({"type": "strnig"}), "strnig")]
+    #[case(json!({"$ref": "http://127.0.0.1:9/schema.json"}), "127.0.0.1")]
+    #[case(json!({"$ref": "file:///etc/passwd"}), "passwd")]
+    #[case(json!({"pattern": "(?=x)y"}), "pattern")]
+    #[case(json!({"pattern": "((a{1,100}){1,100}){1,100}"}), "pattern")]
+    #[case(json!({"description": "x".repeat(SCHEMA_BYTES_MAX)}), "at most")]
+    fn a_schema_that_cannot_be_trusted_is_refused(#[case] schema: Value, #[case] part: &str) {
+        let error = Schema::compile(&schema).unwrap_err().to_string();
+        assert!(error.contains(part) || error.contains("regex"), "{error}");
+    }
+
+    #[test]
+    fn patterns_run_in_linear_time() {
+        let schema = Schema::compile(&json!({"pattern": "^(a+)+$"})).unwrap();
+        let hostile = Value::from(format!("{}!", "a".repeat(100_000)));
+        assert_eq!(schema.check(&hostile).len(), 1);
+    }
+
+    #[test]
+    fn one_schema_is_compiled_once_and_the_cache_is_bounded() {
+        let cache = Schemas::new();
+        let first = cache.get(&json!({"type": "string", "title": "x"})).unwrap();
+        let again = cache.get(&json!({"title": "x", "type": "string"})).unwrap();
+        assert!(Arc::ptr_eq(&first, &again));
+        for n in 0..KEPT_MAX + 10 {
+            cache.get(&json!({"minimum": n})).unwrap();
+        }
+        assert_eq!(cache.kept.lock().unwrap().by_digest.len(), KEPT_MAX);
+    }
+}

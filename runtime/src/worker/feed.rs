@@ -1,0 +1,85 @@
+//! The tasks that bring things to a pool: commands, stop hints, the end of the process. They end
+//! with the pool, and reopen what breaks.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::StreamExt;
+use ractor::ActorRef;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::pool::{PoolMsg, PoolOptions};
+use crate::{broker::Broker, log::LogError};
+
+/// Wait before something that broke is opened again.
+const REOPEN: Duration = Duration::from_millis(500);
+
+/// Hands the pool every command until `closing`. A failure that cannot pass is handed over too, and
+/// ends it.
+pub(super) async fn commands(
+    broker: Broker,
+    options: PoolOptions,
+    slots: Arc<Semaphore>,
+    pool: ActorRef<PoolMsg>,
+    closing: CancellationToken,
+) {
+    let take = async {
+        loop {
+            match take_all(&broker, &options, &slots, &pool).await {
+                Ok(()) => tracing::debug!(pool = %options.pool, "the command queue closed"),
+                Err(error) if error.is_transient() => {
+                    tracing::warn!(pool = %options.pool, %error, "commands cannot be taken; trying again");
+                }
+                Err(error) => {
+                    let _ = pool.cast(PoolMsg::Broken(error.to_string()));
+                    return;
+                }
+            }
+            tokio::time::sleep(REOPEN).await;
+        }
+    };
+    // Dropping the stream gives back what it had not handed over yet.
+    let _ = closing.run_until_cancelled(take).await;
+}
+
+async fn take_all(
+    broker: &Broker,
+    options: &PoolOptions,
+    slots: &Arc<Semaphore>,
+    pool: &ActorRef<PoolMsg>,
+) -> Result<(), LogError> {
+    let mut stream = broker.log.commands(options.kind, &options.pool, Arc::clone(slots)).await?;
+    while let Some(delivery) = stream.next().await {
+        match delivery {
+            Ok(delivery) => {
+                if pool.cast(PoolMsg::Taken(Box::new(delivery))).is_err() {
+                    return Ok(());
+                }
+            }
+            Err(error) if error.is_transient() => {
+                tracing::warn!(pool = %options.pool, %error, "a command could not be taken");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Hands the pool every stop hint. Lost hints cost time only: every heartbeat looks at the log.
+pub(super) async fn stops(broker: Broker, pool: ActorRef<PoolMsg>) {
+    let subjects = broker.log.subjects().clone();
+    loop {
+        match broker.bus.subscribe(subjects.all_stops()).await {
+            Ok(mut hints) => {
+                while let Some(hint) = hints.next().await {
+                    let Some(job) = subjects.stopped(&hint.subject) else { continue };
+                    if pool.cast(PoolMsg::Stopped(job)).is_err() {
+                        return;
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(%error, "stop messages cannot be heard; trying again"),
+        }
+        tokio::time::sleep(REOPEN).await;
+    }
+}

@@ -1,0 +1,54 @@
+//! How busy a pool is, readable at any time.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use proto::{decision::DecisionKind, id::Pool, wire::PoolLoad};
+
+/// How many commands a pool has in hand, of how many it would take. Cheap to clone; all clones show
+/// the same pool.
+#[derive(Debug, Clone)]
+pub struct Gauge {
+    name: Arc<str>,
+    in_flight: Arc<AtomicU32>,
+    capacity: u32,
+}
+
+/// One command in hand, counted for as long as this lives.
+#[derive(Debug)]
+pub(super) struct Counted(Arc<AtomicU32>);
+
+impl Gauge {
+    /// A gauge of a pool with nothing in hand.
+    #[must_use]
+    pub fn new(kind: DecisionKind, pool: &Pool, capacity: usize) -> Self {
+        Self {
+            name: format!("{}.{pool}", kind.as_str()).into(),
+            in_flight: Arc::default(),
+            capacity: u32::try_from(capacity).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// What it shows now.
+    #[must_use]
+    pub fn load(&self) -> PoolLoad {
+        PoolLoad {
+            pool: self.name.to_string(),
+            in_flight: self.in_flight.load(Ordering::Relaxed),
+            capacity: self.capacity,
+        }
+    }
+
+    pub(super) fn count(&self) -> Counted {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        Counted(Arc::clone(&self.in_flight))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

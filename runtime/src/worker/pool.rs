@@ -1,0 +1,403 @@
+//! The actor of one pool: takes commands, gives each to a child of its own, and looks after what
+//! the children cannot: panics, stop hints, draining.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use proto::{
+    decision::{Decision, DecisionKind},
+    id::{JobId, Pool, WorkerId},
+    record::{Known, Record},
+};
+use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
+use tokio::{
+    sync::{Notify, OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+
+use super::{
+    Gauge, Work, feed,
+    gauge::Counted,
+    task::{Assignment, Mission, TaskActor},
+};
+use crate::{
+    broker::Broker,
+    log::{Ack, Delivery},
+};
+
+/// How long a command that cannot be read is left alone. The supervisor parks its job meanwhile.
+const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
+/// What a drained pool waits for tasks that block their thread before it goes without them.
+const DRAIN_MARGIN: Duration = Duration::from_secs(2);
+
+/// What a pool takes, and within which bounds.
+#[derive(Debug, Clone)]
+pub struct PoolOptions {
+    /// The kind of command.
+    pub kind: DecisionKind,
+    /// The pool.
+    pub pool: Pool,
+    /// Commands in hand at most.
+    pub slots: usize,
+    /// A command that was handed out more often than this is reported lost instead of run.
+    pub deliveries_max: u64,
+    /// How long tasks may go on after the shutdown begins.
+    pub drain: Duration,
+    /// How often a command is kept alive; a third of the log's acknowledgement wait when absent.
+    pub heartbeat: Option<Duration>,
+    /// How long a task may clean up after it is canceled.
+    pub stop_grace: Duration,
+}
+
+impl PoolOptions {
+    /// The usual bounds: 5 deliveries, 25 s to drain, 5 s to clean up.
+    #[must_use]
+    pub fn new(kind: DecisionKind, pool: Pool, slots: usize) -> Self {
+        Self {
+            kind,
+            pool,
+            slots,
+            deliveries_max: 5,
+            drain: Duration::from_secs(25),
+            heartbeat: None,
+            stop_grace: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What a pool needs to start.
+#[derive(Clone)]
+pub struct PoolArgs {
+    /// Where commands come from and results go.
+    pub broker: Broker,
+    /// This process.
+    pub worker: WorkerId,
+    /// What carries commands out.
+    pub work: Arc<dyn Work>,
+    /// What is taken.
+    pub options: PoolOptions,
+    /// Shows how busy the pool is.
+    pub gauge: Gauge,
+    /// Begins the shutdown: nothing new is taken, and the pool stops when nothing is left in hand
+    /// or the time to drain is over.
+    pub shutdown: CancellationToken,
+}
+
+impl PoolArgs {
+    /// Arguments with a gauge of their own.
+    #[must_use]
+    pub fn new(
+        broker: Broker,
+        worker: WorkerId,
+        work: Arc<dyn Work>,
+        options: PoolOptions,
+        shutdown: CancellationToken,
+    ) -> Self {
+        let gauge = Gauge::new(options.kind, &options.pool, options.slots);
+        Self { broker, worker, work, options, gauge, shutdown }
+    }
+}
+
+impl std::fmt::Debug for PoolArgs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PoolArgs")
+            .field("work", &self.work.name())
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The actor of one pool. It stops by itself, without an error, when it has drained; it fails when
+/// commands cannot be taken for a reason that does not pass.
+#[derive(Debug)]
+pub struct PoolActor;
+
+/// What a pool is told. Sent by its own tasks.
+#[derive(Debug)]
+pub enum PoolMsg {
+    /// A command was taken from the queue.
+    Taken(Box<Delivery>),
+    /// Work of this job may not be wanted any more.
+    Stopped(JobId),
+    /// Take nothing new.
+    Drain,
+    /// The time to drain is over.
+    Abort,
+    /// Tasks that do not even react to the end of the time to drain are left behind.
+    LeaveBehind,
+    /// Look for tasks that block.
+    Inspect,
+    /// Commands cannot be taken, for a reason that does not pass.
+    Broken(String),
+}
+
+/// A pool's memory.
+pub struct PoolState {
+    args: PoolArgs,
+    heartbeat: Duration,
+    in_hand: HashMap<ActorId, InHand>,
+    closing: CancellationToken,
+    abort: CancellationToken,
+    started: Instant,
+    _tasks: Vec<AbortOnDropHandle<()>>,
+}
+
+impl std::fmt::Debug for PoolState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PoolState").field("in_hand", &self.in_hand.len()).finish_non_exhaustive()
+    }
+}
+
+/// A command in the hands of a child. The record stays here, so that a panic can be reported.
+struct InHand {
+    delivery: Held,
+    hint: Arc<Notify>,
+    reporting: bool,
+    last_beat: Arc<AtomicU64>,
+    stalled: bool,
+}
+
+struct Held {
+    job: JobId,
+    record: Record,
+    basis: Assignment,
+    _slot: Option<OwnedSemaphorePermit>,
+    _counted: Counted,
+}
+
+impl Actor for PoolActor {
+    type Msg = PoolMsg;
+    type State = PoolState;
+    type Arguments = PoolArgs;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<PoolMsg>,
+        args: PoolArgs,
+    ) -> Result<PoolState, ActorProcessingErr> {
+        let heartbeat = args.options.heartbeat.unwrap_or(args.broker.log.ack_wait() / 3);
+        let closing = CancellationToken::new();
+        let slots = Arc::new(Semaphore::new(args.options.slots));
+        let take = feed::commands(
+            args.broker.clone(),
+            args.options.clone(),
+            slots,
+            myself.clone(),
+            closing.clone(),
+        );
+        let stops = feed::stops(args.broker.clone(), myself.clone());
+        let (shutdown, me) = (args.shutdown.clone(), myself.clone());
+        let drain = async move {
+            shutdown.cancelled().await;
+            let _ = me.cast(PoolMsg::Drain);
+        };
+        myself.send_interval(heartbeat, || PoolMsg::Inspect);
+        Ok(PoolState {
+            heartbeat,
+            in_hand: HashMap::new(),
+            closing,
+            abort: CancellationToken::new(),
+            started: Instant::now(),
+            _tasks: vec![
+                AbortOnDropHandle::new(tokio::spawn(take)),
+                AbortOnDropHandle::new(tokio::spawn(stops)),
+                AbortOnDropHandle::new(tokio::spawn(drain)),
+            ],
+            args,
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<PoolMsg>,
+        message: PoolMsg,
+        state: &mut PoolState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            PoolMsg::Taken(delivery) => state.take(*delivery, &myself).await,
+            PoolMsg::Stopped(job) => state.hint(&job),
+            PoolMsg::Drain => state.drain(&myself),
+            PoolMsg::Abort => {
+                if !state.in_hand.is_empty() {
+                    tracing::warn!(
+                        left = state.in_hand.len(),
+                        pool = %state.args.options.pool,
+                        "the time to drain is over; what is left goes to other workers"
+                    );
+                }
+                state.abort.cancel();
+                myself.send_after(DRAIN_MARGIN, || PoolMsg::LeaveBehind);
+            }
+            PoolMsg::LeaveBehind => myself.stop(Some("tasks were left behind".to_owned())),
+            PoolMsg::Inspect => state.inspect(),
+            PoolMsg::Broken(why) => return Err(why.into()),
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<PoolMsg>,
+        event: SupervisionEvent,
+        state: &mut PoolState,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorTerminated(child, _, _) => {
+                state.in_hand.remove(&child.get_id());
+            }
+            SupervisionEvent::ActorFailed(child, why) => {
+                state.report(&child, &why.to_string(), &myself).await;
+            }
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
+        }
+        if state.closing.is_cancelled() && state.in_hand.is_empty() {
+            myself.stop(None);
+        }
+        Ok(())
+    }
+}
+
+impl PoolState {
+    async fn take(&mut self, delivery: Delivery, myself: &ActorRef<PoolMsg>) {
+        let Delivery { entry, delivered, ack, slot } = delivery;
+        if self.closing.is_cancelled() {
+            return ack.later(Duration::ZERO).await;
+        }
+        let record = match entry.record {
+            Ok(record) => record,
+            Err(error) => return put_off(&entry.job, entry.seq, &error, &*ack).await,
+        };
+        let decision = match command(&record) {
+            Ok(decision) => decision,
+            Err(error) => return put_off(&entry.job, entry.seq, &error, &*ack).await,
+        };
+        let args = &self.args;
+        let basis = Assignment {
+            broker: args.broker.clone(),
+            worker: args.worker.clone(),
+            work: Arc::clone(&args.work),
+            job: entry.job.clone(),
+            seq: entry.seq,
+            delivered,
+            deliveries_max: args.options.deliveries_max,
+            trace: entry.trace,
+            ack: Arc::from(ack),
+            heartbeat: self.heartbeat,
+            stop_grace: args.options.stop_grace,
+            abort: self.abort.clone(),
+            hint: Arc::default(),
+            started: self.started,
+            last_beat: Arc::default(),
+        };
+        let held =
+            Held { job: entry.job, record, basis, _slot: slot, _counted: args.gauge.count() };
+        self.start(held, Mission::Run(Box::new(decision)), myself).await;
+    }
+
+    /// Gives a command to a child of its own.
+    async fn start(&mut self, held: Held, mission: Mission, myself: &ActorRef<PoolMsg>) {
+        let reporting = matches!(mission, Mission::Report { .. });
+        let assignment = held.basis.clone();
+        assignment.beat();
+        let spawned = Actor::spawn_linked(None, TaskActor, (), myself.get_cell()).await;
+        let (child, _) = match spawned {
+            Ok(spawned) => spawned,
+            Err(error) => {
+                tracing::error!(job = %held.job, %error, "a task could not be started");
+                return held.basis.ack.later(Duration::from_secs(1)).await;
+            }
+        };
+        let in_hand = InHand {
+            hint: Arc::clone(&assignment.hint),
+            last_beat: Arc::clone(&assignment.last_beat),
+            delivery: held,
+            reporting,
+            stalled: false,
+        };
+        self.in_hand.insert(child.get_id(), in_hand);
+        // A child that is already dead has sent its own end, which clears the entry.
+        let _ = child.cast((assignment, mission));
+    }
+
+    /// A child panicked: another one says so in the job's log, and then acknowledges.
+    async fn report(&mut self, child: &ActorCell, why: &str, myself: &ActorRef<PoolMsg>) {
+        let Some(InHand { delivery: held, reporting, .. }) = self.in_hand.remove(&child.get_id())
+        else {
+            return;
+        };
+        let work = self.args.work.name();
+        tracing::error!(job = %held.job, seq = %held.basis.seq, work, why, "a task broke");
+        match command(&held.record) {
+            Ok(decision) if !reporting => {
+                let why = format!("the {work} broke: {why}");
+                let mission = Mission::Report { decision: Box::new(decision), why };
+                self.start(held, mission, myself).await;
+            }
+            Ok(_) | Err(_) => held.basis.ack.later(UNREADABLE_WAIT).await,
+        }
+    }
+
+    fn hint(&self, job: &JobId) {
+        for in_hand in self.in_hand.values().filter(|i| &i.delivery.job == job) {
+            in_hand.hint.notify_one();
+        }
+    }
+
+    fn drain(&self, myself: &ActorRef<PoolMsg>) {
+        self.closing.cancel();
+        if self.in_hand.is_empty() {
+            myself.stop(None);
+        } else {
+            myself.send_after(self.args.options.drain, || PoolMsg::Abort);
+        }
+    }
+
+    /// Says once of each task that it blocks its thread: it misses its heartbeats, and its command
+    /// will be handed to another worker.
+    fn inspect(&mut self) {
+        let now = millis(self.started.elapsed());
+        let late = millis(self.heartbeat.saturating_mul(2));
+        for in_hand in self.in_hand.values_mut().filter(|i| !i.stalled) {
+            let silent_ms = now.saturating_sub(in_hand.last_beat.load(Ordering::Relaxed));
+            if silent_ms > late {
+                in_hand.stalled = true;
+                let (job, seq) = (&in_hand.delivery.job, in_hand.delivery.basis.seq);
+                tracing::error!(%job, %seq, silent_ms, "a task has stalled: it misses its heartbeats");
+            }
+        }
+    }
+}
+
+/// Milliseconds that fit a counter.
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The decision in a record.
+fn command(record: &Record) -> Result<Decision, String> {
+    match record.known() {
+        Ok(Known::Decision(decision)) => Ok(*decision),
+        Ok(Known::Fact(fact)) => Err(format!("a {} where a decision belongs", fact.kind())),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Leaves a command that cannot be read for later. Nothing else can be done with it here: the
+/// supervisor cannot read it either, and parks the job with the record named.
+async fn put_off(
+    job: &JobId,
+    seq: proto::id::Seq,
+    error: &(impl ToString + ?Sized),
+    ack: &dyn Ack,
+) {
+    let error = error.to_string();
+    tracing::error!(%job, %seq, error, "a command cannot be read");
+    ack.later(UNREADABLE_WAIT).await;
+}

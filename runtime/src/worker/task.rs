@@ -1,0 +1,330 @@
+//! One command in the hands of one short-lived actor: run it, keep it alive, store what came of it,
+//! acknowledge. Dying at any point leaves the command to be handed out again.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use proto::{
+    decision::Decision,
+    fact::Fact,
+    id::{JobId, Seq, WorkerId},
+    trace::TraceContext,
+    wire::Said,
+};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::{
+    sync::Notify,
+    time::{Instant, MissedTickBehavior},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::{
+    LiveSink, Task, Work,
+    pool::millis,
+    unwanted::{Verdict, Wanted},
+};
+use crate::{
+    broker::Broker,
+    log::{Ack, LogError},
+    telemetry,
+};
+
+/// Tasks that take longer than this say who has them.
+const SAY_TAKEN_AFTER: Duration = Duration::from_millis(100);
+/// When a stop hint is looked into: at once, and again in case it came before the record that says so.
+const LOOK_AFTER_HINT: [Duration; 3] =
+    [Duration::ZERO, Duration::from_millis(250), Duration::from_secs(1)];
+/// Waits between attempts to store a result: from, and to at most.
+const STORE_AGAIN: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
+/// How long a command is left alone whose result nobody could store.
+const UNSTORABLE_WAIT: Duration = Duration::from_secs(60);
+
+/// Everything about a command but the command.
+#[derive(Clone)]
+pub(super) struct Assignment {
+    pub(super) broker: Broker,
+    pub(super) worker: WorkerId,
+    pub(super) work: Arc<dyn Work>,
+    pub(super) job: JobId,
+    pub(super) seq: Seq,
+    pub(super) delivered: u64,
+    pub(super) deliveries_max: u64,
+    pub(super) trace: Option<TraceContext>,
+    pub(super) ack: Arc<dyn Ack>,
+    pub(super) heartbeat: Duration,
+    pub(super) stop_grace: Duration,
+    /// The time to drain is over.
+    pub(super) abort: CancellationToken,
+    /// A stop hint came.
+    pub(super) hint: Arc<Notify>,
+    /// What `last_beat` counts from.
+    pub(super) started: Instant,
+    /// When the task last showed that it is alive, in milliseconds.
+    pub(super) last_beat: Arc<AtomicU64>,
+}
+
+/// What is to be done with a command.
+pub(super) enum Mission {
+    /// Carry it out.
+    Run(Box<Decision>),
+    /// Say that carrying it out broke.
+    Report { decision: Box<Decision>, why: String },
+}
+
+/// What became of a command.
+enum End {
+    /// It is done; this is to be stored, if anything is.
+    Done(Option<Fact>),
+    /// Nobody wants its result.
+    Unwanted,
+    /// Another worker is to have it.
+    GivenUp,
+}
+
+/// Why a task must end early.
+enum Interrupt {
+    Unwanted,
+    CutOff,
+    Abort,
+}
+
+pub(super) struct TaskActor;
+
+impl Actor for TaskActor {
+    type Msg = (Assignment, Mission);
+    type State = ();
+    type Arguments = ();
+
+    async fn pre_start(&self, _: ActorRef<Self::Msg>, (): ()) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        (assignment, mission): Self::Msg,
+        (): &mut (),
+    ) -> Result<(), ActorProcessingErr> {
+        let trace = assignment.trace.map_or_else(telemetry::new_trace, telemetry::child_of);
+        let span = tracing::info_span!(
+            "task",
+            work = assignment.work.name(),
+            job = %assignment.job,
+            seq = %assignment.seq,
+            trace = %format_args!("{:032x}", trace.trace_id()),
+        );
+        Box::pin(carry_out(&assignment, mission, trace)).instrument(span).await;
+        myself.stop(None);
+        Ok(())
+    }
+}
+
+async fn carry_out(at: &Assignment, mission: Mission, trace: TraceContext) {
+    let (end, decision) = match mission {
+        Mission::Report { decision, why } => match at.work.broken(&decision, &why) {
+            Some(fact) => (End::Done(Some(fact)), decision),
+            None => return at.ack.later(at.heartbeat).await,
+        },
+        Mission::Run(decision) if at.delivered > at.deliveries_max => {
+            match at.work.lost(&decision, at.delivered) {
+                Some(fact) => {
+                    tracing::error!(delivered = at.delivered, "its workers died; reported lost");
+                    (End::Done(Some(fact)), decision)
+                }
+                None => (run(at, &decision, trace).await, decision),
+            }
+        }
+        Mission::Run(decision) => (run(at, &decision, trace).await, decision),
+    };
+    match end {
+        End::Done(Some(fact)) => store(at, &decision, &fact, trace).await,
+        End::Done(None) => at.ack.done().await,
+        End::Unwanted => {
+            tracing::info!("the result is not wanted any more");
+            at.ack.done().await;
+        }
+        End::GivenUp => at.ack.later(Duration::ZERO).await,
+    }
+}
+
+/// Runs the work beside the guard that keeps its command alive; whichever ends first decides.
+async fn run(at: &Assignment, decision: &Decision, trace: TraceContext) -> End {
+    let canceled = CancellationToken::new();
+    let subject = at.broker.log.subjects().live(&at.job);
+    let live = LiveSink::new(Arc::clone(&at.broker.bus), subject, decision);
+    let task = Task {
+        job: at.job.clone(),
+        seq: at.seq,
+        decision: decision.clone(),
+        delivered: at.delivered,
+        trace,
+        live: live.clone(),
+        canceled: canceled.clone(),
+    };
+    let mut work = at.work.run(task);
+    let interrupt = tokio::select! {
+        biased;
+        fact = &mut work => return End::Done(fact),
+        interrupt = at.guard(at.work.stops_when_cut_off(decision), &live) => interrupt,
+    };
+    canceled.cancel();
+    match interrupt {
+        Interrupt::Unwanted => at.let_clean_up(work).await.map_or(End::Unwanted, |_| End::Unwanted),
+        Interrupt::CutOff => {
+            tracing::warn!("cut off from the broker; stopped before another worker gets it");
+            let _ = at.let_clean_up(work).await;
+            End::GivenUp
+        }
+        Interrupt::Abort => End::GivenUp,
+    }
+}
+
+impl Assignment {
+    /// Notes that the task is alive.
+    pub(super) fn beat(&self) {
+        self.last_beat.store(millis(self.started.elapsed()), Ordering::Relaxed);
+    }
+
+    /// Keeps the command alive until something says that the task must end.
+    async fn guard(&self, stops_when_cut_off: bool, live: &LiveSink) -> Interrupt {
+        let taken = async {
+            tokio::time::sleep(SAY_TAKEN_AFTER).await;
+            live.say(Said::Taken { worker: self.worker.clone() }).await;
+            std::future::pending().await
+        };
+        tokio::select! {
+            () = self.abort.cancelled() => Interrupt::Abort,
+            interrupt = self.watch(stops_when_cut_off) => interrupt,
+            never = taken => never,
+        }
+    }
+
+    /// Heartbeats, and a look at the log with each of them and with every hint.
+    async fn watch(&self, stops_when_cut_off: bool) -> Interrupt {
+        let mut wanted = Wanted::new(self.job.clone(), self.seq);
+        let log = &*self.broker.log;
+        // What the broker has certainly heard of us; the command can go to another worker one
+        // acknowledgement wait after it. Cleaning up needs time before that.
+        let mut heard = Instant::now();
+        let lease = log.ack_wait().saturating_sub(self.stop_grace.min(log.ack_wait() / 3));
+        let mut beats = tokio::time::interval_at(heard + self.heartbeat, self.heartbeat);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let hinted = tokio::select! {
+                _ = beats.tick() => false,
+                () = self.hint.notified() => true,
+                () = tokio::time::sleep_until(heard + lease), if stops_when_cut_off => {
+                    return Interrupt::CutOff;
+                }
+            };
+            self.beat();
+            let sent = Instant::now();
+            self.ack.working().await;
+            let looked = tokio::select! {
+                looked = look(&mut wanted, log, hinted) => looked,
+                () = tokio::time::sleep_until(heard + lease), if stops_when_cut_off => {
+                    return Interrupt::CutOff;
+                }
+            };
+            match looked {
+                Ok(true) => return Interrupt::Unwanted,
+                // The answer came after the heartbeat was sent, on the same connection.
+                Ok(false) => heard = sent,
+                Err(error) => tracing::debug!(%error, "the job's log could not be looked at"),
+            }
+        }
+    }
+
+    /// Waits a bounded time for a canceled task to return.
+    async fn let_clean_up(
+        &self,
+        work: Pin<Box<dyn Future<Output = Option<Fact>> + Send + '_>>,
+    ) -> Result<(), tokio::time::error::Elapsed> {
+        let cleaned = tokio::time::timeout(self.stop_grace, self.kept_alive(work)).await;
+        if cleaned.is_err() {
+            tracing::warn!("a canceled task did not return; dropped");
+        }
+        cleaned.map(|_| ())
+    }
+
+    /// Waits for something while the command is kept alive.
+    async fn kept_alive<T>(&self, something: impl Future<Output = T>) -> T {
+        let beats = async {
+            loop {
+                tokio::time::sleep(self.heartbeat).await;
+                self.beat();
+                self.ack.working().await;
+            }
+        };
+        tokio::select! {
+            out = something => out,
+            never = beats => never,
+        }
+    }
+}
+
+/// Whether the result is unwanted. A hint alone is not believed, and one that is ahead of the log
+/// is looked into again.
+async fn look(
+    wanted: &mut Wanted,
+    log: &dyn crate::log::Log,
+    hinted: bool,
+) -> Result<bool, LogError> {
+    if !hinted {
+        return Ok(wanted.look(log).await? == Verdict::Ended);
+    }
+    for wait in LOOK_AFTER_HINT {
+        tokio::time::sleep(wait).await;
+        match wanted.look(log).await? {
+            Verdict::Ended | Verdict::Canceling => return Ok(true),
+            Verdict::Wanted => {}
+        }
+    }
+    tracing::debug!("a stop hint was not borne out by the log");
+    Ok(false)
+}
+
+/// Stores the fact, however long that takes, and acknowledges the command.
+async fn store(at: &Assignment, decision: &Decision, fact: &Fact, trace: TraceContext) {
+    let stored = tokio::select! {
+        stored = at.kept_alive(append(at, fact, trace)) => stored,
+        () = at.abort.cancelled() => return at.ack.later(Duration::ZERO).await,
+    };
+    let Err(error) = stored else { return at.ack.done().await };
+    tracing::error!(%error, "a result could not be stored");
+    let why = format!("the result could not be stored: {error}");
+    let Some(substitute) = at.work.broken(decision, &why) else {
+        return at.ack.later(UNSTORABLE_WAIT).await;
+    };
+    match at.kept_alive(append(at, &substitute, trace)).await {
+        Ok(()) => at.ack.done().await,
+        Err(error) => {
+            tracing::error!(%error, "not even the fault could be stored; trying again later");
+            at.ack.later(UNSTORABLE_WAIT).await;
+        }
+    }
+}
+
+/// Appends until it is known to be stored, or cannot be.
+async fn append(at: &Assignment, fact: &Fact, trace: TraceContext) -> Result<(), LogError> {
+    let [mut wait, longest] = STORE_AGAIN;
+    loop {
+        match at.broker.log.append(&at.job, fact, trace).await {
+            Ok(_) => return Ok(()),
+            Err(error) if error.is_transient() => {
+                tracing::warn!(%error, "a result could not be stored; trying again");
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(longest);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
