@@ -11,10 +11,11 @@ use proto::{
     message::{Message, ModelCall},
     plan::{Action, Plan},
     step::StepState,
+    toolbox::Toolbox,
 };
 use serde_json::{Map, Value, json};
 
-use crate::{prompt, toolbox::Toolbox};
+use crate::prompt;
 
 /// What the model is asked.
 pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>) -> ModelRequest {

@@ -11,4 +11,3 @@ mod parse;
 mod prompt;
 mod reply;
 mod summary;
-mod toolbox;

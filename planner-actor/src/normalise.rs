@@ -11,13 +11,11 @@ use proto::{
     limits, placeholder,
     plan::{Action, Plan, PlanError, Step},
     tool::ToolSpec,
+    toolbox::{NoTool, Toolbox},
 };
 use serde_json::{Value, json};
 
-use crate::{
-    parse::{Draft, DraftStep},
-    toolbox::{NoTool, Toolbox},
-};
+use crate::parse::{Draft, DraftStep};
 
 /// Says what is wrong with a tool's arguments, some of which may hold placeholders.
 pub(crate) type CheckArgs<'a> = &'a dyn Fn(&ToolSpec, &Value) -> Result<(), String>;

@@ -8,13 +8,13 @@ use proto::{
     excerpt::excerpt,
     fact::{PlanReply, WorkError},
     message::{ModelCall, StopReason},
+    toolbox::Toolbox,
 };
 
 use crate::{
     conversation,
     normalise::{self, CheckArgs, Frame},
     parse,
-    toolbox::Toolbox,
 };
 
 /// What a model's reply means.

@@ -145,6 +145,12 @@ fn field(item: &Map<String, Value>, at: &str) -> Result<Field, Unaskable> {
     let label = text(item, "label", &format!("{at}.label"))?.filter(|l| !l.is_empty());
     let label = label.unwrap_or_else(|| key.clone());
     let default = ["default", "defaultValue"].iter().find_map(|name| item.get(*name));
+    if default.is_some_and(|value| !is_plain(value)) {
+        return wrong(
+            format!("{at}.default"),
+            "must be a text, a number, true or false, or a list",
+        );
+    }
     Ok(Field {
         key,
         label,
@@ -154,6 +160,16 @@ fn field(item: &Map<String, Value>, at: &str) -> Result<Field, Unaskable> {
             .filter(|d| !d.is_empty()),
         default: default.filter(|d| !d.is_null()).cloned(),
     })
+}
+
+/// Whether a value can stand in a form: nothing nested.
+fn is_plain(value: &Value) -> bool {
+    let scalar = |value: &Value| !value.is_array() && !value.is_object();
+    match value {
+        Value::Array(items) => items.iter().all(scalar),
+        Value::Object(_) => false,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
 }
 
 fn input(item: &Map<String, Value>, at: &str) -> Result<Input, Unaskable> {
@@ -329,6 +345,10 @@ mod tests {
             (
                 form(json!([{"key": "a", "type": "text"}, {"key": "a", "type": "text"}])),
                 "ask_user: fields[1].key: \"a\" is there twice",
+            ),
+            (
+                form(json!([{"key": "a", "type": "text", "default": [[1]]}])),
+                "ask_user: fields[0].default: must be a text, a number, true or false, or a list",
             ),
             (
                 form(json!([{"key": "a", "type": "select"}])),

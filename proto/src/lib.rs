@@ -26,6 +26,7 @@ pub mod step;
 pub mod strict;
 pub mod subject;
 pub mod tool;
+pub mod toolbox;
 pub mod trace;
 pub mod view;
 pub mod wire;

@@ -1,0 +1,135 @@
+//! The tools an agent may use: registered, and allowed. Names are compared exactly: a near miss or a
+//! look-alike is another name.
+
+use crate::{id::ToolName, tool::ToolSpec};
+
+/// The tools an agent may use.
+#[derive(Debug, Clone)]
+pub struct Toolbox<'a> {
+    offered: Vec<&'a ToolSpec>,
+    held_back: Vec<&'a ToolSpec>,
+}
+
+/// A name that is not that of a tool the agent may use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoTool {
+    /// Nothing is registered under the name.
+    #[error("there is no tool \"{name}\"; the tools are: {tools}")]
+    Unknown {
+        /// The name, with everything that is not ASCII written out.
+        name: String,
+        /// What there is.
+        tools: String,
+    },
+    /// It is registered, but not for this agent.
+    #[error("the tool \"{name}\" is not allowed here; the tools are: {tools}")]
+    NotAllowed {
+        /// The name.
+        name: String,
+        /// What there is.
+        tools: String,
+    },
+}
+
+/// Most names that an error lists.
+const NAMES_MAX: usize = 50;
+
+impl<'a> Toolbox<'a> {
+    /// The registered tools that `allowed` names; all of them when it is absent.
+    #[must_use]
+    pub fn new(
+        registered: impl IntoIterator<Item = &'a ToolSpec>,
+        allowed: Option<&[ToolName]>,
+    ) -> Self {
+        let is_allowed = |tool: &&ToolSpec| allowed.is_none_or(|names| names.contains(&tool.name));
+        let (mut offered, held_back): (Vec<_>, Vec<_>) =
+            registered.into_iter().partition(is_allowed);
+        // The same tools give the same prompt, whatever order the registry has them in.
+        offered.sort_by(|a, b| a.name.cmp(&b.name));
+        Self { offered, held_back }
+    }
+
+    /// What is offered, by name.
+    #[must_use]
+    pub fn offered(&self) -> &[&'a ToolSpec] {
+        &self.offered
+    }
+
+    /// The tool of a name. An `@` before it is how prompts refer to tools, and no part of it.
+    ///
+    /// # Errors
+    /// When no tool the agent may use has exactly this name; the error lists those there are.
+    pub fn find(&self, name: &str) -> Result<&'a ToolSpec, NoTool> {
+        let name = name.strip_prefix('@').unwrap_or(name);
+        let of_name = |tool: &&&ToolSpec| tool.name.as_str() == name;
+        if let Some(tool) = self.offered.iter().find(of_name) {
+            return Ok(tool);
+        }
+        let shown: String = name.chars().take(80).flat_map(|c| c.escape_default()).collect();
+        let tools = self.names();
+        if self.held_back.iter().any(|tool| of_name(&tool)) {
+            return Err(NoTool::NotAllowed { name: shown, tools });
+        }
+        Err(NoTool::Unknown { name: shown, tools })
+    }
+
+    fn names(&self) -> String {
+        if self.offered.is_empty() {
+            return "none".to_owned();
+        }
+        let mut names: Vec<_> =
+            self.offered.iter().take(NAMES_MAX).map(|tool| tool.name.as_str()).collect();
+        if self.offered.len() > NAMES_MAX {
+            names.push("…");
+        }
+        names.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_name_is_exact_or_unknown() {
+        let spec = |name: &str| -> ToolSpec {
+            let spec = json!({"name": name, "description": "", "schema": {}, "effect": "pure", "pool": "p"});
+            serde_json::from_value(spec).unwrap()
+        };
+        let registered = [spec("send_mail"), spec("create_task"), spec("secret")];
+        let allowed = ["create_task", "send_mail"].map(|n| ToolName::new(n).unwrap());
+        let tools = Toolbox::new(&registered, Some(&allowed));
+        assert_eq!(tools.find("create_task").unwrap().name.as_str(), "create_task");
+        assert_eq!(tools.find("@create_task").unwrap().name.as_str(), "create_task");
+        for (name, expected) in [
+            (
+                "create-task",
+                "there is no tool \"create-task\"; the tools are: create_task, send_mail",
+            ),
+            (
+                "Create_task",
+                "there is no tool \"Create_task\"; the tools are: create_task, send_mail",
+            ),
+            (
+                "create_tаsk",
+                "there is no tool \"create_t\\u{430}sk\"; the tools are: create_task, send_mail",
+            ),
+            (
+                "create_task ",
+                "there is no tool \"create_task \"; the tools are: create_task, send_mail",
+            ),
+            ("", "there is no tool \"\"; the tools are: create_task, send_mail"),
+            (
+                "secret",
+                "the tool \"secret\" is not allowed here; the tools are: create_task, send_mail",
+            ),
+        ] {
+            assert_eq!(tools.find(name).unwrap_err().to_string(), expected);
+        }
+        let none = Toolbox::new(&registered, Some(&[]));
+        assert!(none.find("secret").unwrap_err().to_string().ends_with("the tools are: none"));
+        assert_eq!(Toolbox::new(&registered, None).offered().len(), 3);
+    }
+}
