@@ -3,5 +3,6 @@
 //! Architecture invariant: `machine/` is pure; everything that waits, stores or sends is outside
 //! it. This crate never calls another actor crate: they meet in subjects.
 
+pub mod actors;
 pub mod machine;
 pub mod replay;

@@ -154,6 +154,12 @@ impl Job {
         self.last_decision
     }
 
+    /// When the last record was stored, by the server's clock.
+    #[must_use]
+    pub fn updated(&self) -> Timestamp {
+        self.updated
+    }
+
     /// Records that changed nothing.
     #[must_use]
     pub fn ignored(&self) -> u64 {

@@ -1,0 +1,230 @@
+//! One job that moves: folds its facts, stores the decisions that follow, and acknowledges the
+//! facts once those are stored.
+
+use std::{sync::Arc, time::Duration};
+
+use proto::{
+    decision::Decision,
+    id::{JobId, Shard},
+    trace::TraceContext,
+};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use runtime::{
+    broker::Broker,
+    log::{Delivery, Entry, Guarded, LogError},
+};
+
+use super::{
+    inbox::{Inbox, Waiting},
+    options::SupervisorOptions,
+    shard::ShardMsg,
+};
+use crate::{
+    machine::{At, Job, Next},
+    replay,
+};
+
+/// Decisions one look may lead to. A job that wants more is not converging.
+const DECISIONS_MAX: usize = 2 * proto::limits::PLAN_STEPS_MAX + 100;
+
+/// Conflicts in a row after which a look is given up: somebody else is deciding this job.
+const CONFLICTS_MAX: u32 = 20;
+
+pub(super) struct JobActor;
+
+/// There is something in the inbox.
+pub(super) struct Wake;
+
+pub(super) struct JobArgs {
+    pub(super) job: JobId,
+    pub(super) shard: Shard,
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) broker: Broker,
+    pub(super) owner: ActorRef<ShardMsg>,
+    pub(super) options: SupervisorOptions,
+}
+
+pub(super) struct JobCache {
+    args: JobArgs,
+    /// The fold so far; nothing when the log must be read.
+    folded: Option<Folded>,
+}
+
+struct Folded {
+    job: Job,
+    trace: TraceContext,
+}
+
+/// Why a look was given up. The facts stay unacknowledged and are handed out again.
+#[derive(Debug, thiserror::Error)]
+enum GivenUp {
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error("somebody else keeps deciding this job")]
+    Contended,
+    #[error("the job wants more than {DECISIONS_MAX} decisions at once")]
+    Runaway,
+}
+
+impl Actor for JobActor {
+    type Msg = Wake;
+    type State = JobCache;
+    type Arguments = JobArgs;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<Wake>,
+        args: JobArgs,
+    ) -> Result<JobCache, ActorProcessingErr> {
+        Ok(JobCache { args, folded: None })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<Wake>,
+        _: Wake,
+        cache: &mut JobCache,
+    ) -> Result<(), ActorProcessingErr> {
+        while let Some(waiting) = cache.args.inbox.take() {
+            if let Err(given_up) = cache.look(waiting).await {
+                cache.give_up(&given_up);
+            }
+        }
+        let rests = cache.folded.as_ref().is_none_or(|folded| !folded.job.has_work_out());
+        let seen = ShardMsg::Rested { job: cache.args.job.clone(), may_leave: rests };
+        // The shard's actor is gone when the process shuts down; then so is this one.
+        let _ = cache.args.owner.cast(seen);
+        Ok(())
+    }
+}
+
+impl JobCache {
+    async fn look(&mut self, waiting: Waiting) -> Result<(), GivenUp> {
+        let redelivered = waiting.facts.iter().any(|fact| fact.delivered > 1);
+        if waiting.forget || redelivered {
+            self.folded = None;
+        }
+        if waiting.facts.is_empty() && !waiting.look {
+            return Ok(());
+        }
+        self.take_in(&waiting).await?;
+        self.decide().await?;
+        for fact in &waiting.facts {
+            fact.ack.done().await;
+        }
+        self.report_poison();
+        Ok(())
+    }
+
+    /// Folds what came, on top of what is cached or of the whole log.
+    async fn take_in(&mut self, waiting: &Waiting) -> Result<(), GivenUp> {
+        if let Some(folded) = &mut self.folded {
+            let mut facts: Vec<&Delivery> = waiting.facts.iter().collect();
+            facts.sort_by_key(|fact| fact.entry.seq);
+            facts.iter().for_each(|fact| replay::apply(&mut folded.job, &fact.entry));
+            return Ok(());
+        }
+        self.folded = match waiting.facts.front() {
+            // A job's first record, handed out for the first time: there is nothing to read. Should
+            // that be wrong, the first compare-and-set says so.
+            Some(first) if waiting.facts.len() == 1 && is_new(first) => {
+                Some(fold(&self.args.job, std::slice::from_ref(&first.entry)))
+            }
+            _ => {
+                let entries = self.args.broker.log.read(&self.args.job, proto::id::Seq(0)).await?;
+                Some(fold(&self.args.job, &entries))
+            }
+        };
+        Ok(())
+    }
+
+    /// Stores decisions until nothing more follows.
+    async fn decide(&mut self) -> Result<(), GivenUp> {
+        let mut conflicts = 0;
+        for _ in 0..DECISIONS_MAX {
+            let Some(folded) = &mut self.folded else { return Ok(()) };
+            let Some(next) = folded.job.decide() else { return Ok(()) };
+            match store(&self.args.broker, folded, next).await? {
+                Guarded::Stored(_) => conflicts = 0,
+                Guarded::Conflict => {
+                    conflicts += 1;
+                    if conflicts > CONFLICTS_MAX {
+                        return Err(GivenUp::Contended);
+                    }
+                    tracing::debug!(job = %self.args.job, "somebody else decided first; reading the log again");
+                    let entries =
+                        self.args.broker.log.read(&self.args.job, proto::id::Seq(0)).await?;
+                    self.folded = Some(fold(&self.args.job, &entries));
+                }
+            }
+        }
+        Err(GivenUp::Runaway)
+    }
+
+    fn give_up(&mut self, why: &GivenUp) {
+        let (job, shard) = (&self.args.job, self.args.shard);
+        tracing::warn!(%job, %shard, error = %why, "a look at a job was given up; it will be looked at again");
+        self.folded = None;
+        let again = ShardMsg::LookLater {
+            job: self.args.job.clone(),
+            after: jittered(self.args.options.backoff),
+        };
+        // The shard's actor is gone when the process shuts down; another process looks then.
+        let _ = self.args.owner.cast(again);
+    }
+
+    fn report_poison(&self) {
+        if let Some(poison) = self.folded.as_ref().and_then(|folded| folded.job.poison()) {
+            let (job, seq, reason) = (&self.args.job, poison.seq, &poison.reason);
+            tracing::error!(%job, %seq, %reason, "the job is parked: a record of its log cannot be read");
+        }
+    }
+}
+
+fn is_new(delivery: &Delivery) -> bool {
+    let submitted =
+        |entry: &Entry| entry.record.as_ref().is_ok_and(|record| record.kind == "submitted");
+    delivery.delivered == 1 && submitted(&delivery.entry)
+}
+
+fn fold(job: &JobId, entries: &[Entry]) -> Folded {
+    let trace = entries.iter().find_map(|entry| entry.trace);
+    let trace =
+        trace.unwrap_or_else(|| TraceContext::new(fastrand::u128(..), fastrand::u64(..), false));
+    Folded { job: replay::replay(job, entries), trace }
+}
+
+/// Arms what the decision needs, stores it, and applies it.
+async fn store(broker: &Broker, folded: &mut Folded, next: Next) -> Result<Guarded, LogError> {
+    let Next { decision, arm, disarm } = next;
+    let id = folded.job.id().clone();
+    let trace = folded.trace.child(fastrand::u64(..));
+    for timer in arm {
+        broker.log.arm(&id, &timer.timer, timer.at, trace).await?;
+    }
+    let (job, after) = (&folded.job, folded.job.last_decision());
+    let stops_work = matches!(decision, Decision::Finish(_)) && job.has_work_out();
+    let stored = broker.log.decide(&id, &decision, after, disarm.first(), trace).await?;
+    let Guarded::Stored(seq) = stored else { return Ok(stored) };
+    // The broker's own time of this record is not known here; the last known one stands in for it,
+    // so that nothing is ever computed from this machine's clock.
+    let at = At { seq, time: folded.job.updated() };
+    let family = proto::subject::Family::Do(decision.kind(), decision.pool());
+    folded.job.apply(at, &family, Ok(&proto::record::Known::Decision(Box::new(decision))));
+    for timer in disarm.iter().skip(1) {
+        if let Err(error) = broker.log.disarm(&id, timer).await {
+            tracing::debug!(job = %id, %timer, %error, "a timer that nothing waits for stays armed");
+        }
+    }
+    if stops_work {
+        let subject = broker.log.subjects().stop(&id);
+        if let Err(error) = broker.bus.publish(subject, bytes::Bytes::new()).await {
+            tracing::debug!(job = %id, %error, "workers find out by themselves that the job has ended");
+        }
+    }
+    Ok(stored)
+}
+
+fn jittered(wait: Duration) -> Duration {
+    wait.mul_f64(0.5 + fastrand::f64())
+}

@@ -1,0 +1,280 @@
+//! One owned shard: takes its facts in and hands them to the jobs they are about.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::StreamExt;
+use proto::id::{JobId, Shard};
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
+use runtime::{
+    broker::Broker,
+    log::{Delivery, Feed, LogError},
+};
+use tokio::task::JoinHandle;
+
+use super::{
+    inbox::Inbox,
+    job::{JobActor, JobArgs, Wake},
+    options::SupervisorOptions,
+    sweep,
+};
+
+pub(super) struct ShardActor;
+
+pub(super) enum ShardMsg {
+    /// The feed gave something.
+    Fed(Box<Feed>),
+    /// The feed broke off.
+    FeedEnded(Option<LogError>),
+    /// Look at a job although no fact came.
+    Look(JobId),
+    /// The same, after a while.
+    LookLater { job: JobId, after: Duration },
+    /// A job's actor has nothing more to do; it may leave when the job waits for no worker.
+    Rested { job: JobId, may_leave: bool },
+}
+
+#[derive(Clone)]
+pub(super) struct ShardArgs {
+    pub(super) shard: Shard,
+    pub(super) broker: Broker,
+    pub(super) options: SupervisorOptions,
+}
+
+pub(super) struct ShardState {
+    args: ShardArgs,
+    jobs: HashMap<JobId, Live>,
+    by_actor: HashMap<ActorId, JobId>,
+    panics: HashMap<JobId, u32>,
+    quarantined: HashSet<JobId>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+struct Live {
+    actor: ActorRef<Wake>,
+    inbox: Arc<Inbox>,
+}
+
+impl Actor for ShardActor {
+    type Msg = ShardMsg;
+    type State = ShardState;
+    type Arguments = ShardArgs;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<ShardMsg>,
+        args: ShardArgs,
+    ) -> Result<ShardState, ActorProcessingErr> {
+        let feed = args.broker.log.facts(args.shard).await?;
+        let pump = tokio::spawn(pump(feed, myself.clone()));
+        let sweeper = tokio::spawn(sweep::run(args.clone(), myself));
+        tracing::info!(shard = %args.shard, "the shard is taken up");
+        Ok(ShardState {
+            args,
+            jobs: HashMap::new(),
+            by_actor: HashMap::new(),
+            panics: HashMap::new(),
+            quarantined: HashSet::new(),
+            tasks: vec![pump, sweeper],
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<ShardMsg>,
+        message: ShardMsg,
+        state: &mut ShardState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            ShardMsg::Fed(feed) => match *feed {
+                Feed::Fact(delivery) => state.fact(&myself, delivery).await?,
+                Feed::Reset => state.forget_all(),
+            },
+            ShardMsg::FeedEnded(error) => {
+                let error = error.map_or_else(|| "it ended".to_owned(), |e| e.to_string());
+                return Err(
+                    format!("the feed of shard {} broke off: {error}", state.args.shard).into()
+                );
+            }
+            ShardMsg::Look(job) => state.look(&myself, &job).await?,
+            ShardMsg::LookLater { job, after } => {
+                myself.send_after(after, move || ShardMsg::Look(job));
+            }
+            ShardMsg::Rested { job, may_leave } => state.rested(&job, may_leave),
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<ShardMsg>,
+        event: SupervisionEvent,
+        state: &mut ShardState,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(actor, error) => {
+                state.failed(&myself, actor.get_id(), &error.to_string())
+            }
+            SupervisionEvent::ActorTerminated(actor, _, _) => state.gone(actor.get_id()),
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
+            #[allow(
+                unreachable_patterns,
+                reason = "ractor's features add events that mean nothing here"
+            )]
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn post_stop(
+        &self,
+        _: ActorRef<ShardMsg>,
+        state: &mut ShardState,
+    ) -> Result<(), ActorProcessingErr> {
+        // Dropping the feed lets another supervisor have the shard at once.
+        state.tasks.iter().for_each(JoinHandle::abort);
+        for live in state.jobs.values() {
+            live.actor.stop(None);
+        }
+        tracing::info!(shard = %state.args.shard, "the shard is given up");
+        Ok(())
+    }
+}
+
+impl ShardState {
+    async fn fact(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        delivery: Delivery,
+    ) -> Result<(), ActorProcessingErr> {
+        let job = delivery.entry.job.clone();
+        if self.quarantined.contains(&job) {
+            // Its facts stay in the log, unacknowledged; the next sweep tries again.
+            delivery.ack.later(self.args.options.sweep_interval).await;
+            return Ok(());
+        }
+        self.wake(myself, &job, |waiting| waiting.facts.push_back(delivery)).await
+    }
+
+    async fn look(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        job: &JobId,
+    ) -> Result<(), ActorProcessingErr> {
+        self.quarantined.remove(job);
+        self.wake(myself, job, |waiting| {
+            waiting.look = true;
+            waiting.forget = true;
+        })
+        .await
+    }
+
+    async fn wake(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        job: &JobId,
+        change: impl FnOnce(&mut super::inbox::Waiting),
+    ) -> Result<(), ActorProcessingErr> {
+        if !self.jobs.contains_key(job) {
+            self.start(myself, job).await?;
+        }
+        if let Some(live) = self.jobs.get(job)
+            && live.inbox.add(change)
+            && live.actor.cast(Wake).is_err()
+        {
+            // It died a moment ago: the event that says so has it started again, and what was in
+            // its inbox is handed out again by the log.
+            tracing::debug!(%job, "the job's actor has just died");
+        }
+        Ok(())
+    }
+
+    async fn start(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        job: &JobId,
+    ) -> Result<(), ActorProcessingErr> {
+        let inbox = Arc::new(Inbox::default());
+        let args = JobArgs {
+            job: job.clone(),
+            shard: self.args.shard,
+            inbox: Arc::clone(&inbox),
+            broker: self.args.broker.clone(),
+            owner: myself.clone(),
+            options: self.args.options.clone(),
+        };
+        let (actor, _) = Actor::spawn_linked(None, JobActor, args, myself.get_cell()).await?;
+        self.by_actor.insert(actor.get_id(), job.clone());
+        self.jobs.insert(job.clone(), Live { actor, inbox });
+        Ok(())
+    }
+
+    /// Somebody else may have been given facts: no cache can be trusted any more.
+    fn forget_all(&mut self) {
+        for live in self.jobs.values() {
+            if live.inbox.add(|waiting| waiting.forget = true) {
+                let _ = live.actor.cast(Wake);
+            }
+        }
+    }
+
+    /// A job's actor leaves when its job rests, or when too many are kept.
+    fn rested(&mut self, job: &JobId, may_leave: bool) {
+        let crowded = self.jobs.len() > self.args.options.cached_jobs;
+        let Some(live) = self.jobs.get(job) else { return };
+        self.panics.remove(job);
+        if (may_leave || crowded) && live.inbox.is_idle() {
+            live.actor.stop(None);
+            let id = live.actor.get_id();
+            self.by_actor.remove(&id);
+            self.jobs.remove(job);
+        }
+    }
+
+    fn gone(&mut self, actor: ActorId) {
+        if let Some(job) = self.by_actor.remove(&actor) {
+            self.jobs.remove(&job);
+        }
+    }
+
+    /// A job's actor panicked. It is looked at again, later and later, and after some panics left
+    /// alone: a job that breaks the code that reads it must not take its shard down.
+    fn failed(&mut self, myself: &ActorRef<ShardMsg>, actor: ActorId, error: &str) {
+        let Some(job) = self.by_actor.remove(&actor) else { return };
+        self.jobs.remove(&job);
+        let panics = self.panics.entry(job.clone()).or_default();
+        *panics += 1;
+        if *panics >= self.args.options.panics_max {
+            tracing::error!(%job, shard = %self.args.shard, %error, panics, "the job is parked: its actor keeps dying");
+            self.panics.remove(&job);
+            self.quarantined.insert(job);
+            return;
+        }
+        let after = self.args.options.backoff * 2u32.saturating_pow(*panics - 1);
+        tracing::error!(%job, shard = %self.args.shard, %error, "a job's actor died; it is started again");
+        myself.send_after(after, move || ShardMsg::Look(job));
+    }
+}
+
+/// Moves what the feed gives into the shard's mailbox. What is not acknowledged is bounded by the
+/// broker, and so is the mailbox.
+async fn pump(
+    mut feed: futures::stream::BoxStream<'static, Result<Feed, LogError>>,
+    shard: ActorRef<ShardMsg>,
+) {
+    let ended = loop {
+        match feed.next().await {
+            Some(Ok(fed)) => {
+                if shard.cast(ShardMsg::Fed(Box::new(fed))).is_err() {
+                    return;
+                }
+            }
+            Some(Err(error)) => break Some(error),
+            None => break None,
+        }
+    };
+    let _ = shard.cast(ShardMsg::FeedEnded(ended));
+}

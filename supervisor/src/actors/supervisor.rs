@@ -1,0 +1,194 @@
+//! One per process: owns the shards it should own, and lets go of the others.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
+};
+
+use proto::id::{Shard, WorkerId};
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
+use runtime::broker::Broker;
+use tokio::sync::watch;
+
+use super::{
+    options::SupervisorOptions,
+    ownership::owner_of,
+    shard::{ShardActor, ShardArgs, ShardMsg},
+};
+
+/// Longest wait before a shard's actor is started again.
+const RESTART_MAX: Duration = Duration::from_secs(30);
+
+/// A shard that ran this long is healthy again: the next failure is not one in a row.
+const HEALTHY_AFTER: Duration = Duration::from_secs(60);
+
+/// Starts and stops the actors of shards.
+#[derive(Debug)]
+pub struct SupervisorActor;
+
+/// What it is told.
+#[derive(Debug)]
+pub enum SupervisorMsg {
+    /// These supervisors are alive, this one included.
+    Live(BTreeSet<WorkerId>),
+    /// Try again to take a shard up.
+    Retry(Shard),
+    /// Give all shards up and take none any more.
+    Drain,
+}
+
+/// What it is started with.
+#[derive(Debug)]
+pub struct SupervisorArgs {
+    /// This process.
+    pub me: WorkerId,
+    /// Where jobs live.
+    pub broker: Broker,
+    /// What can be set.
+    pub options: SupervisorOptions,
+    /// Told which shards this process owns, for its presence.
+    pub owned: watch::Sender<Vec<Shard>>,
+}
+
+/// What it keeps.
+#[derive(Debug)]
+pub struct SupervisorState {
+    args: SupervisorArgs,
+    wanted: BTreeSet<Shard>,
+    running: HashMap<Shard, ActorRef<ShardMsg>>,
+    failures: HashMap<Shard, (u32, tokio::time::Instant)>,
+}
+
+impl Actor for SupervisorActor {
+    type Msg = SupervisorMsg;
+    type State = SupervisorState;
+    type Arguments = SupervisorArgs;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<SupervisorMsg>,
+        args: SupervisorArgs,
+    ) -> Result<SupervisorState, ActorProcessingErr> {
+        Ok(SupervisorState {
+            args,
+            wanted: BTreeSet::new(),
+            running: HashMap::new(),
+            failures: HashMap::new(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<SupervisorMsg>,
+        message: SupervisorMsg,
+        state: &mut SupervisorState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            SupervisorMsg::Live(live) => state.balance(&live),
+            SupervisorMsg::Retry(_) => {}
+            SupervisorMsg::Drain => state.wanted.clear(),
+        }
+        state.follow(&myself).await;
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<SupervisorMsg>,
+        event: SupervisionEvent,
+        state: &mut SupervisorState,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(actor, error) => {
+                state.lost(&myself, actor.get_id(), &error.to_string());
+            }
+            SupervisionEvent::ActorTerminated(actor, _, reason) => {
+                state.lost(&myself, actor.get_id(), reason.as_deref().unwrap_or("it stopped"));
+            }
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
+            #[allow(
+                unreachable_patterns,
+                reason = "ractor's features add events that mean nothing here"
+            )]
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl SupervisorState {
+    fn balance(&mut self, live: &BTreeSet<WorkerId>) {
+        let subjects = self.args.broker.log.subjects().clone();
+        let mine = |shard: &Shard| {
+            owner_of(*shard, subjects.shards(), live).as_ref() == Some(&self.args.me)
+        };
+        self.wanted = subjects.all_shards().filter(mine).collect();
+    }
+
+    /// Starts what is wanted and stops what is not.
+    async fn follow(&mut self, myself: &ActorRef<SupervisorMsg>) {
+        let unwanted: Vec<_> =
+            self.running.keys().filter(|s| !self.wanted.contains(s)).copied().collect();
+        for shard in unwanted {
+            if let Some(actor) = self.running.remove(&shard) {
+                actor.stop(Some("another supervisor should own the shard".into()));
+            }
+        }
+        let missing: Vec<_> =
+            self.wanted.iter().filter(|s| !self.running.contains_key(s)).copied().collect();
+        for shard in missing {
+            self.start(myself, shard).await;
+        }
+        let mut owned: Vec<_> = self.running.keys().copied().collect();
+        owned.sort_unstable();
+        self.args.owned.send_if_modified(|before| {
+            let changed = *before != owned;
+            *before = owned;
+            changed
+        });
+    }
+
+    async fn start(&mut self, myself: &ActorRef<SupervisorMsg>, shard: Shard) {
+        if self
+            .failures
+            .get(&shard)
+            .is_some_and(|(_, not_before)| tokio::time::Instant::now() < *not_before)
+        {
+            return;
+        }
+        let args = ShardArgs {
+            shard,
+            broker: self.args.broker.clone(),
+            options: self.args.options.clone(),
+        };
+        match Actor::spawn_linked(None, ShardActor, args, myself.get_cell()).await {
+            Ok((actor, _)) => {
+                self.running.insert(shard, actor);
+            }
+            Err(error) => self.back_off(myself, shard, &error.to_string()),
+        }
+    }
+
+    fn lost(&mut self, myself: &ActorRef<SupervisorMsg>, actor: ActorId, why: &str) {
+        let shard = self
+            .running
+            .iter()
+            .find(|(_, running)| running.get_id() == actor)
+            .map(|(shard, _)| *shard);
+        if let Some(shard) = shard {
+            self.running.remove(&shard);
+            self.back_off(myself, shard, why);
+        }
+    }
+
+    fn back_off(&mut self, myself: &ActorRef<SupervisorMsg>, shard: Shard, why: &str) {
+        let now = tokio::time::Instant::now();
+        let before =
+            self.failures.get(&shard).filter(|(_, last)| now.duration_since(*last) < HEALTHY_AFTER);
+        let failures = before.map_or(1, |(n, _)| n.saturating_add(1));
+        let wait = (self.args.options.backoff * 2u32.saturating_pow(failures - 1)).min(RESTART_MAX);
+        tracing::warn!(%shard, error = why, failures, ?wait, "the shard's actor is started again");
+        self.failures.insert(shard, (failures, now + wait));
+        myself.send_after(wait, move || SupervisorMsg::Retry(shard));
+    }
+}
