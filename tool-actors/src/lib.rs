@@ -13,8 +13,16 @@
 mod call;
 pub mod config;
 pub mod egress;
+mod intent;
 pub mod tasks;
 mod tool;
 pub mod tools;
+mod toolset;
+mod work;
 pub mod workspace;
-pub use self::tool::{CallContext, Tool, ToolFault};
+
+pub use self::{
+    tool::{CallContext, Tool, ToolFault},
+    toolset::{Guarded, InvalidToolset, Toolset},
+    work::ToolWork,
+};

@@ -1,0 +1,70 @@
+//! The protocol of `once` tools: say in the job's log that the run begins, before it begins.
+//!
+//! The log puts all who say so into one order, and the first of them owns the run. Who is not the
+//! first must not run the tool: it may be running somewhere, or have run and died before its result
+//! was stored. Nobody can know, so the call is reported `unknown`.
+
+use std::time::Duration;
+
+use proto::{
+    decision::CallWork,
+    fact::{Fact, Started},
+    id::{JobId, Seq},
+    record::Known,
+    trace::TraceContext,
+};
+use runtime::log::{Entry, Log, LogError};
+
+/// Wait before the log is tried again.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// Says that the run of a `once` tool begins, and gives whether it may. Returns only when that is
+/// known; tries again for as long as the log cannot be reached.
+///
+/// A write whose outcome could not be found out is made again. Should both be stored, the earlier
+/// one counts, is not known to be ours, and the run is not made: an error to the safe side.
+///
+/// # Errors
+/// When the log refuses the write or the look for good. Nothing may be run then.
+pub(crate) async fn claim(
+    log: &dyn Log,
+    job: &JobId,
+    command: Seq,
+    call: &CallWork,
+    trace: TraceContext,
+) -> Result<bool, LogError> {
+    let mine = Fact::Started(Started { work: call.work.clone(), attempt: call.attempt });
+    // Somebody who began earlier is seen before anything is written.
+    if first(&retried(|| log.read(job, command)).await?, call).is_some() {
+        return Ok(false);
+    }
+    let stored = retried(|| log.append(job, &mine, trace)).await?;
+    Ok(first(&retried(|| log.read(job, command)).await?, call) == Some(stored))
+}
+
+/// Where the run of this attempt was first said to begin.
+fn first(entries: &[Entry], call: &CallWork) -> Option<Seq> {
+    let began = |entry: &&Entry| {
+        let Ok(record) = &entry.record else { return false };
+        record.kind == "started"
+            && matches!(record.known(), Ok(Known::Fact(fact)) if matches!(
+                &*fact,
+                Fact::Started(s) if s.work == call.work && s.attempt == call.attempt
+            ))
+    };
+    entries.iter().find(began).map(|entry| entry.seq)
+}
+
+async fn retried<T, F: Future<Output = Result<T, LogError>>>(
+    mut call: impl FnMut() -> F,
+) -> Result<T, LogError> {
+    loop {
+        match call().await {
+            Err(error) if error.is_transient() => {
+                tracing::warn!(%error, "the start of a tool could not be stored; trying again");
+                tokio::time::sleep(AGAIN).await;
+            }
+            ended => return ended,
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Tools that share a pool, and the guards that every call passes before its tool is asked.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use proto::{
+    decision::CallWork,
+    id::{JobId, Pool, ToolName},
+    interaction::approval_digest,
+    tool::{Approval, Effect, Fault, ToolResult, ToolSpec},
+};
+use runtime::schema::{Misfit, Schema};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::{
+    call,
+    tool::{CallContext, Tool, ToolFault},
+};
+
+/// Tools by name that share a pool.
+pub struct Toolset {
+    pool: Pool,
+    tools: BTreeMap<ToolName, Entry>,
+}
+
+struct Entry {
+    tool: Arc<dyn Tool>,
+    spec: ToolSpec,
+    schema: Schema,
+    places: Arc<Semaphore>,
+}
+
+/// Tools that cannot form a set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidToolset {
+    /// Two tools have one name.
+    #[error("two tools are called {0}")]
+    Twice(ToolName),
+    /// A tool is announced for another pool.
+    #[error("the tool {tool} belongs to the pool {theirs}, not {ours}")]
+    ForeignPool {
+        /// The tool.
+        tool: ToolName,
+        /// Its pool.
+        theirs: Pool,
+        /// The set's pool.
+        ours: Pool,
+    },
+    /// A schema is none.
+    #[error("the schema of the tool {tool} cannot be used: {why}")]
+    Schema {
+        /// The tool.
+        tool: ToolName,
+        /// What is wrong.
+        why: String,
+    },
+    /// A bound makes no sense.
+    #[error("the tool {tool} must have a {what}")]
+    Bound {
+        /// The tool.
+        tool: ToolName,
+        /// Which bound.
+        what: &'static str,
+    },
+}
+
+impl std::fmt::Debug for Toolset {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Toolset")
+            .field("pool", &self.pool)
+            .field("tools", &self.tools.keys())
+            .finish()
+    }
+}
+
+impl Toolset {
+    /// Tools that share a pool.
+    ///
+    /// # Errors
+    /// When names repeat, a tool belongs to another pool, or a specification cannot be used.
+    pub fn new(pool: Pool, tools: Vec<Arc<dyn Tool>>) -> Result<Self, InvalidToolset> {
+        let mut set = Self { pool, tools: BTreeMap::new() };
+        for tool in tools {
+            let entry = set.entry(tool)?;
+            let name = entry.spec.name.clone();
+            if set.tools.insert(name.clone(), entry).is_some() {
+                return Err(InvalidToolset::Twice(name));
+            }
+        }
+        Ok(set)
+    }
+
+    fn entry(&self, tool: Arc<dyn Tool>) -> Result<Entry, InvalidToolset> {
+        let spec = tool.spec();
+        let name = || spec.name.clone();
+        if spec.pool != self.pool {
+            let (theirs, ours) = (spec.pool.clone(), self.pool.clone());
+            return Err(InvalidToolset::ForeignPool { tool: name(), theirs, ours });
+        }
+        if !(1..=86_400_000).contains(&spec.timeout_ms) {
+            let what = "timeout of 1 to 86,400,000 ms";
+            return Err(InvalidToolset::Bound { tool: name(), what });
+        }
+        let places = usize::try_from(spec.concurrency).unwrap_or(usize::MAX);
+        if !(1..=Semaphore::MAX_PERMITS).contains(&places) {
+            let what = "concurrency of at least 1";
+            return Err(InvalidToolset::Bound { tool: name(), what });
+        }
+        let schema = Schema::compile(&spec.schema)
+            .map_err(|e| InvalidToolset::Schema { tool: name(), why: e.to_string() })?;
+        Ok(Entry { tool, schema, places: Arc::new(Semaphore::new(places)), spec })
+    }
+
+    /// The pool.
+    #[must_use]
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// How the tools are announced, by name.
+    pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.tools.values().map(|entry| &entry.spec)
+    }
+
+    /// The tool of a call, once the call has passed every check that needs no waiting.
+    ///
+    /// # Errors
+    /// The first check that it does not pass.
+    pub fn admit(&self, job: &JobId, call: &CallWork) -> Result<Guarded, ToolFault> {
+        let entry = self.tools.get(&call.tool).ok_or_else(|| {
+            let why = format!("there is no tool {} in the pool {}", call.tool, self.pool);
+            ToolFault::new(Fault::UnknownTool, why)
+        })?;
+        entry.same(call)?;
+        entry.approved(job, call)?;
+        let misfits: Vec<_> =
+            entry.schema.check(&call.args).iter().map(Misfit::to_string).collect();
+        if !misfits.is_empty() {
+            return Err(ToolFault::invalid(misfits.join("; ")));
+        }
+        Ok(Guarded {
+            tool: Arc::clone(&entry.tool),
+            spec: entry.spec.clone(),
+            places: Arc::clone(&entry.places),
+        })
+    }
+}
+
+impl Entry {
+    /// The tool here must be the one that was planned.
+    fn same(&self, call: &CallWork) -> Result<(), ToolFault> {
+        let spec = &self.spec;
+        let differs = |what, here: &str, planned: &str| {
+            let why = format!(
+                "the tool {} here has the {what} {here}, the call was planned for {planned}",
+                spec.name
+            );
+            Err(ToolFault::new(Fault::VersionMismatch, why))
+        };
+        if spec.version != call.version {
+            return differs("version", &spec.version, &call.version);
+        }
+        if spec.effect != call.effect {
+            return differs("effect", word(spec.effect), word(call.effect));
+        }
+        Ok(())
+    }
+
+    /// What was approved must be what is about to run: the digest is made anew, here, from this
+    /// call and this tool, and not taken from anybody.
+    fn approved(&self, job: &JobId, call: &CallWork) -> Result<(), ToolFault> {
+        let refuse = |why: &str| {
+            let why = format!("{}: {why}; it was not run", self.spec.name);
+            Err(ToolFault::new(Fault::VersionMismatch, why))
+        };
+        let digest = approval_digest(
+            job,
+            call.work.as_str(),
+            &self.spec.name,
+            &self.spec.version,
+            &call.args,
+        );
+        match (&call.approved, self.spec.approval) {
+            (Some(approved), _) if *approved == digest => Ok(()),
+            (Some(_), _) => refuse("what was approved is not what would run"),
+            (None, Approval::Always) => refuse("it needs an approval and has none"),
+            (None, Approval::Never) => Ok(()),
+        }
+    }
+}
+
+fn word(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Pure => "pure",
+        Effect::Idempotent => "idempotent",
+        Effect::Once => "once",
+    }
+}
+
+/// A tool whose guards a call has passed.
+pub struct Guarded {
+    tool: Arc<dyn Tool>,
+    spec: ToolSpec,
+    places: Arc<Semaphore>,
+}
+
+impl std::fmt::Debug for Guarded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Guarded").field("tool", &self.spec.name).finish_non_exhaustive()
+    }
+}
+
+impl Guarded {
+    /// What a repeat does.
+    #[must_use]
+    pub fn effect(&self) -> Effect {
+        self.spec.effect
+    }
+
+    /// Waits until fewer calls of the tool run than it allows. The place is held until it is
+    /// dropped.
+    pub async fn place(&self) -> OwnedSemaphorePermit {
+        let places = Arc::clone(&self.places);
+        places.acquire_owned().await.expect("a tool's places are never closed")
+    }
+
+    /// Carries out the call: under its timeout, with panics caught and its answer bounded.
+    ///
+    /// # Errors
+    /// When the tool gave no answer of its own.
+    pub async fn run(
+        &self,
+        context: CallContext,
+        args: serde_json::Value,
+    ) -> Result<ToolResult, ToolFault> {
+        call::carry_out(&*self.tool, &self.spec, context, args).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

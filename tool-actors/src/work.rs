@@ -1,0 +1,111 @@
+//! Turns a `call` into a `called`: the guards, the intent of `once` tools, the tool, the clock.
+
+use std::{sync::Arc, time::Instant};
+
+use async_trait::async_trait;
+use proto::{
+    decision::{CallWork, Decision},
+    fact::{Called, Fact},
+    tool::{Effect, Fault, ToolResult},
+};
+use runtime::{
+    broker::Broker,
+    worker::{self, Task, Work},
+};
+
+use crate::{
+    call, intent,
+    tool::{CallContext, ToolFault},
+    toolset::Toolset,
+};
+
+/// Carries out the calls of a toolset.
+#[derive(Debug)]
+pub struct ToolWork {
+    broker: Broker,
+    tools: Arc<Toolset>,
+}
+
+impl ToolWork {
+    /// Carries out the calls of that toolset.
+    #[must_use]
+    pub fn new(broker: Broker, tools: Arc<Toolset>) -> Self {
+        Self { broker, tools }
+    }
+
+    async fn carry_out(&self, task: &Task, call: &CallWork) -> Called {
+        let guarded = match self.tools.admit(&task.job, call) {
+            Ok(guarded) => guarded,
+            Err(fault) => return called(call, Err(fault), 0),
+        };
+        // The place comes before the intent: a worker that dies while it waits has begun nothing.
+        let _place = guarded.place().await;
+        if guarded.effect() == Effect::Once {
+            let log = &*self.broker.log;
+            match intent::claim(log, &task.job, task.seq, call, task.trace).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    let fault = call::unknown("this attempt was begun before");
+                    return called(call, Err(fault), 0);
+                }
+                Err(error) => {
+                    let why = format!("the start could not be stored, nothing was run: {error}");
+                    return called(call, Err(ToolFault::unavailable(why)), 0);
+                }
+            }
+        }
+        let context = CallContext::of(&task.job, call, task.canceled.clone());
+        let begun = Instant::now();
+        let ended = guarded.run(context, call.args.clone()).await;
+        let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        called(call, ended, duration_ms)
+    }
+}
+
+fn called(call: &CallWork, ended: Result<ToolResult, ToolFault>, duration_ms: u64) -> Called {
+    let (work, attempt) = (call.work.clone(), call.attempt);
+    match ended {
+        Ok(result) => Called { work, attempt, result, fault: None, duration_ms },
+        Err(ToolFault { fault, message }) => {
+            let result = ToolResult::failed(message);
+            Called { work, attempt, result, fault: Some(fault), duration_ms }
+        }
+    }
+}
+
+#[async_trait]
+impl Work for ToolWork {
+    fn name(&self) -> &'static str {
+        "tools"
+    }
+
+    async fn run(&self, task: Task) -> Option<Fact> {
+        let Decision::Call(call) = &task.decision else {
+            tracing::error!(job = %task.job, seq = %task.seq, "not a call; ignored");
+            return None;
+        };
+        tokio::select! {
+            called = self.carry_out(&task, call) => Some(Fact::Called(called)),
+            // The tool's future is dropped; what it left on other threads sees the token.
+            () = task.canceled.cancelled() => None,
+        }
+    }
+
+    fn broken(&self, decision: &Decision, why: &str) -> Option<Fact> {
+        unclear(worker::broken(decision, why), decision)
+    }
+
+    fn lost(&self, decision: &Decision, delivered: u64) -> Option<Fact> {
+        unclear(worker::lost(decision, delivered), decision)
+    }
+}
+
+/// What the worker loop reports of a `once` tool on its own account never invites another run.
+fn unclear(fact: Option<Fact>, decision: &Decision) -> Option<Fact> {
+    let Decision::Call(CallWork { effect: Effect::Once, .. }) = decision else { return fact };
+    let Some(Fact::Called(reported)) = fact else { return fact };
+    let why = reported.result.error.unwrap_or_default();
+    let ToolFault { message, .. } = call::unknown(&why);
+    let result = ToolResult::failed(message);
+    Some(Fact::Called(Called { result, fault: Some(Fault::Unknown), ..reported }))
+}
