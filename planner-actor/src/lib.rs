@@ -4,7 +4,6 @@
 //! used is told to the job, never asked again in secret; a plan is accepted only whole; nothing is
 //! kept between commands. Everything but the call to the model is pure.
 
-mod arguments;
 mod conversation;
 mod normalise;
 mod parse;

@@ -4,6 +4,7 @@
 //! Architecture invariants: this is the only crate that links `async-nats`; it knows no role, no
 //! policy and no job state, only how to store, deliver and ask.
 
+pub mod arguments;
 pub mod broker;
 pub mod bus;
 pub mod clock;

@@ -1,0 +1,215 @@
+//! Checks the arguments of a tool call against the tool's schema, in words a model can act upon.
+//!
+//! In a plan, arguments may hold placeholders. What those stand for is known only when the step
+//! runs, so in a plan everything else is checked, and the whole once more before the call.
+
+use proto::{
+    excerpt, limits,
+    placeholder::{self, Unknown},
+    tool::ToolSpec,
+};
+use serde_json::{Map, Value};
+
+use crate::schema::Schemas;
+
+/// Most mistakes that are told at a time.
+const MISTAKES_MAX: usize = 5;
+/// How much is kept of each end of a mistake; values may be long.
+const MISTAKE_CHARS: usize = 150;
+
+/// Whether `{{step1.id}}` in an argument stands for something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placeholders {
+    /// It does: the arguments stand in a plan.
+    Open,
+    /// It does not: it is a text like any other.
+    Literal,
+}
+
+/// Checks the arguments of a call of a tool.
+///
+/// # Errors
+/// What does not fit, at most five mistakes, each with the argument's path.
+pub fn check(
+    schemas: &Schemas,
+    tool: &ToolSpec,
+    args: &Value,
+    placeholders: Placeholders,
+) -> Result<(), String> {
+    let Some(given) = args.as_object() else {
+        return Err("the arguments must be a JSON object".to_owned());
+    };
+    if is_deep(args) {
+        return Err(format!("nested deeper than {} levels", limits::JSON_DEPTH_MAX));
+    }
+    let schema = schemas.get(&tool.schema).map_err(|e| e.to_string())?;
+    let mut mistakes: Vec<String> = match placeholders {
+        Placeholders::Literal => schema.check(args),
+        Placeholders::Open => schema.check_where(args, is_wrong_in_any_case),
+    }
+    .iter()
+    .map(|misfit| match misfit.field.as_str() {
+        "." => cut(&misfit.why),
+        field => format!("{}: {}", cut(field), cut(&misfit.why)),
+    })
+    .collect();
+    if let Some(names) = closed(&tool.schema) {
+        let extra = given.keys().filter(|name| !names.contains_key(*name));
+        mistakes
+            .extend(extra.map(|name| format!("{}: is not an argument of this tool", cut(name))));
+    }
+    mistakes.truncate(MISTAKES_MAX);
+    if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join("; ")) }
+}
+
+/// Whether a value is nested deeper than [`limits::JSON_DEPTH_MAX`]: what is written to the log must
+/// be readable again inside its record.
+#[must_use]
+pub fn is_deep(value: &Value) -> bool {
+    let mut level = vec![value];
+    for _ in 0..limits::JSON_DEPTH_MAX {
+        level = level
+            .into_iter()
+            .flat_map(|value| match value {
+                Value::Array(items) => items.iter().collect(),
+                Value::Object(fields) => fields.values().collect::<Vec<_>>(),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+            })
+            .collect();
+    }
+    level.iter().any(|value| value.is_array() || value.is_object())
+}
+
+/// The names a schema knows, when it means to know all of them: a schema that lists properties and
+/// says nothing about others takes no others, because a call whose argument is silently dropped is
+/// not the call that was meant.
+fn closed(schema: &Value) -> Option<&Map<String, Value>> {
+    const OPENING: [&str; 8] = [
+        "additionalProperties",
+        "patternProperties",
+        "unevaluatedProperties",
+        "$ref",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "if",
+    ];
+    let names = schema.get("properties")?.as_object()?;
+    OPENING.iter().all(|word| schema.get(word).is_none()).then_some(names)
+}
+
+/// Whether a part that breaks a keyword does so whatever the placeholders in it come to.
+fn is_wrong_in_any_case(part: &Value, keyword: &str) -> bool {
+    match part {
+        Value::String(text) => match placeholder::unknown(text) {
+            Unknown::Nothing => true,
+            Unknown::Words => keyword == "type",
+            Unknown::Everything => false,
+        },
+        // About which members there are, not about their values.
+        Value::Array(_) | Value::Object(_) => {
+            placeholder::references(part).is_empty()
+                || matches!(
+                    keyword,
+                    "type"
+                        | "required"
+                        | "additionalProperties"
+                        | "unevaluatedProperties"
+                        | "propertyNames"
+                        | "minItems"
+                        | "maxItems"
+                        | "minProperties"
+                        | "maxProperties"
+                )
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
+}
+
+fn cut(text: &str) -> String {
+    excerpt::ends(text, MISTAKE_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool() -> ToolSpec {
+        serde_json::from_value(json!({
+            "name": "t", "description": "", "effect": "pure", "pool": "p",
+            "schema": {
+                "type": "object",
+                "required": ["id"],
+                "properties": {
+                    "id": {"type": "integer", "minimum": 1},
+                    "title": {"type": "string", "maxLength": 5},
+                    "level": {"enum": ["main", "sub"]},
+                    "who": {
+                        "type": "object",
+                        "additionalProperties": false,
+                        "properties": {"name": {"type": "string"}}
+                    },
+                    "tags": {"type": "array", "items": {"type": "integer"}, "maxItems": 2}
+                }
+            }
+        }))
+        .unwrap()
+    }
+
+    fn errors(args: &Value, placeholders: Placeholders) -> String {
+        check(&Schemas::new(), &tool(), args, placeholders).err().unwrap_or_default()
+    }
+
+    #[rstest]
+    #[case::all_known(json!({"id": 1, "title": "abc"}), "")]
+    #[case::whole(json!({"id": "{{step1.id}}"}), "")]
+    #[case::whole_in_an_enum(json!({"id": 1, "level": "{{step1.level}}"}), "")]
+    #[case::in_words(json!({"id": 1, "title": "about {{step1.title}}"}), "")]
+    #[case::in_a_list(json!({"id": 1, "tags": [1, "{{step1.id}}"]}), "")]
+    #[case::in_an_object(json!({"id": 1, "who": {"name": "{{step1.name}}"}}), "")]
+    #[case::words_are_no_number(json!({"id": "task {{step1.id}}"}), "id: \"task {{step1.id}}\" is not of type \"integer\"")]
+    #[case::not_a_placeholder(json!({"id": "{{ 1 2 }}"}), "id: \"{{ 1 2 }}\" is not of type \"integer\"")]
+    #[case::wrong_type(json!({"id": "62"}), "id: \"62\" is not of type \"integer\"")]
+    #[case::too_small(json!({"id": 0}), "id: 0 is less than the minimum of 1")]
+    #[case::too_long(json!({"id": 1, "title": "abcdef"}), "title: \"abcdef\" is longer than 5 characters")]
+    #[case::missing(json!({"title": "{{step1.title}}"}), "id: \"id\" is a required property")]
+    #[case::extra(json!({"id": 1, "colour": "red"}), "colour: is not an argument of this tool")]
+    #[case::known_part_of_a_list(json!({"id": 1, "tags": ["{{step1.id}}", "x"]}), "tags[1]: \"x\" is not of type \"integer\"")]
+    #[case::too_many(json!({"id": 1, "tags": ["{{a.b}}", "{{a.b}}", "{{a.b}}"]}), "tags: [\"{{a.b}}\",\"{{a.b}}\",\"{{a.b}}\"] has more than 2 items")]
+    #[case::extra_inside(json!({"id": 1, "who": {"name": "{{a.b}}", "x": 1}}), "who.x: Additional properties are not allowed ('x' was unexpected)")]
+    #[case::no_object(json!("62"), "the arguments must be a JSON object")]
+    fn arguments_of_a_plan_are_checked_as_far_as_they_are_known(
+        #[case] args: Value,
+        #[case] expected: &str,
+    ) {
+        assert_eq!(errors(&args, Placeholders::Open), expected);
+    }
+
+    #[test]
+    fn outside_a_plan_braces_are_a_text_like_any_other() {
+        let args = json!({"id": "{{step1.id}}"});
+        let expected = "id: \"{{step1.id}}\" is not of type \"integer\"";
+        assert_eq!(errors(&args, Placeholders::Literal), expected);
+        assert_eq!(errors(&json!({"id": 1, "title": "{{a}}"}), Placeholders::Literal), "");
+    }
+
+    #[test]
+    fn arguments_that_could_not_be_read_again_are_refused() {
+        let nested = |depth: usize| (1..depth).fold(json!([]), |inner, _| json!([inner]));
+        assert!(!is_deep(&nested(limits::JSON_DEPTH_MAX)));
+        assert!(is_deep(&nested(limits::JSON_DEPTH_MAX + 1)));
+        let args = json!({"id": 1, "tags": nested(limits::JSON_DEPTH_MAX)});
+        assert_eq!(errors(&args, Placeholders::Open), "nested deeper than 64 levels");
+    }
+
+    #[test]
+    fn a_schema_that_points_elsewhere_is_never_followed() {
+        let mut tool = tool();
+        tool.schema = json!({"$ref": "http://127.0.0.1:1/schema.json"});
+        let error = check(&Schemas::new(), &tool, &json!({}), Placeholders::Open).unwrap_err();
+        assert!(error.starts_with("the schema cannot be used"), "{error}");
+    }
+}
