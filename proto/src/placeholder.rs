@@ -97,7 +97,11 @@ fn resolve_text(
             Part::Text(literal) => out.push_str(literal),
             Part::Placeholder(p) => match p.value(lookup)? {
                 Value::String(s) => out.push_str(&s),
-                other => out.push_str(&other.to_string()),
+                value @ (Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::Array(_)
+                | Value::Object(_)) => out.push_str(&value.to_string()),
             },
         }
     }

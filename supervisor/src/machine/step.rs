@@ -47,7 +47,7 @@ pub(super) enum Exec {
     /// Its dependencies are not there yet.
     NotBegun,
     /// It is one tool call.
-    Tool(Call),
+    Tool(Box<Call>),
     /// A model turn should be taken, or is.
     Turn(Turn),
     /// The calls of a turn are carried out.
@@ -91,7 +91,8 @@ impl StepRun {
             Action::Tool { tool, args, binding } => match placeholder::resolve(args, lookup) {
                 Ok(args) => {
                     let work = names::step(self.revision, self.id());
-                    self.exec = Exec::Tool(Call::new(work, tool.clone(), binding.clone(), args));
+                    let call = Call::new(work, tool.clone(), binding.clone(), args);
+                    self.exec = Exec::Tool(Box::new(call));
                     self.become_state(StepState::Ready);
                 }
                 Err(missing) => self.fail(text::unresolved(language, &missing.to_string()), at),
@@ -123,7 +124,7 @@ impl StepRun {
                 self.attempts = call.tries.attempts();
                 match call.end.take() {
                     None => self.exec = Exec::Tool(call),
-                    Some(end) => self.tool_ended(call, end, language, at),
+                    Some(end) => self.tool_ended(*call, end, language, at),
                 }
             }
             Exec::Turn(turn) => {
@@ -283,7 +284,7 @@ impl StepRun {
     /// The call that a unit of work is, wherever it stands, and whether it is the whole step.
     pub(super) fn call_mut(&mut self, find: impl Fn(&Call) -> bool) -> Option<(&mut Call, bool)> {
         match &mut self.exec {
-            Exec::Tool(call) if find(call) => Some((call, true)),
+            Exec::Tool(call) if find(call) => Some((call.as_mut(), true)),
             Exec::Acting(acting) => acting.call_mut(find).map(|call| (call, false)),
             Exec::Tool(_) | Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => None,
         }

@@ -59,7 +59,7 @@ pub(super) struct Unit {
 #[derive(Debug, Clone)]
 pub(super) enum UnitKind {
     /// A tool.
-    Tool(Call),
+    Tool(Box<Call>),
     /// A question to a person.
     Person { work: WorkId, asked: Asked, ask: Option<AskId>, reply: Option<String> },
     /// Nothing; the model is told why.
@@ -84,7 +84,7 @@ impl Acting {
                 let work = names::call(&turn.work, index);
                 let kind = match call.target {
                     CallTarget::Tool { tool, binding } => {
-                        UnitKind::Tool(Call::new(work, tool, binding, call.args))
+                        UnitKind::Tool(Box::new(Call::new(work, tool, binding, call.args)))
                     }
                     CallTarget::Person { question } if left.is_none_or(|n| n > 0) => {
                         left = left.map(|n| n - 1);
@@ -128,14 +128,14 @@ impl Acting {
 
     pub(super) fn calls(&self) -> impl Iterator<Item = &Call> {
         self.units.iter().filter_map(|unit| match &unit.kind {
-            UnitKind::Tool(call) => Some(call),
+            UnitKind::Tool(call) => Some(call.as_ref()),
             UnitKind::Person { .. } | UnitKind::Refused(_) => None,
         })
     }
 
     pub(super) fn call_mut(&mut self, find: impl Fn(&Call) -> bool) -> Option<&mut Call> {
         self.units.iter_mut().find_map(|unit| match &mut unit.kind {
-            UnitKind::Tool(call) if find(call) => Some(call),
+            UnitKind::Tool(call) if find(call) => Some(call.as_mut()),
             UnitKind::Tool(_) | UnitKind::Person { .. } | UnitKind::Refused(_) => None,
         })
     }
