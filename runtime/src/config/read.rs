@@ -47,8 +47,8 @@ pub(super) fn load(sources: &Sources) -> Result<Config, ConfigErrors> {
         }
     }
     for (key, why) in check::all(&config) {
-        // What was put back to its default is not looked at twice.
-        if !mistakes.iter().any(|m| m.key == key) {
+        // What was put back to its default, or emptied, is not told twice.
+        if !mistakes.iter().any(|m| m.key.starts_with(&key)) {
             mistakes.push(Mistake { origin: tree.origin(&key), key, why });
         }
     }
@@ -154,7 +154,9 @@ impl Reading {
         }
         if let Some(missing) = quoted(why, "missing field ") {
             let full = tree::join(path, missing);
-            self.mistake(&full, "is missing");
+            if !self.mistakes.iter().any(|m| m.key.starts_with(&full)) {
+                self.mistake(&full, "is missing");
+            }
             return self.put_back(path);
         }
         self.mistake(path, why);
@@ -180,7 +182,9 @@ impl Reading {
 
     /// Puts the value at a path back to its default, or takes it away when it has none.
     fn put_back(&mut self, path: &str) -> bool {
-        let path = path.split('[').next().unwrap_or(path);
+        if let Some((list, index)) = path.split_once('[') {
+            return self.drop_item(list, index);
+        }
         if path.is_empty() {
             return false;
         }
@@ -193,6 +197,21 @@ impl Reading {
                 true
             }
         }
+    }
+
+    /// Takes the item out of a list that something is wrong in.
+    fn drop_item(&mut self, list: &str, index: &str) -> bool {
+        let index = index.split(']').next().and_then(|index| index.parse::<usize>().ok());
+        let (Some(Json::Array(items)), Some(index)) = (self.tree.at(list), index) else {
+            return self.put_back(list);
+        };
+        let mut items = items.clone();
+        if index >= items.len() {
+            return self.put_back(list);
+        }
+        items.remove(index);
+        self.tree.put(list, Some(items.into()));
+        true
     }
 
     fn take_away(&mut self, path: &str) -> bool {
