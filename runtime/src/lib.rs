@@ -4,6 +4,7 @@
 //! Architecture invariants: this is the only crate that links `async-nats`; it knows no role, no
 //! policy and no job state, only how to store, deliver and ask.
 
+pub mod actor;
 pub mod arguments;
 pub mod broker;
 pub mod bus;
@@ -12,6 +13,8 @@ pub mod config;
 pub mod kv;
 pub mod log;
 pub mod objects;
+pub mod presence;
+pub mod registry;
 pub mod schema;
 pub mod shutdown;
 pub mod telemetry;
