@@ -21,5 +21,5 @@ mod sweep;
 pub use self::{
     options::SupervisorOptions,
     ownership::owner_of,
-    supervisor::{SupervisorActor, SupervisorArgs, SupervisorMsg},
+    supervisor::{ROLE, SupervisorActor, SupervisorArgs, SupervisorMsg},
 };

@@ -5,10 +5,16 @@ use std::{
     time::Duration,
 };
 
-use proto::id::{Shard, WorkerId};
+use proto::{
+    id::{Shard, WorkerId},
+    wire::Presence,
+};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
-use runtime::broker::Broker;
-use tokio::sync::watch;
+use runtime::{
+    broker::Broker,
+    presence::{Crew, Status},
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
     options::SupervisorOptions,
@@ -37,17 +43,22 @@ pub enum SupervisorMsg {
     Drain,
 }
 
+/// The role's name in `--roles` and in presence.
+pub const ROLE: &str = "supervisor";
+
 /// What it is started with.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SupervisorArgs {
-    /// This process.
-    pub me: WorkerId,
     /// Where jobs live.
     pub broker: Broker,
+    /// This process, and where it says which shards it owns.
+    pub status: Status,
+    /// Who else is there.
+    pub crew: Crew,
     /// What can be set.
     pub options: SupervisorOptions,
-    /// Told which shards this process owns, for its presence.
-    pub owned: watch::Sender<Vec<Shard>>,
+    /// Begins the shutdown: all shards are given up at once.
+    pub shutdown: CancellationToken,
 }
 
 /// What it keeps.
@@ -57,6 +68,7 @@ pub struct SupervisorState {
     wanted: BTreeSet<Shard>,
     running: HashMap<Shard, ActorRef<ShardMsg>>,
     failures: HashMap<Shard, (u32, tokio::time::Instant)>,
+    _listener: AbortOnDropHandle<()>,
 }
 
 impl Actor for SupervisorActor {
@@ -66,14 +78,16 @@ impl Actor for SupervisorActor {
 
     async fn pre_start(
         &self,
-        _: ActorRef<SupervisorMsg>,
+        myself: ActorRef<SupervisorMsg>,
         args: SupervisorArgs,
     ) -> Result<SupervisorState, ActorProcessingErr> {
+        let listener = tokio::spawn(listen(args.clone(), myself));
         Ok(SupervisorState {
             args,
             wanted: BTreeSet::new(),
             running: HashMap::new(),
             failures: HashMap::new(),
+            _listener: AbortOnDropHandle::new(listener),
         })
     }
 
@@ -89,6 +103,9 @@ impl Actor for SupervisorActor {
             SupervisorMsg::Drain => state.wanted.clear(),
         }
         state.follow(&myself).await;
+        if state.args.shutdown.is_cancelled() {
+            myself.stop(None);
+        }
         Ok(())
     }
 
@@ -120,7 +137,7 @@ impl SupervisorState {
     fn balance(&mut self, live: &BTreeSet<WorkerId>) {
         let subjects = self.args.broker.log.subjects().clone();
         let mine = |shard: &Shard| {
-            owner_of(*shard, subjects.shards(), live).as_ref() == Some(&self.args.me)
+            owner_of(*shard, subjects.shards(), live).as_ref() == Some(self.args.status.worker())
         };
         self.wanted = subjects.all_shards().filter(mine).collect();
     }
@@ -131,6 +148,7 @@ impl SupervisorState {
             self.running.keys().filter(|s| !self.wanted.contains(s)).copied().collect();
         for shard in unwanted {
             if let Some(actor) = self.running.remove(&shard) {
+                self.args.status.set_shard(shard, false);
                 actor.stop(Some("another supervisor should own the shard".into()));
             }
         }
@@ -139,13 +157,6 @@ impl SupervisorState {
         for shard in missing {
             self.start(myself, shard).await;
         }
-        let mut owned: Vec<_> = self.running.keys().copied().collect();
-        owned.sort_unstable();
-        self.args.owned.send_if_modified(|before| {
-            let changed = *before != owned;
-            *before = owned;
-            changed
-        });
     }
 
     async fn start(&mut self, myself: &ActorRef<SupervisorMsg>, shard: Shard) {
@@ -163,6 +174,7 @@ impl SupervisorState {
         };
         match Actor::spawn_linked(None, ShardActor, args, myself.get_cell()).await {
             Ok((actor, _)) => {
+                self.args.status.set_shard(shard, true);
                 self.running.insert(shard, actor);
             }
             Err(error) => self.back_off(myself, shard, &error.to_string()),
@@ -177,6 +189,7 @@ impl SupervisorState {
             .map(|(shard, _)| *shard);
         if let Some(shard) = shard {
             self.running.remove(&shard);
+            self.args.status.set_shard(shard, false);
             self.back_off(myself, shard, why);
         }
     }
@@ -191,4 +204,33 @@ impl SupervisorState {
         self.failures.insert(shard, (failures, now + wait));
         myself.send_after(wait, move || SupervisorMsg::Retry(shard));
     }
+}
+
+/// Tells the actor who is alive, whenever that changes, and when to give everything up.
+async fn listen(args: SupervisorArgs, supervisor: ActorRef<SupervisorMsg>) {
+    let mut crew = args.crew.watch();
+    loop {
+        let mut live: BTreeSet<_> = crew
+            .borrow_and_update()
+            .values()
+            .filter(|member| supervises(member))
+            .map(|m| m.worker.clone())
+            .collect();
+        // This process knows of itself before it hears itself.
+        live.insert(args.status.worker().clone());
+        if supervisor.cast(SupervisorMsg::Live(live)).is_err() {
+            return;
+        }
+        tokio::select! {
+            () = args.shutdown.cancelled() => {
+                let _ = supervisor.cast(SupervisorMsg::Drain);
+                return;
+            }
+            changed = crew.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+fn supervises(member: &Presence) -> bool {
+    !member.draining && member.roles.iter().any(|role| role == ROLE)
 }
