@@ -4,8 +4,10 @@
 //! that includes JetStream's nasty habits: a conflict reply may lie, a late acknowledgement is
 //! honoured, a redelivery overtakes, a duplicate is not always noticed.
 
+pub mod claim;
 mod entry;
 mod error;
+pub(crate) mod settle;
 
 use std::sync::Arc;
 

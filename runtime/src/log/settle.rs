@@ -1,0 +1,293 @@
+//! Finds out what became of a write that is only made at a certain position.
+//!
+//! No reply of a broker but an acknowledgement says what happened: after a timeout, an error and
+//! even a conflict (a leader that was just replaced may answer it for a record it stored), the only
+//! truth is who stands at that position. So every reply is settled by reading the log and looking
+//! for the record's own id. A write that is not there is made again with the same id: the guard on
+//! its position lets at most one of the tries through.
+//!
+//! It must never report a conflict for a record that is stored, and never a stored record that is
+//! somebody else's.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use proto::id::Seq;
+
+use super::{Guarded, LogError};
+
+/// What a broker said about a write.
+#[derive(Debug, Clone)]
+pub(crate) enum Reply {
+    /// It is stored, here.
+    Stored(Seq),
+    /// Something else is at the position. May be wrong.
+    Conflict,
+    /// It was sent and nothing is known: no reply in time, or one that says nothing.
+    Unknown(String),
+    /// It was not stored, for certain; the same write may succeed later.
+    NotNow(LogError),
+    /// It was not stored, for certain, and will not be.
+    Refused(LogError),
+}
+
+/// Who stands at the position a write was for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Occupant {
+    /// Where.
+    pub seq: Seq,
+    /// The id of its record; none when it cannot be read.
+    pub id: Option<String>,
+}
+
+/// A write of one record.
+#[async_trait]
+pub(crate) trait Write: Send + Sync {
+    /// Sends the write once. Every try has the same record id, so that a broker that still knows
+    /// the first one stores no second.
+    async fn publish(&self) -> Reply;
+}
+
+/// A write that is only made at a certain position.
+#[async_trait]
+pub(crate) trait GuardedWrite: Write {
+    /// The id of the record that is written.
+    fn id(&self) -> &str;
+    /// The *first* record under the guard's filter after the expected position, as the leader has
+    /// it. The first and not the last: others may have built on ours already.
+    async fn occupant(&self) -> Result<Option<Occupant>, LogError>;
+}
+
+/// How long to go on, and how fast.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// Wait before the second try; doubles with each, up to `wait_max`.
+    pub wait_first: Duration,
+    /// Longest wait between two tries.
+    pub wait_max: Duration,
+    /// When to give up.
+    pub total: Duration,
+}
+
+impl Default for Patience {
+    /// Outlasts the election of a new leader, which was measured to take up to 8 s.
+    fn default() -> Self {
+        Self {
+            wait_first: Duration::from_millis(50),
+            wait_max: Duration::from_secs(1),
+            total: Duration::from_secs(12),
+        }
+    }
+}
+
+/// How often a conflict is tried again when nobody is found at the position. A leader that was just
+/// replaced may deny a record that the new one is about to store; a position that is beyond the end
+/// of the log (the job was purged meanwhile) is denied for ever.
+const EMPTY_CONFLICTS_MAX: u32 = 3;
+
+/// Makes a write and finds out what became of it.
+///
+/// # Errors
+/// [`LogError::Unknown`] when a try may have been stored and neither it nor another record was found
+/// at the position in the end; what the broker said when no try was stored, for certain.
+pub(crate) async fn settle(
+    write: &impl GuardedWrite,
+    patience: Patience,
+) -> Result<Guarded, LogError> {
+    let start = tokio::time::Instant::now();
+    let mut wait = patience.wait_first;
+    let mut empty_conflicts = 0;
+    // Whether some try may be stored, or may still arrive.
+    let mut in_doubt = false;
+    loop {
+        let reply = write.publish().await;
+        let conflict = matches!(reply, Reply::Conflict);
+        let error = match reply {
+            Reply::Stored(seq) => return Ok(Guarded::Stored(seq)),
+            Reply::Conflict => LogError::Unknown("the position is said to be taken".to_owned()),
+            Reply::Unknown(why) => {
+                in_doubt = true;
+                LogError::Unknown(why)
+            }
+            Reply::Refused(error) | Reply::NotNow(error @ LogError::Full(_)) if !in_doubt => {
+                return Err(error);
+            }
+            Reply::Refused(error) | Reply::NotNow(error) => error,
+        };
+        if conflict || in_doubt {
+            match write.occupant().await {
+                Ok(Some(Occupant { seq, id })) => {
+                    let ours = id.as_deref() == Some(write.id());
+                    return Ok(if ours { Guarded::Stored(seq) } else { Guarded::Conflict });
+                }
+                Ok(None) if conflict => {
+                    empty_conflicts += 1;
+                    if empty_conflicts > EMPTY_CONFLICTS_MAX {
+                        return Ok(Guarded::Conflict);
+                    }
+                }
+                Ok(None) => {}
+                Err(_) => in_doubt = true,
+            }
+        }
+        if start.elapsed() >= patience.total {
+            return Err(if in_doubt { LogError::Unknown(error.to_string()) } else { error });
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(patience.wait_max);
+    }
+}
+
+/// Makes a write that has no position until it is stored. It may be stored twice, when the broker
+/// has forgotten the first try.
+///
+/// # Errors
+/// [`LogError::Unknown`] when a try may have been stored, what the broker said otherwise.
+pub(crate) async fn insist(write: &impl Write, patience: Patience) -> Result<Seq, LogError> {
+    let start = tokio::time::Instant::now();
+    let mut wait = patience.wait_first;
+    let mut in_doubt = false;
+    loop {
+        let error = match write.publish().await {
+            Reply::Stored(seq) => return Ok(seq),
+            Reply::Refused(error) | Reply::NotNow(error @ LogError::Full(_)) if !in_doubt => {
+                return Err(error);
+            }
+            Reply::Refused(error) | Reply::NotNow(error) => error,
+            Reply::Conflict => {
+                in_doubt = true;
+                LogError::Unknown(
+                    "the broker speaks of a conflict where nothing was expected".into(),
+                )
+            }
+            Reply::Unknown(why) => {
+                in_doubt = true;
+                LogError::Unknown(why)
+            }
+        };
+        if start.elapsed() >= patience.total {
+            return Err(if in_doubt { LogError::Unknown(error.to_string()) } else { error });
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(patience.wait_max);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use rstest::rstest;
+
+    use super::*;
+
+    /// Replies and occupants in turn; the last of each stays.
+    #[derive(Debug)]
+    struct Script {
+        replies: Mutex<Vec<Reply>>,
+        occupants: Mutex<Vec<Result<Option<Occupant>, LogError>>>,
+        sent: Mutex<usize>,
+    }
+
+    fn turn<T: Clone>(script: &Mutex<Vec<T>>) -> T {
+        let mut script = script.lock().unwrap();
+        if script.len() > 1 { script.remove(0) } else { script[0].clone() }
+    }
+
+    #[async_trait]
+    impl Write for Script {
+        async fn publish(&self) -> Reply {
+            *self.sent.lock().unwrap() += 1;
+            turn(&self.replies)
+        }
+    }
+
+    #[async_trait]
+    impl GuardedWrite for Script {
+        fn id(&self) -> &str {
+            "mine"
+        }
+        async fn occupant(&self) -> Result<Option<Occupant>, LogError> {
+            turn(&self.occupants)
+        }
+    }
+
+    fn at(seq: u64, id: &str) -> Result<Option<Occupant>, LogError> {
+        Ok(Some(Occupant { seq: Seq(seq), id: Some(id.to_owned()) }))
+    }
+
+    fn away() -> LogError {
+        LogError::Unavailable("away".into())
+    }
+
+    fn full() -> LogError {
+        LogError::Full("full".into())
+    }
+
+    const STORED: Reply = Reply::Stored(Seq(9));
+
+    fn lost() -> Reply {
+        Reply::Unknown("no reply".into())
+    }
+
+    #[rstest]
+    #[case::an_acknowledgement_is_believed(vec![STORED], vec![Ok(None)], "Ok(Stored(Seq(9)))", 1)]
+    #[case::a_conflict_that_lies_is_found_out(vec![Reply::Conflict], vec![at(7, "mine")], "Ok(Stored(Seq(7)))", 1)]
+    #[case::a_conflict_is_believed_when_another_is_there(vec![Reply::Conflict], vec![at(7, "other")], "Ok(Conflict)", 1)]
+    #[case::a_lost_reply_is_found_out(vec![lost()], vec![at(7, "mine")], "Ok(Stored(Seq(7)))", 1)]
+    #[case::a_lost_write_is_sent_again(vec![lost(), STORED], vec![Ok(None)], "Ok(Stored(Seq(9)))", 2)]
+    #[case::a_late_write_is_found_by_the_second_try(vec![lost(), Reply::Conflict], vec![Ok(None), at(7, "mine")], "Ok(Stored(Seq(7)))", 2)]
+    #[case::a_position_beyond_the_log_is_a_conflict(vec![Reply::Conflict], vec![Ok(None)], "Ok(Conflict)", 4)]
+    #[case::a_conflict_before_the_record_shows_is_tried_again(vec![Reply::Conflict], vec![Ok(None), at(7, "mine")], "Ok(Stored(Seq(7)))", 2)]
+    #[case::full_is_full(vec![Reply::NotNow(full())], vec![Ok(None)], "Err(Full(\"full\"))", 1)]
+    #[case::full_after_a_lost_write_is_read(vec![lost(), Reply::NotNow(full())], vec![Ok(None), at(7, "mine")], "Ok(Stored(Seq(7)))", 2)]
+    #[case::unreachable_is_waited_for(vec![Reply::NotNow(away()), STORED], vec![Ok(None)], "Ok(Stored(Seq(9)))", 2)]
+    #[case::a_read_that_fails_is_repeated(vec![Reply::Conflict], vec![Err(away()), at(7, "other")], "Ok(Conflict)", 2)]
+    #[tokio::test(start_paused = true)]
+    async fn every_reply_is_settled(
+        #[case] replies: Vec<Reply>,
+        #[case] occupants: Vec<Result<Option<Occupant>, LogError>>,
+        #[case] expected: &str,
+        #[case] sent: usize,
+    ) {
+        let script = Script {
+            replies: Mutex::new(replies),
+            occupants: Mutex::new(occupants),
+            sent: Mutex::default(),
+        };
+        let got = settle(&script, Patience::default()).await;
+        assert_eq!(format!("{got:?}"), expected);
+        assert_eq!(*script.sent.lock().unwrap(), sent);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_free_write_is_sent_until_it_is_stored() {
+        let script = Script {
+            replies: Mutex::new(vec![lost(), Reply::NotNow(full()), STORED]),
+            occupants: Mutex::new(vec![]),
+            sent: Mutex::default(),
+        };
+        assert_eq!(insist(&script, Patience::default()).await.unwrap(), Seq(9));
+        assert_eq!(*script.sent.lock().unwrap(), 3);
+    }
+
+    #[rstest]
+    #[case::nothing_is_known(lost(), Ok(None), true)]
+    #[case::never_sent(Reply::NotNow(away()), Ok(None), false)]
+    #[case::a_conflict_that_cannot_be_read(Reply::Conflict, Err(away()), true)]
+    #[tokio::test(start_paused = true)]
+    async fn patience_ends(
+        #[case] reply: Reply,
+        #[case] occupant: Result<Option<Occupant>, LogError>,
+        #[case] unknown: bool,
+    ) {
+        let script = Script {
+            replies: Mutex::new(vec![reply]),
+            occupants: Mutex::new(vec![occupant]),
+            sent: Mutex::default(),
+        };
+        let error = settle(&script, Patience::default()).await.unwrap_err();
+        assert_eq!(matches!(error, LogError::Unknown(_)), unknown, "{error}");
+        assert!(*script.sent.lock().unwrap() > 10);
+    }
+}
