@@ -3,19 +3,26 @@
 use std::{path::PathBuf, time::Duration};
 
 /// What can be set for the built-in tools.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolsConfig {
-    /// Calls one process runs at the same time, over all tools.
-    pub concurrency: usize,
     /// For `read_file` and `write_file`.
     pub files: FilesConfig,
     /// For `http_get`.
     pub http: EgressConfig,
 }
 
-impl Default for ToolsConfig {
-    fn default() -> Self {
-        Self { concurrency: 256, files: FilesConfig::default(), http: EgressConfig::default() }
+impl From<&runtime::config::Tools> for ToolsConfig {
+    fn from(tools: &runtime::config::Tools) -> Self {
+        let runtime::config::Tools { workspace, http } = tools;
+        Self {
+            files: FilesConfig { workspace: workspace.clone(), ..FilesConfig::default() },
+            http: EgressConfig {
+                allow_private: http.allow_private,
+                allow_hosts: http.allow_hosts.clone(),
+                timeout_ms: http.timeout_ms,
+                body_bytes_max: http.max_bytes,
+            },
+        }
     }
 }
 

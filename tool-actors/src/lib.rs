@@ -14,6 +14,7 @@ mod call;
 pub mod config;
 pub mod egress;
 mod intent;
+mod start;
 pub mod tasks;
 mod tool;
 pub mod tools;
@@ -22,6 +23,7 @@ mod work;
 pub mod workspace;
 
 pub use self::{
+    start::{Setup, StartError, builtin, options, start},
     tool::{CallContext, Tool, ToolFault},
     toolset::{Guarded, InvalidToolset, Toolset},
     work::ToolWork,

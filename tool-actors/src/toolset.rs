@@ -8,7 +8,11 @@ use proto::{
     interaction::approval_digest,
     tool::{Approval, Effect, Fault, ToolResult, ToolSpec},
 };
-use runtime::schema::{Misfit, Schema};
+use runtime::{
+    arguments::{self, Placeholders},
+    registry,
+    schema::Schemas,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
@@ -20,12 +24,12 @@ use crate::{
 pub struct Toolset {
     pool: Pool,
     tools: BTreeMap<ToolName, Entry>,
+    schemas: Schemas,
 }
 
 struct Entry {
     tool: Arc<dyn Tool>,
     spec: ToolSpec,
-    schema: Schema,
     places: Arc<Semaphore>,
 }
 
@@ -45,22 +49,9 @@ pub enum InvalidToolset {
         /// The set's pool.
         ours: Pool,
     },
-    /// A schema is none.
-    #[error("the schema of the tool {tool} cannot be used: {why}")]
-    Schema {
-        /// The tool.
-        tool: ToolName,
-        /// What is wrong.
-        why: String,
-    },
-    /// A bound makes no sense.
-    #[error("the tool {tool} must have a {what}")]
-    Bound {
-        /// The tool.
-        tool: ToolName,
-        /// Which bound.
-        what: &'static str,
-    },
+    /// A specification is out of bounds.
+    #[error("{0}")]
+    Spec(String),
 }
 
 impl std::fmt::Debug for Toolset {
@@ -78,7 +69,7 @@ impl Toolset {
     /// # Errors
     /// When names repeat, a tool belongs to another pool, or a specification cannot be used.
     pub fn new(pool: Pool, tools: Vec<Arc<dyn Tool>>) -> Result<Self, InvalidToolset> {
-        let mut set = Self { pool, tools: BTreeMap::new() };
+        let mut set = Self { pool, tools: BTreeMap::new(), schemas: Schemas::new() };
         for tool in tools {
             let entry = set.entry(tool)?;
             let name = entry.spec.name.clone();
@@ -91,23 +82,13 @@ impl Toolset {
 
     fn entry(&self, tool: Arc<dyn Tool>) -> Result<Entry, InvalidToolset> {
         let spec = tool.spec();
-        let name = || spec.name.clone();
         if spec.pool != self.pool {
             let (theirs, ours) = (spec.pool.clone(), self.pool.clone());
-            return Err(InvalidToolset::ForeignPool { tool: name(), theirs, ours });
+            return Err(InvalidToolset::ForeignPool { tool: spec.name, theirs, ours });
         }
-        if !(1..=86_400_000).contains(&spec.timeout_ms) {
-            let what = "timeout of 1 to 86,400,000 ms";
-            return Err(InvalidToolset::Bound { tool: name(), what });
-        }
-        let places = usize::try_from(spec.concurrency).unwrap_or(usize::MAX);
-        if !(1..=Semaphore::MAX_PERMITS).contains(&places) {
-            let what = "concurrency of at least 1";
-            return Err(InvalidToolset::Bound { tool: name(), what });
-        }
-        let schema = Schema::compile(&spec.schema)
-            .map_err(|e| InvalidToolset::Schema { tool: name(), why: e.to_string() })?;
-        Ok(Entry { tool, schema, places: Arc::new(Semaphore::new(places)), spec })
+        registry::check(&spec).map_err(|e| InvalidToolset::Spec(e.to_string()))?;
+        let places = usize::try_from(spec.concurrency).unwrap_or(Semaphore::MAX_PERMITS);
+        Ok(Entry { tool, places: Arc::new(Semaphore::new(places)), spec })
     }
 
     /// The pool.
@@ -132,11 +113,8 @@ impl Toolset {
         })?;
         entry.same(call)?;
         entry.approved(job, call)?;
-        let misfits: Vec<_> =
-            entry.schema.check(&call.args).iter().map(Misfit::to_string).collect();
-        if !misfits.is_empty() {
-            return Err(ToolFault::invalid(misfits.join("; ")));
-        }
+        arguments::check(&self.schemas, &entry.spec, &call.args, Placeholders::Literal)
+            .map_err(ToolFault::invalid)?;
         Ok(Guarded {
             tool: Arc::clone(&entry.tool),
             spec: entry.spec.clone(),

@@ -38,7 +38,7 @@ impl Tool for Odd {
 fn spec(effect: Effect, approval: Approval) -> ToolSpec {
     ToolSpec {
         name: ToolName::new("odd").unwrap(),
-        description: String::new(),
+        description: "Does what it is told.".into(),
         schema: json!({
             "type": "object", "required": ["do"], "additionalProperties": false,
             "properties": {"do": {"type": "string"}, "n": {"type": "integer"}},

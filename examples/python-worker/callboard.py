@@ -1,0 +1,326 @@
+"""The protocol of Callboard's tool workers, over nats-py.
+
+docs/tools.md describes it; this file is one implementation of it, small enough to copy. It takes
+tool calls of one pool from every shard of an installation, runs them, stores each result in the
+job's log and only then acknowledges the call. A process that dies at any point has its calls
+handed to another worker, so a tool may be asked more than once: under the same idempotency key.
+
+It does not speak the protocol of `once` tools, and refuses to announce one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import signal
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import Any, Awaitable, Callable
+
+import nats
+from nats.errors import TimeoutError as NatsTimeout
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+from nats.js.errors import KeyNotFoundError, NotFoundError, ObjectNotFoundError
+
+log = logging.getLogger("callboard")
+
+RECORD_VERSION = 1
+INLINE_BYTES_MAX = 64 * 1024
+RESULT_BYTES_MAX = 1024 * 1024
+DELIVERIES_MAX = 5
+DRAIN_S = 25.0
+
+
+class Fault(Exception):
+    """The tool gives no answer of its own. `kind` decides whether it is tried again."""
+
+    def __init__(self, kind: str, message: str):
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a tool is told of its call, beside the arguments."""
+
+    job: str
+    work: str
+    step: str
+    attempt: int
+    # The same over all attempts of the call: hand it to whatever has an effect.
+    idempotency_key: str
+    language: str
+
+
+@dataclass
+class Tool:
+    """A tool: what is announced of it, and the coroutine that carries it out.
+
+    `run(call, args)` returns the result: {"success": bool, "data"?, "error"?, "message"?}.
+    """
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    effect: str
+    run: Callable[[Call, dict[str, Any]], Awaitable[dict[str, Any]]]
+    version: str = "1"
+    timeout_ms: int = 60_000
+    concurrency: int = 16
+    approval: str = "never"
+    places: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.effect not in ("pure", "idempotent"):
+            raise ValueError(f"{self.name}: this worker runs pure and idempotent tools only")
+        self.places = asyncio.Semaphore(self.concurrency)
+
+    def spec(self, pool: str) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "description": self.description,
+            "schema": self.schema,
+            "effect": self.effect,
+            "pool": pool,
+            "timeout_ms": self.timeout_ms,
+            "concurrency": self.concurrency,
+            "approval": self.approval,
+            "version": self.version,
+        }
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of JSON with the fields of every object sorted by name and no spaces."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check(schema: dict[str, Any], args: Any) -> None:
+    """Checks what Callboard's own schemas of tools need; use a JSON Schema library for more."""
+    types = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list}
+    if not isinstance(args, dict):
+        raise Fault("invalid_arguments", ".: the arguments must be an object")
+    for name in schema.get("required", []):
+        if name not in args:
+            raise Fault("invalid_arguments", f"{name}: is required")
+    for name, value in args.items():
+        wanted = schema["properties"].get(name)
+        if wanted is None:
+            raise Fault("invalid_arguments", f"{name}: is not expected")
+        kind = types[wanted["type"]]
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise Fault("invalid_arguments", f"{name}: must be of type {wanted['type']}")
+        if len(value) > wanted.get("maxLength", len(value)) if kind is str else False:
+            raise Fault("invalid_arguments", f"{name}: is longer than {wanted['maxLength']}")
+
+
+class Worker:
+    """Announces tools and answers their calls until it is told to stop."""
+
+    def __init__(self, pool: str, tools: list[Tool], *, servers: str, prefix: str = "cb",
+                 slots: int = 64, ack_wait_s: float = 30.0, name: str | None = None):
+        self.pool, self.servers, self.prefix = pool, servers, prefix
+        self.tools = {tool.name: tool for tool in tools}
+        self.name = name or f"python-{uuid.uuid4().hex[:12]}"
+        self.slots = asyncio.Semaphore(slots)
+        self.ack_wait_s = ack_wait_s
+        self.stopping = asyncio.Event()
+        self.running: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(name, self.stopping.set)
+        self.nats = await nats.connect(self.servers, name=self.name, max_reconnect_attempts=-1)
+        self.js = self.nats.jetstream()
+        shards = await self.shards()
+        pullers = [asyncio.create_task(self.pull(shard)) for shard in shards]
+        announcer = asyncio.create_task(self.announce())
+        log.info("ready: %s in pool %s, %d shards", ", ".join(self.tools), self.pool, len(shards))
+        stopped = asyncio.create_task(self.stopping.wait())
+        try:
+            # A task that ends by itself has failed.
+            await asyncio.wait([stopped, announcer, *pullers], return_when=asyncio.FIRST_COMPLETED)
+            for task in (announcer, *pullers):
+                if task.done():
+                    task.result()
+            log.info("finishing %d calls", len(self.running))
+            await asyncio.gather(*pullers)
+            if self.running:
+                await asyncio.wait(self.running, timeout=DRAIN_S)
+        finally:
+            # What is left is not acknowledged, and goes to another worker.
+            for task in (stopped, announcer, *pullers, *self.running):
+                task.cancel()
+            await self.nats.close()
+
+    async def shards(self) -> list[int]:
+        """The shards of the installation: each has a stream."""
+        start, found = f"{self.prefix}-shard-", []
+        while True:
+            infos = await self.js.streams_info(offset=len(found))
+            if not infos:
+                break
+            found += [info.config.name for info in infos]
+        shards = sorted(int(name[len(start):]) for name in found if name.startswith(start))
+        if not shards:
+            raise SystemExit(f"no Callboard installation with prefix {self.prefix!r} here; "
+                             "start Callboard first")
+        return shards
+
+    async def announce(self) -> None:
+        """Announces every tool, again and again: an announcement that is not renewed lapses."""
+        bucket = await self.js.key_value(f"{self.prefix}-tools")
+        while True:
+            for tool in self.tools.values():
+                body = {"spec": tool.spec(self.pool), "worker": self.name}
+                await bucket.put(f"{tool.name}.{self.name}", json.dumps(body).encode())
+            await asyncio.sleep(10)
+
+    async def pull(self, shard: int) -> None:
+        """Takes calls of one shard, never more than there are free slots."""
+        stream, durable = f"{self.prefix}-shard-{shard}", f"call-{self.pool}"
+        config = ConsumerConfig(
+            durable_name=durable,
+            filter_subject=f"{self.prefix}.{shard}.*.do.call.{self.pool}",
+            deliver_policy=DeliverPolicy.ALL,
+            ack_policy=AckPolicy.EXPLICIT,
+            ack_wait=self.ack_wait_s,
+            max_deliver=-1,
+            max_ack_pending=1000,
+        )
+        try:
+            await self.js.consumer_info(stream, durable)
+        except NotFoundError:
+            await self.js.add_consumer(stream, config)
+        queue = await self.js.pull_subscribe_bind(consumer=durable, stream=stream)
+        while not self.stopping.is_set():
+            await self.slots.acquire()
+            try:
+                [message] = await queue.fetch(1, timeout=1.0)
+            except NatsTimeout:
+                self.slots.release()
+                continue
+            except Exception as error:
+                self.slots.release()
+                log.warning("shard %d: %s; trying again", shard, error)
+                await asyncio.sleep(1.0)
+                continue
+            task = asyncio.create_task(self.answer(message))
+            self.running.add(task)
+            task.add_done_callback(self.ended)
+
+    def ended(self, task: asyncio.Task[None]) -> None:
+        self.running.discard(task)
+        self.slots.release()
+        if not task.cancelled() and task.exception():
+            log.error("a call was given up: %s", task.exception())
+
+    async def answer(self, message: Any) -> None:
+        """One call: run it, store the result, and only then acknowledge."""
+        _, shard, job, *_ = message.subject.split(".")
+        heart = asyncio.create_task(self.beat(message))
+        try:
+            try:
+                command = await self.body(message)
+            except ValueError as error:
+                # The supervisor parks a job with a record that cannot be read.
+                log.error("job %s: a call cannot be read: %s", job, error)
+                return await message.nak(delay=60)
+            called = await self.called(job, command, message.metadata.num_delivered)
+            await self.append(shard, job, called, message.headers or {})
+            await message.ack()
+            log.info("job %s: %s answered %s", job, command["tool"], command["work"])
+        finally:
+            heart.cancel()
+
+    async def beat(self, message: Any) -> None:
+        while True:
+            await asyncio.sleep(self.ack_wait_s / 3)
+            await message.in_progress()
+
+    async def body(self, message: Any) -> dict[str, Any]:
+        """The body of a record: in it, or in the object store under its SHA-256."""
+        record = json.loads(message.data)
+        if record["v"] > RECORD_VERSION or record["kind"] != "call":
+            raise ValueError(f"kind {record['kind']!r} in version {record['v']}")
+        if "body" in record:
+            return record["body"]
+        name = record["body_ref"]["sha256"]
+        stored = await (await self.js.object_store(f"{self.prefix}-objects")).get(name)
+        if hashlib.sha256(stored.data).hexdigest() != name:
+            raise ValueError(f"object {name} is damaged")
+        return json.loads(stored.data)
+
+    async def called(self, job: str, command: dict[str, Any], delivered: int) -> dict[str, Any]:
+        """Carries out a call; whatever happens, there is an answer."""
+        begun, fault = time.monotonic(), None
+        try:
+            if delivered > DELIVERIES_MAX:
+                raise Fault("worker_lost", f"{delivered - 1} workers took it and none answered")
+            result = await self.carry_out(job, command)
+            if len(json.dumps(result).encode()) > RESULT_BYTES_MAX:
+                result = {"success": False, "error": "the result is larger than 1 MiB"}
+        except Fault as error:
+            fault, result = error.kind, {"success": False, "error": str(error)}
+        except Exception as error:
+            log.exception("job %s: %s broke", job, command["tool"])
+            fault, result = "internal", {"success": False, "error": f"the tool broke: {error!r}"}
+        answer = {"work": command["work"], "attempt": command["attempt"], "result": result}
+        if fault:
+            answer["fault"] = fault
+        return {**answer, "duration_ms": int((time.monotonic() - begun) * 1000)}
+
+    async def carry_out(self, job: str, command: dict[str, Any]) -> dict[str, Any]:
+        tool = self.tools.get(command["tool"])
+        if tool is None:
+            raise Fault("unknown_tool", f"there is no tool {command['tool']} here")
+        if (command["version"], command["effect"]) != (tool.version, tool.effect):
+            raise Fault("version_mismatch", f"{tool.name} here is {tool.effect}, version {tool.version}")
+        approved = command.get("approved")
+        bound = {"job": job, "work": command["work"], "tool": tool.name,
+                 "version": tool.version, "args": command["args"]}
+        if approved != digest(bound) and (approved is not None or tool.approval == "always"):
+            raise Fault("version_mismatch", "what was approved is not what would run")
+        check(tool.schema, command["args"])
+        call = Call(job, command["work"], command["step"], command["attempt"],
+                    command["idempotency_key"], command.get("language", "en"))
+        async with tool.places:
+            try:
+                return await asyncio.wait_for(tool.run(call, command["args"]), tool.timeout_ms / 1000)
+            except asyncio.TimeoutError:
+                raise Fault("timeout", f"not finished within {tool.timeout_ms} ms") from None
+
+    async def append(self, shard: str, job: str, called: dict[str, Any], headers: dict[str, str]) -> None:
+        """Stores the result in the job's log; tries again until the server says that it is."""
+        record = {"v": RECORD_VERSION, "kind": "called", "id": str(uuid.uuid4()), "by": self.name}
+        body = json.dumps(called, ensure_ascii=False, separators=(",", ":")).encode()
+        if len(body) > INLINE_BYTES_MAX:
+            record["body_ref"] = {"sha256": await self.store(body), "bytes": len(body)}
+        else:
+            record["body"] = called
+        kept = {"Nats-Msg-Id": record["id"]}
+        if "traceparent" in headers:
+            kept["traceparent"] = headers["traceparent"]
+        payload = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
+        while True:
+            try:
+                # A repeat under the same id is stored once, and a result that is stored twice
+                # counts once.
+                await self.js.publish(f"{self.prefix}.{shard}.{job}.in.crew", payload, headers=kept)
+                return
+            except Exception as error:
+                log.warning("job %s: the result is not stored yet: %s", job, error)
+                await asyncio.sleep(1.0)
+
+    async def store(self, body: bytes) -> str:
+        name = hashlib.sha256(body).hexdigest()
+        objects = await self.js.object_store(f"{self.prefix}-objects")
+        try:
+            await objects.get_info(name)
+        except ObjectNotFoundError:
+            await objects.put(name, body)
+        return name

@@ -1,0 +1,75 @@
+"""A tool worker for Callboard in Python: `word_count` and `append_line` in the pool `python`.
+
+    python worker.py --servers nats://127.0.0.1:4222 --data lines.sqlite
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import sqlite3
+
+from callboard import Call, Tool, Worker
+
+
+async def word_count(call: Call, args: dict) -> dict:
+    """Pure: it changes nothing, so it may run as often as it likes."""
+    text = args["text"]
+    count = {"words": len(text.split()), "characters": len(text), "lines": len(text.splitlines())}
+    message = f"共 {count['words']} 个词" if call.language == "zh" else f"{count['words']} words"
+    return {"success": True, "data": count, "message": message}
+
+
+class Lines:
+    """Numbered lines in SQLite.
+
+    Idempotent: the line is stored in the same transaction as the key of the call that brought it,
+    so a repeat of the call finds its line and adds none.
+    """
+
+    def __init__(self, path: str):
+        self.db = sqlite3.connect(path, timeout=30)
+        self.db.execute(
+            "CREATE TABLE IF NOT EXISTS lines"
+            " (number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT UNIQUE NOT NULL, line TEXT NOT NULL)"
+        )
+        self.db.commit()
+
+    async def append(self, call: Call, args: dict) -> dict:
+        with self.db:
+            self.db.execute("INSERT INTO lines (key, line) VALUES (?, ?) ON CONFLICT (key) DO NOTHING",
+                            (call.idempotency_key, args["line"]))
+            found = self.db.execute("SELECT number, line FROM lines WHERE key = ?",
+                                    (call.idempotency_key,))
+            number, line = found.fetchone()
+        return {"success": True, "data": {"number": number, "line": line}}
+
+
+def text(name: str, description: str) -> dict:
+    return {
+        "type": "object",
+        "properties": {name: {"type": "string", "maxLength": 100_000, "description": description}},
+        "required": [name],
+        "additionalProperties": False,
+    }
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--servers", default=os.environ.get("CALLBOARD__NATS__URL", "nats://127.0.0.1:4222"))
+    options.add_argument("--prefix", default=os.environ.get("CALLBOARD__NATS__PREFIX", "cb"))
+    options.add_argument("--data", default="lines.sqlite", help="where append_line keeps its lines")
+    options = options.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    lines = Lines(options.data)
+    tools = [
+        Tool("word_count", "Counts the words, characters and lines of a text.",
+             text("text", "The text."), "pure", word_count, timeout_ms=10_000),
+        Tool("append_line", "Adds a line to a numbered list and gives its number.",
+             text("line", "The line."), "idempotent", lines.append, timeout_ms=30_000, concurrency=1),
+    ]
+    asyncio.run(Worker("python", tools, servers=options.servers, prefix=options.prefix).run())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+//! Puts the tools to work: the built-in toolset, its announcement, and the actor of its pool.
+
+use std::{sync::Arc, time::Duration};
+
+use model::Model;
+use proto::{
+    decision::{DecisionKind, pools},
+    id::WorkerId,
+    tool::ToolSpec,
+};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use runtime::{
+    actor::Child,
+    broker::Broker,
+    presence::Crew,
+    registry::{self, AnnounceError, Announced},
+    worker::{Gauge, PoolActor, PoolArgs, PoolOptions},
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+
+use crate::{
+    config::ToolsConfig,
+    egress::{Egress, EgressError, SystemLookup},
+    tasks::TaskList,
+    tool::Tool,
+    tools::{
+        AskModel, CompleteTask, CreateTask, DeleteTask, Echo, HttpGet, ListTasks, ReadFile, Sleep,
+        Stop, UpdateTask, WriteFile,
+    },
+    toolset::{InvalidToolset, Toolset},
+    work::ToolWork,
+    workspace::{FileError, Workspace},
+};
+
+/// How often tools are announced again, in case an announcement was lost or replaced.
+const ANNOUNCE_EVERY: Duration = Duration::from_secs(30);
+
+/// The tools cannot be put to work.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The workspace cannot be used.
+    #[error("tools.workspace: {0}")]
+    Workspace(#[from] FileError),
+    /// The HTTP client cannot be set up.
+    #[error("tools.http: {0}")]
+    Http(#[from] EgressError),
+    /// The tools cannot form a set.
+    #[error(transparent)]
+    Toolset(#[from] InvalidToolset),
+    /// A tool cannot be announced.
+    #[error(transparent)]
+    Announce(#[from] AnnounceError),
+}
+
+/// The built-in tools.
+///
+/// # Errors
+/// When the workspace or the HTTP client cannot be set up.
+pub fn builtin(
+    broker: &Broker,
+    model: Arc<dyn Model>,
+    config: &ToolsConfig,
+) -> Result<Toolset, StartError> {
+    let workspace = Workspace::open(config.files.clone())?;
+    if let Err(error) = workspace.forget_old_writes() {
+        tracing::warn!(%error, "old entries of the workspace's journal were not removed");
+    }
+    let egress = Egress::new(config.http.clone(), Arc::new(SystemLookup))?;
+    let tasks = TaskList::new(Arc::clone(&broker.kv));
+    let tools: Vec<Arc<dyn Tool>> = vec![
+        Arc::new(CreateTask(tasks.clone())),
+        Arc::new(UpdateTask(tasks.clone())),
+        Arc::new(CompleteTask(tasks.clone())),
+        Arc::new(DeleteTask(tasks.clone())),
+        Arc::new(ListTasks(tasks)),
+        Arc::new(ReadFile(workspace.clone())),
+        Arc::new(WriteFile(workspace)),
+        Arc::new(HttpGet::new(egress, config.http.body_bytes_max, config.http.timeout_ms)),
+        Arc::new(AskModel(model)),
+        Arc::new(Stop),
+        Arc::new(Echo),
+        Arc::new(Sleep),
+    ];
+    Ok(Toolset::new(pools::builtin(), tools)?)
+}
+
+/// The bounds of a toolset's pool: calls in hand, deliveries and draining as configured, and the
+/// rest as usual.
+#[must_use]
+pub fn options(tools: &Toolset, slots: usize) -> PoolOptions {
+    PoolOptions::new(DecisionKind::Call, tools.pool().clone(), slots)
+}
+
+/// What a toolset needs to be put to work.
+#[derive(Debug)]
+pub struct Setup {
+    /// Where calls come from and results go.
+    pub broker: Broker,
+    /// This process.
+    pub worker: WorkerId,
+    /// Who else is there.
+    pub crew: Crew,
+    /// The bounds of the pool; see [`options`].
+    pub options: PoolOptions,
+    /// Begins the shutdown.
+    pub shutdown: CancellationToken,
+}
+
+/// Announces a toolset and gives the children of a tree that carry out its calls, with the gauge
+/// that shows how busy they are. The children stop by themselves after `shutdown`.
+///
+/// # Errors
+/// When a tool cannot be announced: another worker that is alive has another tool of that name and
+/// version, or the registry cannot be reached.
+pub async fn start(setup: Setup, tools: Arc<Toolset>) -> Result<(Vec<Child>, Gauge), StartError> {
+    let Setup { broker, worker, crew, options, shutdown } = setup;
+    let announcer = Announcements {
+        broker: broker.clone(),
+        worker: worker.clone(),
+        crew,
+        specs: tools.specs().cloned().collect(),
+        shutdown: shutdown.clone(),
+    };
+    announcer.announce().await?;
+    let work = Arc::new(ToolWork::new(broker.clone(), Arc::clone(&tools)));
+    let pool = PoolArgs::new(broker, worker, work, options, shutdown);
+    let gauge = pool.gauge.clone();
+    let name = |what: &str| format!("{what}.{}", tools.pool());
+    let children = vec![
+        Child::actor(name("call"), || PoolActor, pool),
+        Child::actor(name("announce"), || Announcer, announcer),
+    ];
+    Ok((children, gauge))
+}
+
+/// Announces tools again and again.
+struct Announcer;
+
+#[derive(Clone)]
+struct Announcements {
+    broker: Broker,
+    worker: WorkerId,
+    crew: Crew,
+    specs: Arc<[ToolSpec]>,
+    shutdown: CancellationToken,
+}
+
+struct Announce;
+
+impl Announcements {
+    async fn announce(&self) -> Result<(), AnnounceError> {
+        for spec in self.specs.iter() {
+            let tool = &spec.name;
+            match registry::announce(&self.broker, spec.clone(), &self.worker, &self.crew).await? {
+                Announced::Stored => tracing::info!(%tool, version = spec.version, "announced"),
+                Announced::Known => {}
+                Announced::Newer { version } => {
+                    tracing::warn!(%tool, ours = spec.version, theirs = version, "a newer version is announced");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Actor for Announcer {
+    type Msg = Announce;
+    type State = (Announcements, AbortOnDropHandle<()>);
+    type Arguments = Announcements;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<Announce>,
+        args: Announcements,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        myself.send_interval(ANNOUNCE_EVERY, || Announce);
+        let shutdown = args.shutdown.clone();
+        let stop = tokio::spawn(async move {
+            shutdown.cancelled().await;
+            myself.stop(None);
+        });
+        Ok((args, AbortOnDropHandle::new(stop)))
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<Announce>,
+        Announce: Announce,
+        (args, _): &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        // The calls that are in the log are carried out all the same, so this is no reason to end.
+        if let Err(error) = args.announce().await {
+            tracing::error!(%error, "a tool could not be announced");
+        }
+        Ok(())
+    }
+}
