@@ -1,0 +1,96 @@
+//! The executor's words, from the files in `prompts/`, compiled in and checked by tests.
+//!
+//! Everything that is put into a template is put in as text: nothing that comes from a job, a tool
+//! or a model is ever a template itself.
+
+use std::sync::LazyLock;
+
+use minijinja::{Environment, UndefinedBehavior, Value, context, syntax::SyntaxConfig};
+use proto::{decision::StepTask, lang::Language, step::StepState};
+
+macro_rules! templates {
+    ($($name:literal),*) => {[$(
+        (concat!("en/", $name), include_str!(concat!("../prompts/en/", $name, ".md"))),
+        (concat!("zh/", $name), include_str!(concat!("../prompts/zh/", $name, ".md"))),
+    )*]};
+}
+
+const FILES: [(&str, &str); 8] = templates!("system", "task", "last", "failing");
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut env = Environment::new();
+    env.set_undefined_behavior(UndefinedBehavior::Strict);
+    let syntax = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build()
+        .expect("the usual delimiters are valid");
+    env.set_syntax(syntax);
+    for (name, source) in FILES {
+        env.add_template(name, source).expect("the templates are compiled by a test");
+    }
+    env
+});
+
+fn render(language: Language, name: &str, values: Value) -> String {
+    let name = format!("{}/{name}", language.code());
+    TEMPLATES
+        .get_template(&name)
+        .and_then(|template| template.render(values))
+        .expect("every template is rendered with these values by a test")
+}
+
+/// What frames the conversation: the agent's own words, then the executor's task and the goal.
+pub(crate) fn system(language: Language, frame: &str, goal: &str, may_ask: bool) -> String {
+    let task = render(language, "system", context! { goal, may_ask });
+    let task = task.trim_end();
+    if frame.trim().is_empty() { task.to_owned() } else { format!("{}\n\n{task}", frame.trim()) }
+}
+
+/// The step: its description, the results it builds on, and why the run before failed.
+pub(crate) fn task(language: Language, task: &StepTask) -> String {
+    let dependencies: Vec<Value> = task
+        .dependencies
+        .iter()
+        .map(|step| {
+            context! {
+                id => step.id.as_str(),
+                mark => mark(language, step.state),
+                response => step.response.as_str(),
+            }
+        })
+        .collect();
+    let values = context! {
+        description => task.description.as_str(),
+        dependencies,
+        previous_error => task.previous_error.as_deref().unwrap_or_default(),
+    };
+    render(language, "task", values).trim_end().to_owned()
+}
+
+/// That no further turn follows.
+pub(crate) fn last(language: Language) -> String {
+    render(language, "last", context! {})
+}
+
+/// That a tool keeps failing.
+pub(crate) fn failing(language: Language, tool: &str, times: usize) -> String {
+    render(language, "failing", context! { tool, times })
+}
+
+/// What is said of a dependency that did not complete.
+fn mark(language: Language, state: StepState) -> String {
+    let words = match (state, language) {
+        (StepState::Completed, _) => return String::new(),
+        (StepState::Failed, Language::Zh) => "失败",
+        (StepState::Skipped, Language::Zh) => "已跳过",
+        (StepState::Blocked, Language::Zh) => "受阻",
+        (StepState::Canceled, Language::Zh) => "已取消",
+        (
+            StepState::Pending | StepState::Ready | StepState::Running | StepState::Waiting,
+            Language::Zh,
+        ) => "未完成",
+        (state, Language::En) => return format!(" ({state})"),
+    };
+    format!("（{words}）")
+}

@@ -1,0 +1,177 @@
+//! From what a model said to what the turn came to. Pure. Every call is resolved here, once,
+//! against the tools as they are registered now: what comes out names a registered tool with
+//! arguments that fit, a question that can be asked, or the reason why nothing is run.
+
+use model::{ModelError, Reply};
+use proto::{
+    asking,
+    decision::TurnWork,
+    excerpt,
+    fact::{CallTarget, TurnCall, TurnReply, WorkError},
+    limits,
+    message::{ModelCall, StopReason},
+    tool::ToolSpec,
+    toolbox::Toolbox,
+};
+use serde_json::Value;
+
+use crate::offer::{self, FINISH};
+
+/// The registered tool that ends a step when it is called alone.
+const STOP: &str = "stop";
+/// How much is kept of each end of arguments that cannot be stored as they are.
+const DEEP_ARGS_CHARS: usize = 500;
+
+/// Says what is wrong with a tool's arguments.
+pub(crate) type CheckArgs<'a> = &'a dyn Fn(&ToolSpec, &Value) -> Result<(), String>;
+
+/// What a model's reply comes to.
+pub(crate) fn resolve(
+    reply: &Reply,
+    work: &TurnWork,
+    tools: &Toolbox<'_>,
+    check_args: CheckArgs<'_>,
+) -> TurnReply {
+    match reply.stop {
+        StopReason::Length => {
+            return failed("the reply was cut by the token limit; raise max_tokens", false);
+        }
+        StopReason::End | StopReason::ToolCalls | StopReason::ContentFilter => {}
+    }
+    match reply.calls.as_slice() {
+        [] => done(true, reply.text.trim()),
+        [end] if ends(end, work, tools) => match end_of(end, reply.text.trim()) {
+            Ok((success, response)) => done(success, &response),
+            Err(error) => calls(&reply.text, vec![refused(end, error)]),
+        },
+        many if many.len() > 2 * limits::CALLS_PER_TURN_MAX => {
+            failed(&format!("the model asked for {} calls in one turn", many.len()), true)
+        }
+        many => {
+            let resolver = Resolver { work, tools, check_args };
+            let resolved = many.iter().enumerate().map(|(n, call)| resolver.call(n, call));
+            calls(&reply.text, resolved.collect())
+        }
+    }
+}
+
+/// What a turn comes to when the model gave no reply.
+pub(crate) fn no_reply(error: &ModelError) -> TurnReply {
+    let retry_after_ms =
+        error.retry_after().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+    let error =
+        WorkError { message: error.to_string(), transient: error.is_transient(), retry_after_ms };
+    TurnReply::Failed { error }
+}
+
+/// What a turn comes to that cannot be taken.
+pub(crate) fn failed(message: &str, transient: bool) -> TurnReply {
+    let message = message.to_owned();
+    TurnReply::Failed { error: WorkError { message, transient, retry_after_ms: None } }
+}
+
+fn done(success: bool, response: &str) -> TurnReply {
+    TurnReply::Done { success, response: bounded(response) }
+}
+
+fn calls(text: &str, calls: Vec<TurnCall>) -> TurnReply {
+    TurnReply::Calls { text: text.trim().to_owned(), calls }
+}
+
+/// A response inside its bound. Characters have up to four bytes, so a quarter of the bound in
+/// characters, at both ends together, always fits.
+fn bounded(response: &str) -> String {
+    if response.len() <= limits::RESPONSE_BYTES_MAX {
+        return response.to_owned();
+    }
+    excerpt::ends(response, limits::RESPONSE_BYTES_MAX / 8 - 16)
+}
+
+/// Whether a call that stands alone ends the step.
+fn ends(call: &ModelCall, work: &TurnWork, tools: &Toolbox<'_>) -> bool {
+    let stops = call.name == STOP && !offer::is_last(work) && tools.find(STOP).is_ok();
+    call.name == FINISH || stops
+}
+
+/// What an ending call says: `finish` says it in its arguments, `stop` leaves it to the words beside.
+fn end_of(call: &ModelCall, words: &str) -> Result<(bool, String), String> {
+    if call.name != FINISH {
+        return Ok((true, words.to_owned()));
+    }
+    let Some(args) = call.args.as_object() else {
+        return Err("finish: the arguments must be a JSON object".to_owned());
+    };
+    if let Some(extra) = args.keys().find(|name| !["success", "response"].contains(&name.as_str()))
+    {
+        return Err(format!("finish: {}: is not an argument", excerpt::ends(extra, 40)));
+    }
+    let Some(Value::Bool(success)) = args.get("success") else {
+        return Err("finish: success: must be true or false".to_owned());
+    };
+    let Some(Value::String(response)) = args.get("response") else {
+        return Err("finish: response: must be a text".to_owned());
+    };
+    // A result that was said beside the call, and not in it, is the result all the same.
+    let response = response.trim();
+    Ok((*success, if response.is_empty() { words } else { response }.to_owned()))
+}
+
+struct Resolver<'a> {
+    work: &'a TurnWork,
+    tools: &'a Toolbox<'a>,
+    check_args: CheckArgs<'a>,
+}
+
+impl Resolver<'_> {
+    fn call(&self, n: usize, call: &ModelCall) -> TurnCall {
+        if n >= limits::CALLS_PER_TURN_MAX {
+            let max = limits::CALLS_PER_TURN_MAX;
+            return refused(call, format!("only {max} calls can be made in one turn"));
+        }
+        match self.target(call) {
+            Ok(target) => of_call(call, target),
+            Err(error) => refused(call, error),
+        }
+    }
+
+    fn target(&self, call: &ModelCall) -> Result<CallTarget, String> {
+        if call.name == FINISH {
+            return Err("finish must be called alone, when nothing else is to be done".to_owned());
+        }
+        if offer::is_last(self.work) {
+            return Err("no more tools can be called; call finish".to_owned());
+        }
+        if call.name == asking::ASK_USER {
+            if !self.work.may_ask {
+                return Err("no more questions can be asked; go on with what is known".to_owned());
+            }
+            let question = asking::parse(&call.args).map_err(|e| e.to_string())?;
+            return Ok(CallTarget::Person { question });
+        }
+        let tool = self.tools.find(&call.name).map_err(|e| e.to_string())?;
+        if tool.name.as_str() == STOP {
+            return Err("stop must be called alone, when nothing else is to be done".to_owned());
+        }
+        (self.check_args)(tool, &call.args)
+            .map_err(|why| format!("the arguments of {} do not fit: {why}", tool.name))?;
+        Ok(CallTarget::Tool { tool: tool.name.clone(), binding: tool.binding() })
+    }
+}
+
+fn of_call(call: &ModelCall, target: CallTarget) -> TurnCall {
+    TurnCall { id: call.id.clone(), name: call.name.clone(), args: call.args.clone(), target }
+}
+
+/// A call that is not run. Arguments nested so deeply that their record could not be read again are
+/// kept as a text.
+fn refused(call: &ModelCall, error: String) -> TurnCall {
+    let mut refused = of_call(call, CallTarget::Refused { error });
+    if runtime::arguments::is_deep(&refused.args) {
+        let text = refused.args.to_string();
+        refused.args = Value::String(excerpt::ends(&text, DEEP_ARGS_CHARS));
+    }
+    refused
+}
+
+#[cfg(test)]
+mod tests;

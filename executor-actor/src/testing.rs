@@ -1,0 +1,37 @@
+//! Tools and commands for this crate's tests.
+
+use proto::{decision::TurnWork, tool::ToolSpec};
+use serde_json::{Value, json};
+
+/// A tool of the pool `p`.
+pub(crate) fn tool(name: &str, properties: Value, required: &[&str]) -> ToolSpec {
+    let schema = json!({"type": "object", "properties": properties, "required": required});
+    let spec = json!({
+        "name": name, "description": format!("does {name}"), "schema": schema,
+        "effect": "idempotent", "pool": "p", "version": "7"
+    });
+    serde_json::from_value(spec).unwrap()
+}
+
+/// The tools of these tests: `create_task`, `complete_task`, `stop` and the forbidden `secret`.
+pub(crate) fn tools() -> Vec<ToolSpec> {
+    vec![
+        tool("create_task", json!({"title": {"type": "string"}}), &["title"]),
+        tool("complete_task", json!({"id": {"type": "integer"}}), &["id"]),
+        tool("stop", json!({}), &[]),
+        tool("secret", json!({}), &[]),
+    ]
+}
+
+/// A command, from its JSON over what is usual.
+pub(crate) fn turn(fields: Value) -> TurnWork {
+    let mut work = json!({
+        "work": "g0.s1.r1.t1", "attempt": 1, "step": "step1", "turn": 1, "max_turns": 10,
+        "language": "en", "may_ask": true,
+        "tools": ["create_task", "complete_task", "stop"]
+    });
+    for (name, value) in fields.as_object().unwrap() {
+        work[name] = value.clone();
+    }
+    serde_json::from_value(work).unwrap()
+}

@@ -1,0 +1,234 @@
+//! From a job's log to the conversation of one step's run. Pure: the transcript is not kept
+//! anywhere, it is read back from the records that say what was asked and what was answered.
+//!
+//! A turn's command names the record of the turn before as it counted (`after`) and carries what
+//! came of that turn's calls (`replies`); that record names its own command by unit of work and
+//! attempt; and so on back to the first turn, which carries the task.
+
+use proto::{
+    decision::{CallReply, Decision, StepTask, TurnWork},
+    fact::{CallTarget, Fact, TurnCall, TurnReply, Turned},
+    id::{Attempt, Seq, WorkId},
+    limits,
+    message::{Message, ModelCall},
+    record::{Known, Record},
+    toolbox::Toolbox,
+};
+
+use crate::{offer, prompt};
+
+/// A record of the job's log, where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored<'a> {
+    /// Its position.
+    pub(crate) seq: Seq,
+    /// The record.
+    pub(crate) record: &'a Record,
+}
+
+/// One turn that was taken: what the model said, and what came of its calls.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Exchange {
+    /// What it said.
+    text: String,
+    /// The calls it asked for.
+    calls: Vec<TurnCall>,
+    /// What came of them.
+    replies: Vec<CallReply>,
+}
+
+/// A run of a step so far.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Run {
+    /// What the step is for.
+    task: StepTask,
+    /// The turns taken, oldest first.
+    exchanges: Vec<Exchange>,
+}
+
+/// The log does not hold what the command refers to. Another attempt finds the same.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Broken {
+    /// A turn that is not the first names no turn before it.
+    #[error("turn {turn} of {work} names neither its task nor the turn before it")]
+    NoBeginning {
+        /// Which turn.
+        turn: u32,
+        /// Its unit of work.
+        work: WorkId,
+    },
+    /// There is no such record, or it is not a turn with calls.
+    #[error("record {0} is not a turn that asked for calls")]
+    NotATurn(Seq),
+    /// The command of a turn is not there.
+    #[error("the command of {work}, attempt {attempt}, is not in the log")]
+    NoCommand {
+        /// The unit of work.
+        work: WorkId,
+        /// The attempt.
+        attempt: Attempt,
+    },
+    /// A call has no reply.
+    #[error("the call {id} of record {at} has no reply")]
+    NoReply {
+        /// The model's id of the call, cut.
+        id: String,
+        /// The turn's record.
+        at: Seq,
+    },
+    /// More turns than a run may have.
+    #[error("the run has more than {max} turns", max = limits::TURNS_MAX)]
+    TooLong,
+}
+
+/// Whether the log is needed at all: the first turn carries everything.
+pub(crate) fn needs_log(work: &TurnWork) -> bool {
+    work.task.is_none()
+}
+
+/// Reads a run back, from the turn that is to be taken to its first.
+pub(crate) fn run(work: &TurnWork, log: &[Stored<'_>]) -> Result<Run, Broken> {
+    let mut exchanges = Vec::new();
+    let mut turn = work.clone();
+    for _ in 0..=limits::TURNS_MAX {
+        if let Some(task) = turn.task {
+            exchanges.reverse();
+            return Ok(Run { task, exchanges });
+        }
+        let Some(at) = turn.after else {
+            return Err(Broken::NoBeginning { turn: turn.turn, work: turn.work });
+        };
+        let Turned { work, attempt, reply, usage: _ } = turned(log, at)?;
+        let TurnReply::Calls { text, calls } = reply else { return Err(Broken::NotATurn(at)) };
+        let replied = |call: &TurnCall| turn.replies.iter().any(|reply| reply.id == call.id);
+        if let Some(call) = calls.iter().find(|call| !replied(call)) {
+            return Err(Broken::NoReply { id: call.id.chars().take(80).collect(), at });
+        }
+        exchanges.push(Exchange { text, calls, replies: turn.replies });
+        turn = command(log, at, &work, attempt).ok_or(Broken::NoCommand { work, attempt })?;
+    }
+    Err(Broken::TooLong)
+}
+
+fn turned(log: &[Stored<'_>], at: Seq) -> Result<Turned, Broken> {
+    let stored = log.iter().find(|stored| stored.seq == at);
+    match stored.map(|stored| stored.record.known()) {
+        Some(Ok(Known::Fact(fact))) => match *fact {
+            Fact::Turned(turned) => Ok(turned),
+            Fact::Submitted(_)
+            | Fact::Signaled(_)
+            | Fact::Planned(_)
+            | Fact::Started(_)
+            | Fact::Called(_)
+            | Fact::Answered(_)
+            | Fact::Fired(_) => Err(Broken::NotATurn(at)),
+        },
+        Some(Ok(Known::Decision(_)) | Err(_)) | None => Err(Broken::NotATurn(at)),
+    }
+}
+
+/// The command that a record answers: the last one before it for the same work and attempt.
+fn command(log: &[Stored<'_>], before: Seq, work: &WorkId, attempt: Attempt) -> Option<TurnWork> {
+    let turns = log.iter().rev().filter(|stored| {
+        // The kind is looked at first, so that other bodies are not parsed for nothing.
+        stored.seq < before && stored.record.kind == "turn"
+    });
+    turns.filter_map(|stored| stored.record.known().ok()).find_map(|known| match known {
+        Known::Decision(decision) => match *decision {
+            Decision::Turn(turn) if turn.work == *work && turn.attempt == attempt => Some(turn),
+            Decision::Turn(_)
+            | Decision::Plan(_)
+            | Decision::Call(_)
+            | Decision::Ask(_)
+            | Decision::Wait(_)
+            | Decision::Note(_)
+            | Decision::Finish(_) => None,
+        },
+        Known::Fact(_) => None,
+    })
+}
+
+/// The conversation a model is shown in a turn.
+pub(crate) fn messages(work: &TurnWork, run: &Run) -> Vec<Message> {
+    let language = work.language;
+    let system = prompt::system(language, &work.model.system, &run.task.goal, work.may_ask);
+    let mut task = prompt::task(language, &run.task);
+    let mut hints = Vec::new();
+    if let Some((tool, times)) = failing(&run.exchanges) {
+        hints.push(prompt::failing(language, tool, times));
+    }
+    if offer::is_last(work) {
+        hints.push(prompt::last(language));
+    }
+    let hints = hints.join("\n\n");
+    if run.exchanges.is_empty() && !hints.is_empty() {
+        task = format!("{task}\n\n{hints}");
+    }
+    let mut messages = vec![Message::System { text: system }, Message::User { text: task }];
+    for exchange in &run.exchanges {
+        messages.extend(exchange.messages());
+    }
+    if !run.exchanges.is_empty() && !hints.is_empty() {
+        messages.push(Message::User { text: hints });
+    }
+    messages
+}
+
+impl Exchange {
+    fn messages(&self) -> impl Iterator<Item = Message> + '_ {
+        let calls = self
+            .calls
+            .iter()
+            .map(|c| ModelCall { id: c.id.clone(), name: c.name.clone(), args: c.args.clone() })
+            .collect();
+        let said = Message::Assistant { text: self.text.clone(), calls };
+        let replies = self.calls.iter().filter_map(|call| {
+            let reply = self.replies.iter().find(|reply| reply.id == call.id)?;
+            Some(Message::Tool {
+                call: call.id.clone(),
+                name: call.name.clone(),
+                text: reply.text.clone(),
+            })
+        });
+        std::iter::once(said).chain(replies)
+    }
+}
+
+/// How often in a row a tool must fail before the model is told to do something else.
+const FAILING: usize = 3;
+
+/// The tool that was called last and has failed again and again, and how often.
+fn failing(exchanges: &[Exchange]) -> Option<(&str, usize)> {
+    let outcomes = || {
+        exchanges.iter().rev().flat_map(|exchange| {
+            exchange.calls.iter().rev().filter_map(|call| {
+                let reply = exchange.replies.iter().find(|reply| reply.id == call.id)?;
+                Some((call.name.as_str(), has_failed(call, reply)))
+            })
+        })
+    };
+    let (tool, _) = outcomes().next()?;
+    let times = outcomes().filter(|(name, _)| *name == tool).take_while(|(_, bad)| *bad).count();
+    (times >= FAILING).then_some((tool, times))
+}
+
+fn has_failed(call: &TurnCall, reply: &CallReply) -> bool {
+    match call.target {
+        CallTarget::Refused { .. } => true,
+        // Results are written with this field first.
+        CallTarget::Tool { .. } => reply.text.starts_with("{\"success\":false"),
+        CallTarget::Person { .. } => false,
+    }
+}
+
+/// The conversation of a turn: all that is asked of the model but its parameters.
+pub(crate) fn conversation(
+    work: &TurnWork,
+    log: &[Stored<'_>],
+    tools: &Toolbox<'_>,
+) -> Result<(Vec<Message>, Vec<proto::message::ToolOffer>), Broken> {
+    Ok((messages(work, &run(work, log)?), offer::offers(work, tools)))
+}
+
+#[cfg(test)]
+mod tests;
