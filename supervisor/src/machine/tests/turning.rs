@@ -64,6 +64,20 @@ fn the_results_of_parallel_calls_reach_the_next_turn_in_the_models_order() {
 }
 
 #[test]
+fn a_result_that_comes_again_while_its_turn_goes_on_changes_nothing() {
+    let mut p = looping();
+    p.turn("g0.r0.a.n1.t1", calls(vec![tool("x", Approval::Never), tool("y", Approval::Never)]));
+    p.drive();
+    p.ok("g0.r0.a.n1.t1.c0", json!("first"));
+    p.ok("g0.r0.a.n1.t1.c0", json!("again"));
+    p.ok("g0.r0.a.n1.t1.c1", json!("other"));
+    p.drive();
+    let [Decision::Turn(turn)] = p.decisions.as_slice() else { panic!("not one turn") };
+    assert_eq!(turn.replies[0].text, r#"{"success":true,"data":"first"}"#);
+    assert_eq!(p.view().ignored, 1);
+}
+
+#[test]
 fn a_failing_tool_is_told_to_the_model_and_ends_nothing() {
     let mut p = looping();
     p.turn("g0.r0.a.n1.t1", calls(vec![tool("x", Approval::Never)]));
