@@ -8,7 +8,14 @@
 mod offer;
 mod prompt;
 mod resolve;
+mod start;
 mod transcript;
+mod work;
+
+pub use self::{
+    start::{Setup, options, start},
+    work::{Executor, ROLE},
+};
 
 #[cfg(test)]
 mod testing;

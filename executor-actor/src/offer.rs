@@ -1,6 +1,13 @@
 //! What a model is offered in a turn: the agent's tools, a way to ask, and a way to end the step.
 
-use proto::{asking, decision::TurnWork, lang::Language, message::ToolOffer, toolbox::Toolbox};
+use model::{ModelRequest, Params};
+use proto::{
+    asking,
+    decision::TurnWork,
+    lang::Language,
+    message::{Message, ToolOffer},
+    toolbox::Toolbox,
+};
 use serde_json::json;
 
 /// The function by which a model ends a step. No registered tool is offered or called under it.
@@ -33,6 +40,20 @@ pub(crate) fn offers(work: &TurnWork, tools: &Toolbox<'_>) -> Vec<ToolOffer> {
     }
     offers.push(end);
     offers
+}
+
+/// What the model is asked.
+pub(crate) fn request(
+    work: &TurnWork,
+    messages: Vec<Message>,
+    tools: &Toolbox<'_>,
+) -> ModelRequest {
+    let params = Params {
+        model: work.model.model.clone(),
+        temperature: work.model.temperature,
+        ..Params::default()
+    };
+    ModelRequest { messages, tools: offers(work, tools), params }
 }
 
 fn finish(language: Language) -> ToolOffer {

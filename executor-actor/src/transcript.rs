@@ -12,7 +12,6 @@ use proto::{
     limits,
     message::{Message, ModelCall},
     record::{Known, Record},
-    toolbox::Toolbox,
 };
 
 use crate::{offer, prompt};
@@ -219,15 +218,6 @@ fn has_failed(call: &TurnCall, reply: &CallReply) -> bool {
         CallTarget::Tool { .. } => reply.text.starts_with("{\"success\":false"),
         CallTarget::Person { .. } => false,
     }
-}
-
-/// The conversation of a turn: all that is asked of the model but its parameters.
-pub(crate) fn conversation(
-    work: &TurnWork,
-    log: &[Stored<'_>],
-    tools: &Toolbox<'_>,
-) -> Result<(Vec<Message>, Vec<proto::message::ToolOffer>), Broken> {
-    Ok((messages(work, &run(work, log)?), offer::offers(work, tools)))
 }
 
 #[cfg(test)]

@@ -135,3 +135,6 @@ fn shown(plan: &Plan) -> Value {
         .collect();
     json!({"title": plan.title, "steps": steps})
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,4 +9,14 @@ mod normalise;
 mod parse;
 mod prompt;
 mod reply;
+mod start;
 mod summary;
+mod work;
+
+pub use self::{
+    start::{Setup, options, start},
+    work::{Planner, ROLE},
+};
+
+#[cfg(test)]
+mod testing;

@@ -185,3 +185,6 @@ fn title_of(text: &str) -> String {
     }
     line.get(..end).unwrap_or_default().to_owned()
 }
+
+#[cfg(test)]
+mod tests;

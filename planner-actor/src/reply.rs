@@ -88,3 +88,6 @@ pub(crate) fn failed(error: &ModelError) -> PlanReply {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use proto::id::WorkerId;
+use proto::{id::WorkerId, toolbox::Toolbox};
 use rstest::rstest;
 use serde_json::{Value, json};
 

@@ -19,6 +19,7 @@ mod feed;
 mod gauge;
 mod pool;
 mod report;
+mod speaker;
 mod task;
 mod unwanted;
 mod work;
@@ -27,6 +28,7 @@ pub use self::{
     gauge::Gauge,
     pool::{PoolActor, PoolArgs, PoolMsg, PoolOptions},
     report::{broken, lost},
+    speaker::Speaker,
     work::{LiveSink, Task, Work},
 };
 

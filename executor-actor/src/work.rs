@@ -1,0 +1,138 @@
+//! The executor as a worker: one command, one question to the model, one fact.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use model::{Delta, Model};
+use proto::{
+    decision::{Decision, TurnWork},
+    fact::{Fact, TurnReply, Turned},
+    id::{JobId, Seq},
+    message::{Message, Usage},
+    tool::ToolSpec,
+    toolbox::Toolbox,
+    wire::Said,
+};
+use runtime::{
+    arguments::{self, Placeholders},
+    broker::Broker,
+    registry::Registry,
+    schema::Schemas,
+    worker::{Speaker, Task, Work},
+};
+use serde_json::Value;
+
+use crate::{
+    offer, resolve,
+    transcript::{self, Stored},
+};
+
+/// The name of the role, in configuration, presence and logs.
+pub const ROLE: &str = "executor";
+
+/// Answers `do.turn`. Keeps nothing between commands but compiled schemas.
+pub struct Executor {
+    broker: Broker,
+    model: Arc<dyn Model>,
+    registry: Registry,
+    schemas: Schemas,
+}
+
+impl Executor {
+    /// An executor that reads jobs from `broker`, asks `model` and offers the tools of `registry`.
+    #[must_use]
+    pub fn new(broker: Broker, model: Arc<dyn Model>, registry: Registry) -> Self {
+        Self { broker, model, registry, schemas: Schemas::new() }
+    }
+
+    async fn turn(&self, job: &JobId, work: &TurnWork, speaker: Speaker) -> Turned {
+        let (reply, usage) = match self.messages(job, work).await {
+            Ok(messages) => self.ask(work, messages, speaker).await,
+            Err(unread) => (unread, Usage::default()),
+        };
+        Turned { work: work.work.clone(), attempt: work.attempt, reply, usage }
+    }
+
+    /// The conversation so far, or what the turn comes to when it cannot be read.
+    async fn messages(&self, job: &JobId, work: &TurnWork) -> Result<Vec<Message>, TurnReply> {
+        let entries = if transcript::needs_log(work) {
+            self.broker.log.read(job, Seq(0)).await.map_err(|error| {
+                let why = format!("the job's log could not be read: {error}");
+                resolve::failed(&why, error.is_transient())
+            })?
+        } else {
+            Vec::new()
+        };
+        let log: Vec<_> = entries
+            .iter()
+            .filter_map(|entry| {
+                let record = entry.record.as_ref().ok()?;
+                Some(Stored { seq: entry.seq, record })
+            })
+            .collect();
+        match transcript::run(work, &log) {
+            Ok(run) => Ok(transcript::messages(work, &run)),
+            Err(broken) => Err(resolve::failed(&broken.to_string(), false)),
+        }
+    }
+
+    async fn ask(
+        &self,
+        work: &TurnWork,
+        messages: Vec<Message>,
+        speaker: Speaker,
+    ) -> (TurnReply, Usage) {
+        let registered = self.registry.all();
+        let specs = registered.iter().map(|announced| &announced.spec);
+        let tools = Toolbox::new(specs, work.model.tools.as_deref());
+        let request = offer::request(work, messages, &tools);
+        let show = move |delta: &Delta| match delta {
+            Delta::Text(text) => speaker.say(Said::Text(text.clone())),
+            Delta::Thought(text) => speaker.say(Said::Thought(text.clone())),
+            Delta::Call(_) | Delta::End { .. } => {}
+        };
+        match model::complete(&*self.model, request, show).await {
+            Ok(said) => {
+                let check = |tool: &ToolSpec, args: &Value| {
+                    arguments::check(&self.schemas, tool, args, Placeholders::Literal)
+                };
+                (resolve::resolve(&said, work, &tools, &check), said.usage)
+            }
+            Err(error) => (resolve::no_reply(&error), Usage::default()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Executor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Executor").field("broker", &self.broker).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Work for Executor {
+    fn name(&self) -> &'static str {
+        ROLE
+    }
+
+    async fn run(&self, task: Task) -> Option<Fact> {
+        let work = match task.decision {
+            Decision::Turn(work) => work,
+            other @ (Decision::Plan(_)
+            | Decision::Call(_)
+            | Decision::Ask(_)
+            | Decision::Wait(_)
+            | Decision::Note(_)
+            | Decision::Finish(_)) => {
+                tracing::error!(
+                    kind = other.kind().as_str(),
+                    "an executor was handed another command"
+                );
+                return None;
+            }
+        };
+        // A turn that nobody wants any more is not waited for: dropping the reply ends the call.
+        let turn = self.turn(&task.job, &work, task.live.speaker());
+        task.canceled.run_until_cancelled(turn).await.map(Fact::Turned)
+    }
+}

@@ -1,0 +1,97 @@
+//! The planner as a worker: one command, one question to the model, one fact.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use model::{Delta, Model};
+use proto::{
+    decision::{Decision, PlanWork},
+    fact::{Fact, Planned},
+    message::Usage,
+    tool::ToolSpec,
+    toolbox::Toolbox,
+    wire::Said,
+};
+use runtime::{
+    arguments::{self, Placeholders},
+    registry::Registry,
+    schema::Schemas,
+    worker::{Speaker, Task, Work},
+};
+use serde_json::Value;
+
+use crate::{conversation, reply};
+
+/// The name of the role, in configuration, presence and logs.
+pub const ROLE: &str = "planner";
+
+/// Answers `do.plan`. Keeps nothing between commands but compiled schemas.
+pub struct Planner {
+    model: Arc<dyn Model>,
+    registry: Registry,
+    schemas: Schemas,
+}
+
+impl Planner {
+    /// A planner that asks `model` and plans with the tools of `registry`.
+    #[must_use]
+    pub fn new(model: Arc<dyn Model>, registry: Registry) -> Self {
+        Self { model, registry, schemas: Schemas::new() }
+    }
+
+    async fn plan(&self, work: &PlanWork, speaker: Speaker) -> Planned {
+        let registered = self.registry.all();
+        let specs = registered.iter().map(|announced| &announced.spec);
+        let tools = Toolbox::new(specs, work.model.tools.as_deref());
+        let request = conversation::request(work, &tools);
+        let show = move |delta: &Delta| match delta {
+            Delta::Text(text) => speaker.say(Said::Text(text.clone())),
+            Delta::Thought(text) => speaker.say(Said::Thought(text.clone())),
+            Delta::Call(_) | Delta::End { .. } => {}
+        };
+        let (reply, usage) = match model::complete(&*self.model, request, show).await {
+            Ok(said) => {
+                let check = |tool: &ToolSpec, args: &Value| {
+                    arguments::check(&self.schemas, tool, args, Placeholders::Open)
+                };
+                (reply::understand(&said, work, &tools, &check), said.usage)
+            }
+            Err(error) => (reply::failed(&error), Usage::default()),
+        };
+        Planned { work: work.work.clone(), attempt: work.attempt, reply, usage }
+    }
+}
+
+impl std::fmt::Debug for Planner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Planner").field("registry", &self.registry).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Work for Planner {
+    fn name(&self) -> &'static str {
+        ROLE
+    }
+
+    async fn run(&self, task: Task) -> Option<Fact> {
+        let work = match task.decision {
+            Decision::Plan(work) => work,
+            other @ (Decision::Turn(_)
+            | Decision::Call(_)
+            | Decision::Ask(_)
+            | Decision::Wait(_)
+            | Decision::Note(_)
+            | Decision::Finish(_)) => {
+                tracing::error!(
+                    kind = other.kind().as_str(),
+                    "a planner was handed another command"
+                );
+                return None;
+            }
+        };
+        // A plan that nobody wants any more is not waited for: dropping the reply ends the call.
+        let plan = self.plan(&work, task.live.speaker());
+        task.canceled.run_until_cancelled(plan).await.map(Fact::Planned)
+    }
+}
