@@ -61,7 +61,8 @@ pub(crate) fn system(
         })
         .collect();
     let task = render(language, "system", context! { tools, may_ask });
-    if frame.trim().is_empty() { task } else { format!("{}\n\n{task}", frame.trim()) }
+    let task = task.trim_end();
+    if frame.trim().is_empty() { task.to_owned() } else { format!("{}\n\n{task}", frame.trim()) }
 }
 
 /// The goal.
