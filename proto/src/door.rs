@@ -3,7 +3,12 @@
 //! Every reply is an object. A refused request is answered with `{"error": {…}}`, a [`Failure`],
 //! and with the headers of a NATS service error.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, MapAccess, Visitor, value::MapAccessDeserializer},
+};
 use serde_json::Value;
 
 use crate::{
@@ -71,13 +76,40 @@ fn one() -> u16 {
 }
 
 /// An agent by name or in full.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum AgentChoice {
     /// One the server knows.
     Named(AgentName),
     /// Policies; what is absent has its default.
     Inline(Box<Agent>),
+}
+
+/// A string names an agent, an object is one. Written by hand because an untagged enum would
+/// forget which field of the object is wrong.
+impl<'de> Deserialize<'de> for AgentChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Choice;
+
+        impl<'de> Visitor<'de> for Choice {
+            type Value = AgentChoice;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of an agent, or an object with its policies")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<AgentChoice, E> {
+                AgentName::new(name).map(AgentChoice::Named).map_err(E::custom)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, policies: A) -> Result<AgentChoice, A::Error> {
+                let agent = Agent::deserialize(MapAccessDeserializer::new(policies))?;
+                Ok(AgentChoice::Inline(Box::new(agent)))
+            }
+        }
+
+        deserializer.deserialize_any(Choice)
+    }
 }
 
 /// What became of a submission.
@@ -321,11 +353,30 @@ impl Submit {
             deadline_ms: None,
         }
     }
+}
 
-    /// What is compared when the same id is submitted again: everything but the id.
-    #[must_use]
-    pub fn digest(&self) -> String {
-        let body = Self { id: None, ..self.clone() };
-        crate::digest::of_json(&serde_json::to_value(body).unwrap_or(Value::Null))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strict;
+
+    fn field(body: &str) -> String {
+        match strict::from_slice::<Submit>(body.as_bytes()) {
+            Ok(submit) => format!("{:?}", submit.agent.map(|a| matches!(a, AgentChoice::Named(_)))),
+            Err(strict::Refused::Field { field, why }) => format!("{field}: {why}"),
+            Err(refused) => refused.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_submission_names_the_policy_that_is_wrong() {
+        assert_eq!(field(r#"{"goal":"g","agent":"default"}"#), "Some(true)");
+        assert_eq!(field(r#"{"goal":"g","agent":{}}"#), "Some(false)");
+        assert!(field(r#"{"goal":"g","agent":"a.b"}"#).starts_with("agent: agent name must be"));
+        assert!(field(r#"{"goal":"g","agent":7}"#).contains("the name of an agent, or an object"));
+        let retires = field(r#"{"goal":"g","agent":{"step":{"retires":{}}}}"#);
+        assert!(retires.starts_with("agent.step.retires: unknown field"), "{retires}");
+        let turns = field(r#"{"goal":"g","agent":{"step":{"max_turns":-1}}}"#);
+        assert!(turns.starts_with("agent.step.max_turns: invalid value"), "{turns}");
     }
 }

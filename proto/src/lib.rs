@@ -10,6 +10,7 @@ pub mod decision;
 pub mod digest;
 pub mod door;
 pub mod error;
+pub mod escape;
 pub mod excerpt;
 pub mod fact;
 pub mod id;

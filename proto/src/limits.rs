@@ -40,3 +40,22 @@ pub const OPEN_QUESTIONS_MAX: usize = 100;
 pub const EXCERPT_CHARS: usize = 1000;
 /// Longest final response of a step, in bytes; what is longer is cut, with a note.
 pub const RESPONSE_BYTES_MAX: usize = 256 * 1024;
+/// Largest reply of the front door in bytes: what is larger is shortened, with a note. NATS takes
+/// 1 MiB unless it is told otherwise.
+pub const REPLY_BYTES_MAX: usize = 768 * 1024;
+/// Longest reason of a signal, in bytes.
+pub const REASON_BYTES_MAX: usize = 4 * 1024;
+/// Longest name of a caller, in bytes.
+pub const CALLER_BYTES_MAX: usize = 64;
+/// Jobs of one list.
+pub const LIST_MAX: u32 = 500;
+/// Jobs that one list looks at before it gives up finding more in the wanted states.
+pub const LIST_LOOKED_AT_MAX: usize = 2_000;
+/// Questions of one page of the inbox.
+pub const INBOX_MAX: u32 = 1_000;
+/// Watches one process serves at a time.
+pub const WATCHES_MAX: usize = 2_000;
+/// Longest watch in seconds; the watcher then asks again from where it was.
+pub const WATCH_SECONDS_MAX: u64 = 600;
+/// A watch says at least this often, in seconds, that it is there.
+pub const WATCH_HEARTBEAT_SECONDS: u64 = 5;

@@ -1,0 +1,191 @@
+//! Text from models, tools and people, made safe to show: on a terminal, in a log line, in an
+//! approval. What could move the cursor, set a title, write to the clipboard, turn text around or
+//! hide it is shown as what it is, never acted upon and never left out.
+//!
+//! It must not change what is stored: texts are kept raw and escaped where they are shown.
+
+use std::{borrow::Cow, fmt::Write};
+
+use serde_json::Value;
+
+use crate::interaction::{Question, QuestionKind};
+
+/// Text of several lines: line ends and tabs stay, everything else that is not plainly visible is
+/// written as an escape (`\u{1b}`).
+#[must_use]
+pub fn text(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| c != '\n' && c != '\t' && is_deceptive(c))
+}
+
+/// Text on one line: line ends and tabs become spaces, the rest is as in [`text`].
+#[must_use]
+pub fn line(text: &str) -> Cow<'_, str> {
+    let breaks = |c| matches!(c, '\n' | '\r' | '\t');
+    if text.contains(breaks) {
+        let flat = text.replace("\r\n", " ").replace(breaks, " ");
+        return Cow::Owned(escaped(&flat, is_deceptive).into_owned());
+    }
+    escaped(text, is_deceptive)
+}
+
+/// JSON over several lines. It stays JSON that reads as the same value: what is not plainly visible
+/// is written as `\u001b`.
+#[must_use]
+pub fn json(value: &Value) -> String {
+    let pretty = serde_json::to_string_pretty(value).unwrap_or_default();
+    let mut out = String::with_capacity(pretty.len());
+    for c in pretty.chars() {
+        if c == '\n' || !is_deceptive(c) {
+            out.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        }
+    }
+    out
+}
+
+/// What a person must see before agreeing: all of it, from the bytes that would be run, and none
+/// of it able to pose as something else.
+#[must_use]
+pub fn question(asked: &Question) -> String {
+    let mut out = text(&asked.prompt).into_owned();
+    match &asked.kind {
+        QuestionKind::PlanCheck { plan, revision, digest } => {
+            let _ =
+                write!(out, "\n\n{} (plan {})\n", line(&plan.title), revision.saturating_add(1));
+            for step in &plan.steps {
+                let after: Vec<_> = step.depends_on.iter().map(|id| id.as_str()).collect();
+                let after = if after.is_empty() {
+                    String::new()
+                } else {
+                    format!(" (after {})", after.join(", "))
+                };
+                let _ = writeln!(out, "  {}. {}{after}", step.id, line(&step.title));
+                for words in text(&step.description).lines() {
+                    let _ = writeln!(out, "     {words}");
+                }
+            }
+            let _ = write!(out, "digest {digest}");
+        }
+        QuestionKind::ToolApproval { tool, version, args, digest } => {
+            let _ = write!(
+                out,
+                "\n\n{tool} (version {})\n{}\ndigest {digest}",
+                line(version),
+                json(args)
+            );
+        }
+        QuestionKind::Question => {}
+        QuestionKind::Choice { options, multiple } => {
+            out.push_str(if *multiple { "\n\none or more of:" } else { "\n\none of:" });
+            for option in options {
+                let _ = write!(out, "\n  {}", line(&option.value));
+                if let Some(label) = &option.label {
+                    let _ = write!(out, " — {}", line(label));
+                }
+            }
+        }
+        QuestionKind::Form { fields } => {
+            for field in fields {
+                let mark = if field.required { " *" } else { "" };
+                let _ = write!(out, "\n  {}{mark} — {}", line(&field.key), line(&field.label));
+            }
+        }
+    }
+    out
+}
+
+fn escaped(text: &str, bad: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(&bad) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if bad(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Characters that do something, turn text around, or cannot be seen: controls (C0 and C1, so that
+/// no escape sequence of a terminal begins), bidirectional controls, zero-width and other invisible
+/// characters, tags, variation selectors beyond the one that emoji use, line and paragraph
+/// separators.
+#[must_use]
+pub fn is_deceptive(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fe00}'..='\u{fe0e}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::id::{AskId, ToolName};
+
+    #[test]
+    fn what_a_terminal_would_act_upon_is_shown_instead() {
+        for (raw, shown) in [
+            ("plain 文字 ✓ 👍\u{fe0f}", "plain 文字 ✓ 👍\u{fe0f}"),
+            ("two\nlines\tand a tab", "two\nlines\tand a tab"),
+            ("\u{1b}[2Jgone", r"\u{1b}[2Jgone"),
+            ("\u{1b}]8;;http://x\u{7}y", r"\u{1b}]8;;http://x\u{7}y"),
+            ("\u{1b}]52;c;cm0=\u{1b}\\", r"\u{1b}]52;c;cm0=\u{1b}\"),
+            ("\u{9b}31m", r"\u{9b}31m"),
+            ("over\rwritten", r"over\u{d}written"),
+            ("user\u{202e}txt.exe", r"user\u{202e}txt.exe"),
+            ("pay\u{200b}pal\u{2066}", r"pay\u{200b}pal\u{2066}"),
+            ("\u{e0041}hidden", r"\u{e0041}hidden"),
+            ("{{goal}} <b>", "{{goal}} <b>"),
+        ] {
+            assert_eq!(text(raw), shown);
+        }
+        assert!(matches!(text("plain"), Cow::Borrowed(_)));
+        assert_eq!(line("a\r\nb\tc\u{1b}"), r"a b c\u{1b}");
+    }
+
+    #[test]
+    fn json_that_is_shown_reads_as_the_value_that_runs() {
+        let value = json!({"to": "a\u{202e}b\u{1b}", "n": [1], "tag": "\u{e0041}", "名": "好"});
+        let shown = json(&value);
+        assert!(!shown.chars().any(|c| c != '\n' && is_deceptive(c)), "{shown}");
+        assert!(shown.contains(r"a\u202eb\u001b") && shown.contains("好"), "{shown}");
+        assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
+    }
+
+    #[test]
+    fn an_approval_shows_every_argument() {
+        let asked = Question {
+            id: AskId::new("q1").unwrap(),
+            prompt: "May it run?\u{1b}[8m".to_owned(),
+            kind: QuestionKind::ToolApproval {
+                tool: ToolName::new("send_mail").unwrap(),
+                version: "1".to_owned(),
+                args: json!({"to": "eve\u{200b}@example.org", "body": "x".repeat(5_000)}),
+                digest: "abc".to_owned(),
+            },
+            step: None,
+            deadline: None,
+            default: None,
+        };
+        let shown = question(&asked);
+        assert!(shown.contains(&"x".repeat(5_000)) && shown.contains(r"eve\u200b@example.org"));
+        assert!(shown.starts_with(r"May it run?\u{1b}[8m") && shown.ends_with("digest abc"));
+    }
+}
