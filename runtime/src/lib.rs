@@ -12,6 +12,7 @@ pub mod clock;
 pub mod config;
 pub mod kv;
 pub mod log;
+pub mod memory;
 pub mod objects;
 pub mod presence;
 pub mod registry;

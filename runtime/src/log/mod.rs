@@ -48,6 +48,7 @@ pub enum Submission {
 
 /// What the feed of a shard's facts gives.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly every item is a fact, and none is kept")]
 pub enum Feed {
     /// A fact. Acknowledge it when the decisions it led to are stored, not before.
     Fact(Delivery),

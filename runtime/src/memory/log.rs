@@ -1,0 +1,316 @@
+//! [`Log`] in memory: encodes, sends, settles, reads.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use jiff::Timestamp;
+use proto::{
+    decision::{Decision, DecisionKind},
+    fact::{Fact, Fired, Source},
+    id::{JobId, Pool, Seq, Shard, TimerName, WorkerId},
+    record::Record,
+    subject::{Family, Subjects},
+    trace::TraceContext,
+};
+use tokio::sync::Semaphore;
+
+use super::{
+    Call, Fault, MemoryObjects,
+    queue::QueueKey,
+    state::Shared,
+    stream::{Filter, Message},
+    timers::Timer,
+    write::Publish,
+};
+use crate::log::{
+    Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Submission, claim,
+    settle::{self, Patience},
+};
+
+/// The broker is in this process: what is not there now will hardly come.
+const PATIENCE: Patience = Patience {
+    wait_first: Duration::from_millis(1),
+    wait_max: Duration::from_millis(50),
+    total: Duration::from_millis(500),
+};
+
+/// The log, as one connection sees it.
+#[derive(Debug, Clone)]
+pub(super) struct MemoryLog {
+    pub(super) shared: Arc<Shared>,
+    objects: Arc<MemoryObjects>,
+    writer: WorkerId,
+    /// Who writes the records of timers.
+    broker: WorkerId,
+}
+
+impl MemoryLog {
+    pub(super) fn new(shared: Arc<Shared>, objects: Arc<MemoryObjects>, writer: WorkerId) -> Self {
+        let broker = WorkerId::new("broker").expect("a plain word is an id");
+        Self { shared, objects, writer, broker }
+    }
+
+    async fn fact(
+        &self,
+        call: Call,
+        job: &JobId,
+        fact: &Fact,
+        trace: TraceContext,
+    ) -> Result<Publish, LogError> {
+        let id = new_id();
+        let record = Record::of_fact(fact, &id, &self.writer).map_err(|e| invalid(&e))?;
+        Ok(Publish {
+            shared: Arc::clone(&self.shared),
+            call,
+            job: job.clone(),
+            family: Family::In(fact.source()),
+            id,
+            payload: claim::encode(record, &*self.objects).await?,
+            trace,
+            guard: None,
+            disarm: None,
+        })
+    }
+
+    pub(super) async fn entry(&self, message: &Message) -> Result<Entry, LogError> {
+        Ok(Entry {
+            seq: message.seq,
+            time: message.time,
+            job: message.job.clone(),
+            family: message.family.clone(),
+            record: claim::decode(&message.payload, &*self.objects).await?,
+            trace: message.trace.as_deref().and_then(|t| TraceContext::parse(t).ok()),
+        })
+    }
+
+    async fn entries(&self, messages: &[Arc<Message>]) -> Result<Vec<Entry>, LogError> {
+        let mut entries = Vec::with_capacity(messages.len());
+        for message in messages {
+            entries.push(self.entry(message).await?);
+        }
+        Ok(entries)
+    }
+
+    fn reach(&self, call: Call) -> Result<(), LogError> {
+        self.shared.options.faults.failure(call).map_or(Ok(()), Err)
+    }
+
+    /// Sends something that is no record, again when the reply is lost: doing it twice does no harm.
+    async fn change(
+        &self,
+        call: Call,
+        apply: impl Fn(&Shared) + Send + Sync,
+    ) -> Result<(), LogError> {
+        let start = tokio::time::Instant::now();
+        loop {
+            tokio::task::yield_now().await;
+            let error = match self.shared.options.faults.take(call) {
+                None => {
+                    apply(&self.shared);
+                    return Ok(());
+                }
+                Some(Fault::LostReply | Fault::LyingConflict) => {
+                    apply(&self.shared);
+                    LogError::Unknown("no reply in time".into())
+                }
+                Some(Fault::LostRequest) => LogError::Unknown("no reply in time".into()),
+                Some(Fault::Unavailable) => LogError::Unavailable("no leader".into()),
+                Some(Fault::Fails(error)) => return Err(error),
+            };
+            if start.elapsed() >= PATIENCE.total {
+                return Err(error);
+            }
+            tokio::time::sleep(PATIENCE.wait_max).await;
+        }
+    }
+
+    fn records_after(&self, job: &JobId, after: Seq) -> Vec<Arc<Message>> {
+        let shard = self.shared.subjects.shard_of(job);
+        self.shared.lock().stream(shard).after(job, after).to_vec()
+    }
+}
+
+#[async_trait]
+impl Log for MemoryLog {
+    fn subjects(&self) -> &Subjects {
+        &self.shared.subjects
+    }
+
+    async fn submit(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        trace: TraceContext,
+    ) -> Result<Submission, LogError> {
+        let mut write = self.fact(Call::Submit, job, fact, trace).await?;
+        write.guard = Some((Filter::Facts(Source::Door), Seq(0)));
+        loop {
+            match settle::settle(&write, PATIENCE).await? {
+                Guarded::Stored(seq) => return Ok(Submission::Stored(seq)),
+                Guarded::Conflict => {
+                    self.reach(Call::Read)?;
+                    let first = self.records_after(job, Seq(0)).into_iter().next();
+                    if let Some(first) = first {
+                        return Ok(Submission::Exists(Box::new(self.entry(&first).await?)));
+                    }
+                    // It was purged in between: there is no such job any more.
+                }
+            }
+        }
+    }
+
+    async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {
+        let write = self.fact(Call::Append, job, fact, trace).await?;
+        settle::insist(&write, PATIENCE).await
+    }
+
+    async fn answer(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        after: Seq,
+        trace: TraceContext,
+    ) -> Result<Guarded, LogError> {
+        let mut write = self.fact(Call::Answer, job, fact, trace).await?;
+        write.guard = Some((Filter::Facts(fact.source()), after));
+        settle::settle(&write, PATIENCE).await
+    }
+
+    async fn decide(
+        &self,
+        job: &JobId,
+        decision: &Decision,
+        after: Seq,
+        disarm: Option<&TimerName>,
+        trace: TraceContext,
+    ) -> Result<Guarded, LogError> {
+        let id = new_id();
+        let record = Record::of_decision(decision, &id, &self.writer).map_err(|e| invalid(&e))?;
+        let write = Publish {
+            shared: Arc::clone(&self.shared),
+            call: Call::Decide,
+            job: job.clone(),
+            family: Family::Do(decision.kind(), decision.pool()),
+            id,
+            payload: claim::encode(record, &*self.objects).await?,
+            trace,
+            guard: Some((Filter::Decisions, after)),
+            disarm: disarm.cloned(),
+        };
+        settle::settle(&write, PATIENCE).await
+    }
+
+    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
+        tokio::task::yield_now().await;
+        self.reach(Call::Read)?;
+        self.entries(&self.records_after(job, after)).await
+    }
+
+    async fn watch(
+        &self,
+        job: &JobId,
+        after: Seq,
+    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
+        self.reach(Call::Read)?;
+        let (log, job, mut after) = (self.clone(), job.clone(), after);
+        let news = self.shared.lock().watcher(&job);
+        Ok(Box::pin(async_stream::try_stream! {
+            loop {
+                let mut changed = std::pin::pin!(news.notified());
+                changed.as_mut().enable();
+                for message in log.records_after(&job, after) {
+                    after = message.seq;
+                    yield log.entry(&message).await?;
+                }
+                changed.await;
+                log.reach(Call::Read)?;
+            }
+        }))
+    }
+
+    async fn facts(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
+        self.reach(Call::Read)?;
+        Ok(super::feed::open(self.clone(), shard))
+    }
+
+    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
+        self.reach(Call::Read)?;
+        let jobs = self.shared.lock().queue(QueueKey::Facts(shard)).unsettled();
+        Ok(jobs.into_iter().collect())
+    }
+
+    async fn commands(
+        &self,
+        kind: DecisionKind,
+        pool: &Pool,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
+        self.reach(Call::Read)?;
+        Ok(super::commands::open(self.clone(), QueueKey::Commands(kind, pool.clone()), slots))
+    }
+
+    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
+        self.reach(Call::Read)?;
+        Ok(self.shared.lock().queue(QueueKey::Commands(kind, pool.clone())).depth())
+    }
+
+    fn ack_wait(&self) -> Duration {
+        self.shared.options.ack_wait
+    }
+
+    async fn arm(
+        &self,
+        job: &JobId,
+        timer: &TimerName,
+        at: Timestamp,
+        trace: TraceContext,
+    ) -> Result<(), LogError> {
+        let fact = Fact::Fired(Fired { timer: timer.clone() });
+        let record = Record::of_fact(&fact, new_id(), &self.broker).map_err(|e| invalid(&e))?;
+        let payload = claim::encode(record, &*self.objects).await?;
+        if self.shared.lock().is_full() {
+            return Err(LogError::Full("the limit of records is reached".into()));
+        }
+        let scheduled = Timer { at, payload, trace };
+        self.change(Call::Timer, |shared| {
+            let mut state = shared.lock();
+            state.stream(shared.subjects.shard_of(job)).next_seq();
+            state.timers.arm(job, timer, scheduled.clone());
+        })
+        .await?;
+        self.shared.timers.wake(&self.shared);
+        Ok(())
+    }
+
+    async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError> {
+        self.change(Call::Timer, |shared| shared.lock().timers.disarm(job, timer)).await
+    }
+
+    async fn submissions(
+        &self,
+        shard: Shard,
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, LogError> {
+        self.reach(Call::Read)?;
+        let messages = self.shared.lock().stream(shard).submissions(before, limit);
+        self.entries(&messages).await
+    }
+
+    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
+        let shard = self.shared.subjects.shard_of(job);
+        self.change(Call::Purge, |shared| shared.lock().purge(shard, job)).await
+    }
+}
+
+fn new_id() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
+}
+
+fn invalid(error: &serde_json::Error) -> LogError {
+    LogError::Invalid(error.to_string())
+}

@@ -1,0 +1,229 @@
+//! What waits to be handed out and what was handed out and not acknowledged: a durable consumer.
+//! Pure: it knows no time but what it is told.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use proto::{
+    decision::DecisionKind,
+    id::{JobId, Pool, Shard},
+};
+use tokio::{sync::Notify, time::Instant};
+
+use super::stream::Message;
+use crate::log::Depth;
+
+/// Names a queue.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum QueueKey {
+    /// The facts of a shard.
+    Facts(Shard),
+    /// Commands of one kind for one pool, over all shards.
+    Commands(DecisionKind, Pool),
+}
+
+#[derive(Debug)]
+struct Item {
+    message: Arc<Message>,
+    delivered: u64,
+    place: Place,
+}
+
+/// Where a message is on its way through a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Never handed out.
+    Fresh,
+    /// To be handed out again, at this turn.
+    Again(u64),
+    /// Handed out, and again at this time.
+    Out(Instant),
+}
+
+/// A durable consumer.
+#[derive(Debug)]
+pub(super) struct Queue {
+    ack_wait: Duration,
+    items: BTreeMap<u64, Item>,
+    /// Never handed out.
+    fresh: BTreeSet<u64>,
+    /// To be handed out again, in the order in which that came up: before anything fresh.
+    again: BTreeMap<u64, u64>,
+    due: BTreeSet<(Instant, u64)>,
+    turn: u64,
+    pin: Pin,
+    /// Woken when something changes.
+    pub(super) wake: Arc<Notify>,
+}
+
+/// Who is given the facts of a shard.
+#[derive(Debug, Default)]
+struct Pin {
+    /// The feeds that are open; the first one is given the facts.
+    feeds: Vec<u64>,
+    /// How often the first has changed.
+    epoch: u64,
+}
+
+impl Queue {
+    pub(super) fn new(ack_wait: Duration) -> Self {
+        Self {
+            ack_wait,
+            items: BTreeMap::new(),
+            fresh: BTreeSet::new(),
+            again: BTreeMap::new(),
+            due: BTreeSet::new(),
+            turn: 0,
+            pin: Pin::default(),
+            wake: Arc::default(),
+        }
+    }
+
+    pub(super) fn push(&mut self, message: Arc<Message>) {
+        self.fresh.insert(message.ticket);
+        self.items.insert(message.ticket, Item { message, delivered: 0, place: Place::Fresh });
+        self.wake.notify_waiters();
+    }
+
+    /// Whether something can be handed out now.
+    pub(super) fn is_ready(&mut self, now: Instant) -> bool {
+        self.expire(now);
+        !(self.again.is_empty() && self.fresh.is_empty())
+    }
+
+    /// Hands something out and tells how often it has been.
+    pub(super) fn take(&mut self, now: Instant, newest: bool) -> Option<(Arc<Message>, u64)> {
+        self.expire(now);
+        let again = self.again.first_key_value().map(|(_, ticket)| *ticket);
+        let ticket = match (newest, self.fresh.last()) {
+            (true, Some(ticket)) => *ticket,
+            (true, None) | (false, _) => again.or_else(|| self.fresh.first().copied())?,
+        };
+        self.move_to(ticket, Place::Out(now + self.ack_wait));
+        let item = self.items.get_mut(&ticket)?;
+        item.delivered += 1;
+        Some((Arc::clone(&item.message), item.delivered))
+    }
+
+    /// When the next delivery runs out of time.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    /// It is done, whoever says so and however late.
+    pub(super) fn done(&mut self, ticket: u64) {
+        if let Some(item) = self.items.remove(&ticket) {
+            self.leave(ticket, item.place);
+        }
+    }
+
+    /// Whoever has it now has more time, whoever says so.
+    pub(super) fn working(&mut self, ticket: u64, now: Instant) {
+        self.postpone(ticket, now + self.ack_wait);
+    }
+
+    /// It is handed out again after a while.
+    pub(super) fn later(&mut self, ticket: u64, at: Instant) {
+        self.postpone(ticket, at);
+        self.wake.notify_waiters();
+    }
+
+    /// Everything that was handed out is handed out again.
+    pub(super) fn redeliver_now(&mut self) {
+        for (_, ticket) in self.due.clone() {
+            self.redeliver(ticket);
+        }
+    }
+
+    /// Something that was handed out is handed out again right away.
+    pub(super) fn redeliver(&mut self, ticket: u64) {
+        self.turn += 1;
+        self.move_to(ticket, Place::Again(self.turn));
+        self.wake.notify_waiters();
+    }
+
+    pub(super) fn purge(&mut self, job: &JobId) {
+        let theirs = self.items.iter().filter(|(_, item)| item.message.job == *job);
+        for ticket in theirs.map(|(ticket, _)| *ticket).collect::<Vec<_>>() {
+            self.done(ticket);
+        }
+    }
+
+    pub(super) fn depth(&self) -> Depth {
+        let pending = self.fresh.len() as u64;
+        Depth { pending, in_flight: self.items.len() as u64 - pending }
+    }
+
+    /// Jobs with something that was handed out and not acknowledged.
+    pub(super) fn unsettled(&self) -> BTreeSet<JobId> {
+        let out = self.items.values().filter(|item| item.delivered > 0);
+        out.map(|item| item.message.job.clone()).collect()
+    }
+
+    fn expire(&mut self, now: Instant) {
+        while let Some((due, ticket)) = self.due.first().copied()
+            && due <= now
+        {
+            self.turn += 1;
+            self.move_to(ticket, Place::Again(self.turn));
+        }
+    }
+
+    fn postpone(&mut self, ticket: u64, due: Instant) {
+        match self.items.get(&ticket).map(|item| item.place) {
+            Some(Place::Out(_)) => self.move_to(ticket, Place::Out(due)),
+            Some(Place::Fresh | Place::Again(_)) | None => {}
+        }
+    }
+
+    fn move_to(&mut self, ticket: u64, place: Place) {
+        let Some(item) = self.items.get_mut(&ticket) else { return };
+        let before = std::mem::replace(&mut item.place, place);
+        self.leave(ticket, before);
+        match place {
+            Place::Fresh => _ = self.fresh.insert(ticket),
+            Place::Again(turn) => _ = self.again.insert(turn, ticket),
+            Place::Out(due) => _ = self.due.insert((due, ticket)),
+        }
+    }
+
+    fn leave(&mut self, ticket: u64, place: Place) {
+        match place {
+            Place::Fresh => _ = self.fresh.remove(&ticket),
+            Place::Again(turn) => _ = self.again.remove(&turn),
+            Place::Out(due) => _ = self.due.remove(&(due, ticket)),
+        }
+    }
+
+    pub(super) fn open_feed(&mut self, feed: u64) {
+        self.pin.feeds.push(feed);
+        if self.pin.feeds.len() == 1 {
+            self.pin.epoch += 1;
+        }
+    }
+
+    pub(super) fn close_feed(&mut self, feed: u64) {
+        let first = self.pin.feeds.first() == Some(&feed);
+        self.pin.feeds.retain(|f| *f != feed);
+        if first {
+            self.pin.epoch += 1;
+        }
+        self.wake.notify_waiters();
+    }
+
+    pub(super) fn unpin(&mut self) {
+        if !self.pin.feeds.is_empty() {
+            self.pin.feeds.rotate_left(1);
+            self.pin.epoch += 1;
+        }
+        self.wake.notify_waiters();
+    }
+
+    /// The epoch in which this feed is given the facts, if it is now.
+    pub(super) fn pinned(&self, feed: u64) -> Option<u64> {
+        (self.pin.feeds.first() == Some(&feed)).then_some(self.pin.epoch)
+    }
+}

@@ -1,0 +1,113 @@
+//! The records of one shard, in order. Pure: it knows no time but what it is told.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use proto::{
+    fact::Source,
+    id::{JobId, Seq},
+    subject::Family,
+};
+
+/// A stored message.
+#[derive(Debug)]
+pub(super) struct Message {
+    /// Its position in the shard.
+    pub seq: Seq,
+    /// Its position among all messages of all shards: queues hand out in this order.
+    pub ticket: u64,
+    /// When it was stored.
+    pub time: Timestamp,
+    /// The job.
+    pub job: JobId,
+    /// The rest of its subject.
+    pub family: Family,
+    /// The record.
+    pub payload: Bytes,
+    /// The `traceparent` header.
+    pub trace: Option<String>,
+}
+
+/// Which records of a job a compare-and-set looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Filter {
+    /// All decisions.
+    Decisions,
+    /// Facts of one source.
+    Facts(Source),
+}
+
+impl Filter {
+    fn matches(self, family: &Family) -> bool {
+        match (self, family) {
+            (Self::Decisions, Family::Do(..)) => true,
+            (Self::Facts(wanted), Family::In(source)) => wanted == *source,
+            (Self::Decisions, Family::In(_) | Family::At(_))
+            | (Self::Facts(_), Family::Do(..) | Family::At(_)) => false,
+        }
+    }
+}
+
+/// One shard.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    last: u64,
+    jobs: HashMap<JobId, Vec<Arc<Message>>>,
+    /// The first record of each job that came through the door, by position.
+    submissions: BTreeMap<u64, Arc<Message>>,
+}
+
+impl Stream {
+    /// Uses up a position. Timers take one too, as scheduled messages do: positions have gaps.
+    pub(super) fn next_seq(&mut self) -> Seq {
+        self.last += 1;
+        Seq(self.last)
+    }
+
+    pub(super) fn push(&mut self, message: Arc<Message>) {
+        let job = self.jobs.entry(message.job.clone()).or_default();
+        let door = Filter::Facts(Source::Door);
+        if door.matches(&message.family) && !job.iter().any(|m| door.matches(&m.family)) {
+            self.submissions.insert(message.seq.0, Arc::clone(&message));
+        }
+        job.push(message);
+    }
+
+    /// A job's records after a position.
+    pub(super) fn after(&self, job: &JobId, after: Seq) -> &[Arc<Message>] {
+        let all = self.jobs.get(job).map_or(&[][..], Vec::as_slice);
+        &all[all.partition_point(|m| m.seq <= after)..]
+    }
+
+    /// The position of the last record under a filter, or 0.
+    pub(super) fn last(&self, job: &JobId, filter: Filter) -> Seq {
+        let mut newest_first = self.after(job, Seq(0)).iter().rev();
+        newest_first.find(|m| filter.matches(&m.family)).map_or(Seq(0), |m| m.seq)
+    }
+
+    /// The first record under a filter after a position.
+    pub(super) fn first_after(
+        &self,
+        job: &JobId,
+        filter: Filter,
+        after: Seq,
+    ) -> Option<&Arc<Message>> {
+        self.after(job, after).iter().find(|m| filter.matches(&m.family))
+    }
+
+    /// Submissions before a position, newest first.
+    pub(super) fn submissions(&self, before: Option<Seq>, limit: usize) -> Vec<Arc<Message>> {
+        let end = before.map_or(u64::MAX, |s| s.0);
+        self.submissions.range(..end).rev().take(limit).map(|(_, m)| Arc::clone(m)).collect()
+    }
+
+    /// Removes a job's records and tells how many there were.
+    pub(super) fn purge(&mut self, job: &JobId) -> usize {
+        self.submissions.retain(|_, m| m.job != *job);
+        self.jobs.remove(job).map_or(0, |records| records.len())
+    }
+}
