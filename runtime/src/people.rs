@@ -1,0 +1,199 @@
+//! Who is at the front door, and what they may do.
+//!
+//! An installation that names people in its configuration knows every caller by a token and lets
+//! nobody else in; one that names nobody is open to whoever reaches the broker. A caller is who the
+//! token says, never who the body says. Tokens are never kept, logged or sent back.
+
+use proto::{
+    digest,
+    error::{Code, Failure},
+    limits,
+};
+
+use crate::config::{Door, PersonName, Role};
+
+/// The people an installation knows.
+#[derive(Debug, Clone, Default)]
+pub struct People {
+    known: Vec<Known>,
+}
+
+#[derive(Debug, Clone)]
+struct Known {
+    name: PersonName,
+    token_sha256: String,
+    roles: Vec<Role>,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Caller {
+    /// Nobody in particular: the installation is open.
+    Anyone,
+    /// Somebody whose token is known.
+    Known(PersonName),
+}
+
+impl People {
+    /// The people of a configuration.
+    #[must_use]
+    pub fn new(door: &Door) -> Self {
+        let known = door.people.iter().map(|(name, person)| Known {
+            name: name.clone(),
+            token_sha256: person.token_sha256.clone(),
+            roles: person.roles.clone(),
+        });
+        Self { known: known.collect() }
+    }
+
+    /// Whether anybody may do everything.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// Lets a caller in who may do what one of `roles` may.
+    ///
+    /// # Errors
+    /// `forbidden` when there is no token, it is nobody's, or its owner has none of the roles.
+    pub fn admit(&self, token: Option<&str>, roles: &[Role]) -> Result<Caller, Failure> {
+        if self.is_open() {
+            return Ok(Caller::Anyone);
+        }
+        let refuse = |why: String| Err(Failure::new(Code::Forbidden, why));
+        let Some(token) = token else {
+            return refuse("this server knows its callers by tokens, and none came".to_owned());
+        };
+        let hash = digest::of_bytes(token.as_bytes());
+        // Everybody is compared with, so that the time taken says nothing about who is known.
+        let mut found = None;
+        for person in &self.known {
+            if same(&person.token_sha256, &hash) {
+                found = Some(person);
+            }
+        }
+        let Some(person) = found else {
+            tracing::warn!("a request with an unknown token was refused");
+            return refuse("the token is not known".to_owned());
+        };
+        if roles.iter().any(|role| person.roles.contains(role)) {
+            return Ok(Caller::Known(person.name.clone()));
+        }
+        let (name, wanted) = (person.name.as_str(), wording(roles));
+        tracing::warn!(person = name, wanted, "a request without the role for it was refused");
+        refuse(format!("{name} does not have the role {wanted}"))
+    }
+}
+
+impl Caller {
+    /// Who asks, as it is recorded: the owner of the token, or who an open installation is told.
+    ///
+    /// # Errors
+    /// When the name that is told is not 1 to 64 visible characters.
+    pub fn recorded(&self, told: Option<&str>) -> Result<Option<String>, Failure> {
+        match self {
+            Self::Known(name) => Ok(Some(name.as_str().to_owned())),
+            Self::Anyone => told.map(plain).transpose(),
+        }
+    }
+
+    /// The key under which this caller's use is counted.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Known(name) => name.as_str(),
+            Self::Anyone => "",
+        }
+    }
+}
+
+fn plain(name: &str) -> Result<String, Failure> {
+    let hidden = name.chars().any(proto::escape::is_deceptive);
+    if name.trim().is_empty() || name.len() > limits::CALLER_BYTES_MAX || hidden {
+        let most = limits::CALLER_BYTES_MAX;
+        let why = format!("by: must be 1 to {most} bytes of visible text");
+        return Err(Failure::new(Code::InvalidRequest, why).at("by"));
+    }
+    Ok(name.trim().to_owned())
+}
+
+fn wording(roles: &[Role]) -> String {
+    let words: Vec<_> = roles
+        .iter()
+        .map(|role| match role {
+            Role::Submit => "submit",
+            Role::Answer => "answer",
+            Role::Operate => "operate",
+            Role::Read => "read",
+        })
+        .collect();
+    words.join(" or ")
+}
+
+/// Compares without stopping at the first difference.
+fn same(a: &str, b: &str) -> bool {
+    let difference = a.bytes().zip(b.bytes()).fold(0, |sum, (x, y)| sum | (x ^ y));
+    a.len() == b.len() && std::hint::black_box(difference) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::config::Person;
+
+    fn people() -> People {
+        let person = |token: &str, roles: &[Role]| Person {
+            token_sha256: digest::of_bytes(token.as_bytes()),
+            roles: roles.to_vec(),
+        };
+        let name = |name: &str| PersonName::try_from(name.to_owned()).unwrap();
+        let people = BTreeMap::from([
+            (name("ann"), person("ann's token", &[Role::Submit, Role::Answer])),
+            (name("bob"), person("bob's token", &[Role::Read])),
+        ]);
+        People::new(&Door { people, max_in_flight: 1, submits_per_minute: None })
+    }
+
+    fn check(token: Option<&str>, roles: &[Role], expected: &str) {
+        let got = match people().admit(token, roles) {
+            Ok(caller) => caller.key().to_owned(),
+            Err(failure) => format!("{failure}"),
+        };
+        assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn a_token_says_who_asks_and_the_role_says_what_they_may() {
+        check(Some("ann's token"), &[Role::Submit], "ann");
+        check(Some("bob's token"), &[Role::Answer, Role::Read], "bob");
+        check(
+            Some("bob's token"),
+            &[Role::Answer],
+            "bob does not have the role answer [forbidden]",
+        );
+        check(Some("ann's token "), &[Role::Submit], "the token is not known [forbidden]");
+        check(Some(""), &[Role::Submit], "the token is not known [forbidden]");
+        check(
+            None,
+            &[Role::Read],
+            "this server knows its callers by tokens, and none came [forbidden]",
+        );
+    }
+
+    #[test]
+    fn an_open_installation_records_who_it_is_told_and_a_closed_one_who_it_knows() {
+        let open = People::default();
+        assert!(open.is_open());
+        assert_eq!(open.admit(None, &[Role::Submit]), Ok(Caller::Anyone));
+        assert_eq!(Caller::Anyone.recorded(Some(" eve ")), Ok(Some("eve".to_owned())));
+        assert_eq!(Caller::Anyone.recorded(None), Ok(None));
+        for bad in ["", "  ", "a\u{202e}b", "a\nb", &"x".repeat(65)] {
+            let failure = Caller::Anyone.recorded(Some(bad)).unwrap_err();
+            assert_eq!(failure.field.as_deref(), Some("by"), "{bad:?}");
+        }
+        let known = people().admit(Some("ann's token"), &[Role::Submit]).unwrap();
+        assert_eq!(known.recorded(Some("eve")), Ok(Some("ann".to_owned())));
+    }
+}
