@@ -31,6 +31,8 @@ use tokio::{
 
 /// How long children have to stop when the tree ends.
 const STOP_GRACE: Duration = Duration::from_secs(10);
+/// The reason that ractor gives for the end of an actor that was killed.
+const KILLED: &str = "killed";
 
 /// How often a child may fail, and how long it is left alone after it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +79,7 @@ type Start =
 pub struct Child {
     name: Arc<str>,
     start: Arc<Start>,
+    background: bool,
 }
 
 impl Child {
@@ -87,7 +90,11 @@ impl Child {
         F: Fn(ActorCell) -> S + Send + Sync + 'static,
         S: Future<Output = Result<ActorCell, SpawnErr>> + Send + 'static,
     {
-        Self { name: name.into(), start: Arc::new(move |tree| Box::pin(start(tree))) }
+        Self {
+            name: name.into(),
+            start: Arc::new(move |tree| Box::pin(start(tree))),
+            background: false,
+        }
     }
 
     /// A child that is one actor with arguments that can be cloned.
@@ -107,6 +114,14 @@ impl Child {
                 Ok(child.get_cell())
             }
         })
+    }
+}
+
+impl Child {
+    /// A child that never finishes by itself: the tree does not wait for it to.
+    #[must_use]
+    pub fn in_background(self) -> Self {
+        Self { background: true, ..self }
     }
 }
 
@@ -275,18 +290,19 @@ impl Actor for TreeActor {
         state: &mut TreeState,
     ) -> Result<(), ActorProcessingErr> {
         match event {
-            // A child that was killed has no last state to give.
-            SupervisionEvent::ActorTerminated(child, Some(_), _) => {
+            SupervisionEvent::ActorTerminated(child, state_left, why)
+                if state_left.is_some() && why.as_deref() != Some(KILLED) =>
+            {
                 if let Some(n) = state.running.remove(&child.get_id()) {
                     state.children[n].finished = true;
                     tracing::debug!(child = %state.children[n].child.name, "finished");
                 }
-                if state.children.iter().all(|slot| slot.finished) {
+                if state.children.iter().all(|slot| slot.finished || slot.child.background) {
                     state.end(&myself, End::Finished).await;
                 }
             }
-            SupervisionEvent::ActorTerminated(child, None, why) => {
-                let why = why.unwrap_or_else(|| "killed".to_owned());
+            SupervisionEvent::ActorTerminated(child, _, why) => {
+                let why = why.unwrap_or_else(|| KILLED.to_owned());
                 state.failed(child.get_id(), &why, &myself).await;
             }
             SupervisionEvent::ActorFailed(child, why) => {
@@ -466,7 +482,9 @@ mod tests {
     async fn a_tree_ends_when_all_children_have_finished() {
         let (a, _keep_a) = probe("a", Does::Finish);
         let (b, mut starts) = probe("b", Does::Live);
-        let tree = Tree::start("t", restarts(1), vec![a, b]).await.unwrap();
+        let (endless, _keep) = probe("endless", Does::Live);
+        let children = vec![a, b, endless.in_background()];
+        let tree = Tree::start("t", restarts(1), children).await.unwrap();
         starts.recv().await.unwrap().cast(Does::Finish).unwrap();
         assert_eq!(tree.ended().await, End::Finished);
         assert_eq!(tree.ended().await, End::Finished);

@@ -18,7 +18,7 @@ use tokio::{
     sync::watch,
     time::{Instant, MissedTickBehavior},
 };
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{broker::Broker, clock::Clock, worker::Gauge};
 
@@ -36,19 +36,25 @@ const REOPEN: Duration = Duration::from_millis(500);
 pub struct Status {
     fixed: Arc<Presence>,
     changing: Arc<Mutex<Changing>>,
+    shutdown: CancellationToken,
 }
 
 #[derive(Debug, Default)]
 struct Changing {
     shards: BTreeSet<Shard>,
     gauges: Vec<Gauge>,
-    draining: bool,
 }
 
 impl Status {
-    /// The status of this process, in some roles.
+    /// The status of this process, in some roles. It drains from when `shutdown` is canceled.
     #[must_use]
-    pub fn new(worker: WorkerId, roles: Vec<String>, version: &str, clock: &dyn Clock) -> Self {
+    pub fn new(
+        worker: WorkerId,
+        roles: Vec<String>,
+        version: &str,
+        clock: &dyn Clock,
+        shutdown: CancellationToken,
+    ) -> Self {
         let started_ms = u64::try_from(clock.now().as_millisecond()).unwrap_or_default();
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let fixed = Presence {
@@ -62,7 +68,7 @@ impl Status {
             pools: Vec::new(),
             draining: false,
         };
-        Self { fixed: Arc::new(fixed), changing: Arc::default() }
+        Self { fixed: Arc::new(fixed), changing: Arc::default(), shutdown }
     }
 
     /// The process.
@@ -81,18 +87,13 @@ impl Status {
         self.change(|c| if owned { c.shards.insert(shard) } else { c.shards.remove(&shard) });
     }
 
-    /// The process takes nothing new.
-    pub fn set_draining(&self) {
-        self.change(|c| c.draining = true);
-    }
-
     /// What it says now.
     #[must_use]
     pub fn presence(&self) -> Presence {
         self.change(|c| Presence {
             shards: c.shards.iter().copied().collect(),
             pools: c.gauges.iter().map(Gauge::load).collect(),
-            draining: c.draining,
+            draining: self.shutdown.is_cancelled(),
             ..(*self.fixed).clone()
         })
     }
@@ -102,7 +103,8 @@ impl Status {
     }
 }
 
-/// Says once a second that the process is there, under each of its roles.
+/// Says once a second that the process is there, under each of its roles. Never finishes by itself:
+/// a tree has it in the background.
 #[derive(Debug)]
 pub struct Beacon;
 

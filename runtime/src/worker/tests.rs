@@ -1,1 +1,591 @@
-//! (tests follow)
+//! The worker loop on a log whose every move the test sees and makes.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures::{StreamExt, stream::BoxStream};
+use jiff::Timestamp;
+use proto::{
+    decision::{CallWork, Decision, DecisionKind, Finish, pools},
+    fact::{Called, Fact, PlanReply, Signal, Signaled},
+    id::{Attempt, JobId, Pool, Seq, Shard, TimerName, WorkerId},
+    job::Outcome,
+    lang::Language,
+    message::Usage,
+    record::Record,
+    subject::{Family, Subjects},
+    tool::{Effect, Fault, ToolResult},
+    trace::TraceContext,
+};
+use ractor::{Actor, ActorRef};
+use rstest::rstest;
+use tokio::{
+    sync::{Notify, Semaphore, mpsc},
+    task::JoinHandle,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::{
+    broker::Broker,
+    log::{Ack, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Submission},
+    memory::{self, MemoryOptions},
+};
+
+const ACK_WAIT: Duration = Duration::from_secs(30);
+
+/// What a test sees.
+#[derive(Debug, Clone, PartialEq)]
+enum Seen {
+    Stored(Fact),
+    Done,
+    Later(Duration),
+    Working,
+}
+
+/// A log that is written and read by the test.
+struct Scripted {
+    subjects: Subjects,
+    commands: Mutex<Option<mpsc::UnboundedReceiver<Delivery>>>,
+    entries: Mutex<Vec<Entry>>,
+    /// What the next appends answer before they succeed.
+    refusals: Mutex<VecDeque<LogError>>,
+    cut_off: Mutex<bool>,
+    seen: mpsc::UnboundedSender<Seen>,
+}
+
+#[async_trait]
+impl Log for Scripted {
+    fn subjects(&self) -> &Subjects {
+        &self.subjects
+    }
+    fn ack_wait(&self) -> Duration {
+        ACK_WAIT
+    }
+    async fn append(&self, _: &JobId, fact: &Fact, _: TraceContext) -> Result<Seq, LogError> {
+        if let Some(refusal) = self.refusals.lock().unwrap().pop_front() {
+            return Err(refusal);
+        }
+        self.seen.send(Seen::Stored(fact.clone())).unwrap();
+        Ok(Seq(99))
+    }
+    async fn read(&self, _: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
+        if *self.cut_off.lock().unwrap() {
+            return Err(LogError::Unavailable("cut off".into()));
+        }
+        let entries = self.entries.lock().unwrap();
+        Ok(entries.iter().filter(|e| e.seq > after).cloned().collect())
+    }
+    async fn commands(
+        &self,
+        _: DecisionKind,
+        _: &Pool,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
+        let Some(commands) = self.commands.lock().unwrap().take() else {
+            return Err(LogError::Drift("there is one stream".into()));
+        };
+        let stream = futures::stream::unfold((commands, slots), |(mut commands, slots)| async {
+            let permit = Arc::clone(&slots).acquire_owned().await.ok()?;
+            let mut delivery: Delivery = commands.recv().await?;
+            delivery.slot = Some(permit);
+            Some((Ok(delivery), (commands, slots)))
+        });
+        Ok(stream.boxed())
+    }
+    async fn submit(&self, _: &JobId, _: &Fact, _: TraceContext) -> Result<Submission, LogError> {
+        unimplemented()
+    }
+    async fn answer(
+        &self,
+        _: &JobId,
+        _: &Fact,
+        _: Seq,
+        _: TraceContext,
+    ) -> Result<Guarded, LogError> {
+        unimplemented()
+    }
+    async fn decide(
+        &self,
+        _: &JobId,
+        _: &Decision,
+        _: Seq,
+        _: Option<&TimerName>,
+        _: TraceContext,
+    ) -> Result<Guarded, LogError> {
+        unimplemented()
+    }
+    async fn watch(
+        &self,
+        _: &JobId,
+        _: Seq,
+    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
+        unimplemented()
+    }
+    async fn facts(
+        &self,
+        _: Shard,
+    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
+        unimplemented()
+    }
+    async fn unsettled(&self, _: Shard) -> Result<Vec<JobId>, LogError> {
+        unimplemented()
+    }
+    async fn depth(&self, _: DecisionKind, _: &Pool) -> Result<Depth, LogError> {
+        unimplemented()
+    }
+    async fn arm(
+        &self,
+        _: &JobId,
+        _: &TimerName,
+        _: Timestamp,
+        _: TraceContext,
+    ) -> Result<(), LogError> {
+        unimplemented()
+    }
+    async fn disarm(&self, _: &JobId, _: &TimerName) -> Result<(), LogError> {
+        unimplemented()
+    }
+    async fn submissions(
+        &self,
+        _: Shard,
+        _: Option<Seq>,
+        _: usize,
+    ) -> Result<Vec<Entry>, LogError> {
+        unimplemented()
+    }
+    async fn purge(&self, _: &JobId) -> Result<(), LogError> {
+        unimplemented()
+    }
+}
+
+fn unimplemented<T>() -> Result<T, LogError> {
+    Err(LogError::Drift("the worker loop has no business with this".into()))
+}
+
+#[derive(Debug)]
+struct Acks(mpsc::UnboundedSender<Seen>);
+
+#[async_trait]
+impl Ack for Acks {
+    async fn done(&self) {
+        self.0.send(Seen::Done).unwrap();
+    }
+    async fn working(&self) {
+        self.0.send(Seen::Working).unwrap();
+    }
+    async fn later(&self, wait: Duration) {
+        self.0.send(Seen::Later(wait)).unwrap();
+    }
+}
+
+/// Work that does as the name of the tool says.
+struct Tools {
+    release: Arc<Notify>,
+    running: Arc<AtomicU64>,
+}
+
+#[async_trait]
+impl Work for Tools {
+    fn name(&self) -> &'static str {
+        "tools"
+    }
+    async fn run(&self, task: Task) -> Option<Fact> {
+        let Decision::Call(call) = &task.decision else { return None };
+        self.running.fetch_add(1, Ordering::SeqCst);
+        match call.tool.as_str() {
+            "panic" => panic!("the tool broke"),
+            "wait" => self.release.notified().await,
+            "polite" => {
+                task.canceled.cancelled().await;
+            }
+            "endless" => std::future::pending().await,
+            _ => {}
+        }
+        Some(result(call))
+    }
+}
+
+fn result(call: &CallWork) -> Fact {
+    Fact::Called(Called {
+        work: call.work.clone(),
+        attempt: call.attempt,
+        result: ToolResult::ok(call.tool.as_str().into()),
+        fault: None,
+        duration_ms: 0,
+    })
+}
+
+fn job() -> JobId {
+    JobId::new("j").unwrap()
+}
+
+fn call(tool: &str, effect: Effect) -> Decision {
+    Decision::Call(CallWork {
+        work: "g0.s1".parse().unwrap(),
+        attempt: Attempt::FIRST,
+        step: "s1".parse().unwrap(),
+        tool: tool.parse().unwrap(),
+        version: "1".into(),
+        pool: pools::builtin(),
+        effect,
+        args: serde_json::json!({}),
+        idempotency_key: "j.g0.s1".into(),
+        language: Language::En,
+        approved: None,
+    })
+}
+
+fn by() -> WorkerId {
+    WorkerId::new("w1").unwrap()
+}
+
+fn entry(seq: u64, family: Family, record: Record) -> Entry {
+    let (seq, time) = (Seq(seq), Timestamp::UNIX_EPOCH);
+    Entry { seq, time, job: job(), family, record: Ok(record), trace: None }
+}
+
+fn command(decision: &Decision) -> Entry {
+    let record = Record::of_decision(decision, "r", &by()).unwrap();
+    entry(5, Family::Do(decision.kind(), decision.pool()), record)
+}
+
+fn finish() -> Entry {
+    let outcome = Outcome::Canceled { reason: None };
+    let decision = Decision::Finish(Finish { outcome, usage: Usage::default() });
+    Entry { seq: Seq(8), ..command(&decision) }
+}
+
+/// A pool on a scripted log.
+struct Stage {
+    log: Arc<Scripted>,
+    broker: Broker,
+    queue: mpsc::UnboundedSender<Delivery>,
+    acks: mpsc::UnboundedSender<Seen>,
+    seen: mpsc::UnboundedReceiver<Seen>,
+    release: Arc<Notify>,
+    running: Arc<AtomicU64>,
+    gauge: Gauge,
+    shutdown: CancellationToken,
+    actor: ActorRef<PoolMsg>,
+    pool: JoinHandle<()>,
+}
+
+async fn stage(slots: usize) -> Stage {
+    let (queue, commands) = mpsc::unbounded_channel();
+    let (acks, seen) = mpsc::unbounded_channel();
+    let log = Arc::new(Scripted {
+        subjects: Subjects::new("cb", 8).unwrap(),
+        commands: Mutex::new(Some(commands)),
+        entries: Mutex::default(),
+        refusals: Mutex::default(),
+        cut_off: Mutex::new(false),
+        seen: acks.clone(),
+    });
+    let mut broker = memory::start(log.subjects.clone(), MemoryOptions::default());
+    broker.log = Arc::clone(&log) as _;
+    let (release, running) = (Arc::new(Notify::new()), Arc::new(AtomicU64::new(0)));
+    let work = Arc::new(Tools { release: Arc::clone(&release), running: Arc::clone(&running) });
+    let options = PoolOptions::new(DecisionKind::Call, pools::builtin(), slots);
+    let shutdown = CancellationToken::new();
+    let args = PoolArgs::new(broker.clone(), by(), work, options, shutdown.clone());
+    let gauge = args.gauge.clone();
+    let (actor, pool) = Actor::spawn(None, PoolActor, args).await.unwrap();
+    Stage { log, broker, queue, acks, seen, release, running, gauge, shutdown, actor, pool }
+}
+
+impl Stage {
+    fn give(&self, entry: Entry, delivered: u64) {
+        let ack = Box::new(Acks(self.acks.clone()));
+        self.queue.send(Delivery { entry, delivered, ack, slot: None }).unwrap();
+    }
+    fn call(&self, tool: &str, effect: Effect) {
+        self.give(command(&call(tool, effect)), 1);
+    }
+    /// The next thing that happens; heartbeats are passed over.
+    async fn next(&mut self) -> Seen {
+        loop {
+            match self.seen.recv().await.unwrap() {
+                Seen::Working => {}
+                seen => return seen,
+            }
+        }
+    }
+    async fn started(&self, count: u64) {
+        while self.running.load(Ordering::SeqCst) < count {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    fn happens(&self, entry: Entry) {
+        self.log.entries.lock().unwrap().push(entry);
+    }
+    async fn hint(&self) {
+        let subject = self.log.subjects.stop(&job());
+        self.broker.bus.publish(subject, bytes::Bytes::new()).await.unwrap();
+    }
+    fn stored(&self, seen: &Seen) -> Called {
+        match seen {
+            Seen::Stored(Fact::Called(called)) => called.clone(),
+            other => panic!("not a result: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_is_stored_before_its_command_is_acknowledged() {
+    let mut stage = stage(4).await;
+    stage.call("fine", Effect::Pure);
+    let stored = stage.next().await;
+    assert_eq!(stage.stored(&stored).result, ToolResult::ok("fine".into()));
+    assert_eq!(stage.next().await, Seen::Done);
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!((stage.gauge.load().in_flight, stage.gauge.load().capacity), (0, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_is_reported_and_touches_no_other_task() {
+    let mut stage = stage(4).await;
+    stage.call("wait", Effect::Pure);
+    stage.call("panic", Effect::Pure);
+    let stored = stage.next().await;
+    let called = stage.stored(&stored);
+    assert_eq!(called.fault, Some(Fault::Internal));
+    assert!(called.result.error.unwrap().contains("the tool broke"));
+    assert_eq!(stage.next().await, Seen::Done);
+    stage.release.notify_one();
+    let stored = stage.next().await;
+    assert!(stage.stored(&stored).result.success);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_is_kept_alive_three_times_per_wait_and_no_longer_than_it_runs() {
+    let mut stage = stage(1).await;
+    stage.call("wait", Effect::Pure);
+    tokio::time::sleep(ACK_WAIT * 2 + Duration::from_secs(1)).await;
+    stage.release.notify_one();
+    let mut beats = 0;
+    while stage.seen.recv().await.unwrap() == Seen::Working {
+        beats += 1;
+    }
+    assert_eq!(beats, 6);
+    assert_eq!(stage.next().await, Seen::Done);
+    tokio::time::sleep(ACK_WAIT * 3).await;
+    assert!(stage.seen.try_recv().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_is_stored_however_long_the_log_is_away() {
+    let mut stage = stage(1).await;
+    let away = LogError::Unavailable("no leader".into());
+    stage.log.refusals.lock().unwrap().extend(vec![away; 20]);
+    stage.call("fine", Effect::Pure);
+    let mut beats = 0;
+    let stored = loop {
+        match stage.seen.recv().await.unwrap() {
+            Seen::Working => beats += 1,
+            seen => break seen,
+        }
+    };
+    assert!(stage.stored(&stored).result.success);
+    assert!(beats >= 5, "the command was kept alive {beats} times");
+    assert_eq!(stage.next().await, Seen::Done);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_cannot_be_stored_is_reported_instead() {
+    let mut stage = stage(1).await;
+    stage.log.refusals.lock().unwrap().push_back(LogError::TooLarge("9 MB".into()));
+    stage.call("fine", Effect::Pure);
+    let stored = stage.next().await;
+    let called = stage.stored(&stored);
+    assert!(called.result.error.unwrap().contains("9 MB"));
+    assert_eq!(stage.next().await, Seen::Done);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_acknowledged_when_not_even_the_fault_can_be_stored() {
+    let mut stage = stage(1).await;
+    let no = LogError::Forbidden("in.crew".into());
+    stage.log.refusals.lock().unwrap().extend([no.clone(), no]);
+    stage.call("fine", Effect::Pure);
+    assert!(matches!(stage.next().await, Seen::Later(_)));
+}
+
+fn signal(signal: Signal) -> Entry {
+    let fact = Fact::Signaled(Signaled { signal, reason: None, by: None });
+    let record = Record::of_fact(&fact, "s", &by()).unwrap();
+    entry(7, Family::In(fact.source()), record)
+}
+
+/// How a stop hint, the log and a tool's manners decide whether a result is stored, and when.
+#[rstest]
+#[case::hint_and_end("polite", true, Some(finish()), false, 2)]
+#[case::end_seen_by_heartbeat("polite", false, Some(finish()), false, 11)]
+#[case::endless_tool_is_dropped("endless", true, Some(finish()), false, 7)]
+#[case::hint_and_cancel("polite", true, Some(signal(Signal::Cancel)), false, 2)]
+#[case::cancel_alone_waits_for_the_end("wait", false, Some(signal(Signal::Cancel)), true, 61)]
+#[case::hint_alone_is_not_believed("wait", true, None, true, 61)]
+#[case::pausing_lets_tools_end("wait", true, Some(signal(Signal::Pause)), true, 61)]
+#[tokio::test(start_paused = true)]
+async fn only_the_log_makes_a_result_unwanted(
+    #[case] tool: &str,
+    #[case] hinted: bool,
+    #[case] happened: Option<Entry>,
+    #[case] is_stored: bool,
+    #[case] within_s: u64,
+) {
+    let mut stage = stage(1).await;
+    stage.call(tool, Effect::Pure);
+    stage.started(1).await;
+    let began = tokio::time::Instant::now();
+    if let Some(entry) = happened {
+        stage.happens(entry);
+    }
+    if hinted {
+        stage.hint().await;
+    }
+    let release = Arc::clone(&stage.release);
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        release.notify_one();
+    });
+    let first = stage.next().await;
+    assert_eq!(matches!(first, Seen::Stored(_)), is_stored, "{first:?}");
+    assert!(began.elapsed() <= Duration::from_secs(within_s), "{:?}", began.elapsed());
+    let last = if is_stored { stage.next().await } else { first };
+    assert_eq!(last, Seen::Done);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_whose_workers_keep_dying_is_reported_lost_and_not_run() {
+    let mut stage = stage(1).await;
+    stage.give(command(&call("fine", Effect::Pure)), 6);
+    let stored = stage.next().await;
+    assert_eq!(stage.stored(&stored).fault, Some(Fault::WorkerLost));
+    assert_eq!(stage.next().await, Seen::Done);
+    assert_eq!(stage.running.load(Ordering::SeqCst), 0);
+    stage.give(command(&call("fine", Effect::Pure)), 5);
+    let stored = stage.next().await;
+    assert!(stage.stored(&stored).result.success);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_nobody_can_read_is_left_for_later() {
+    let mut stage = stage(1).await;
+    let decision = call("fine", Effect::Pure);
+    let unknown = br#"{"v":1,"kind":"dance","id":"r","by":"w","body":{}}"#;
+    let record = Record::from_slice(unknown).unwrap();
+    stage.give(entry(5, Family::Do(decision.kind(), decision.pool()), record), 1);
+    assert_eq!(stage.next().await, Seen::Later(Duration::from_secs(60)));
+    // Its slot is free again.
+    stage.call("fine", Effect::Pure);
+    assert!(matches!(stage.next().await, Seen::Stored(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_is_taken_than_there_are_slots() {
+    let mut stage = stage(2).await;
+    for _ in 0..3 {
+        stage.call("wait", Effect::Pure);
+    }
+    stage.started(2).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!((stage.running.load(Ordering::SeqCst), stage.gauge.load().in_flight), (2, 2));
+    stage.release.notify_one();
+    assert!(matches!(stage.next().await, Seen::Stored(_)));
+    stage.started(3).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_draining_pool_finishes_what_it_has_and_takes_nothing_new() {
+    let mut stage = stage(4).await;
+    stage.call("wait", Effect::Pure);
+    stage.started(1).await;
+    stage.shutdown.cancel();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!stage.pool.is_finished());
+    stage.release.notify_one();
+    assert!(matches!(stage.next().await, Seen::Stored(_)));
+    assert_eq!(stage.next().await, Seen::Done);
+    (&mut stage.pool).await.unwrap();
+    let late = Delivery {
+        entry: command(&call("fine", Effect::Pure)),
+        delivered: 1,
+        ack: Box::new(Acks(stage.acks.clone())),
+        slot: None,
+    };
+    assert!(stage.queue.send(late).is_err(), "it still listens");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_end_in_the_time_to_drain_goes_to_another_worker() {
+    let mut stage = stage(4).await;
+    stage.call("endless", Effect::Pure);
+    stage.started(1).await;
+    let began = tokio::time::Instant::now();
+    stage.shutdown.cancel();
+    assert_eq!(stage.next().await, Seen::Later(Duration::ZERO));
+    (&mut stage.pool).await.unwrap();
+    assert!((25..28).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+}
+
+/// R7
+#[rstest]
+#[case(Effect::Idempotent)]
+#[case(Effect::Once)]
+#[tokio::test(start_paused = true)]
+async fn a_tool_with_effects_ends_before_its_command_can_go_elsewhere(#[case] effect: Effect) {
+    let mut stage = stage(1).await;
+    stage.call("endless", effect);
+    stage.started(1).await;
+    let began = tokio::time::Instant::now();
+    tokio::time::sleep(ACK_WAIT * 3).await;
+    assert!(!matches!(stage.seen.try_recv(), Ok(Seen::Later(_))), "it ended while connected");
+    let connected = began.elapsed();
+    *stage.log.cut_off.lock().unwrap() = true;
+    assert_eq!(stage.next().await, Seen::Later(Duration::ZERO));
+    let alone = began.elapsed() - connected;
+    assert!(alone <= ACK_WAIT, "{alone:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_without_effects_goes_on_when_cut_off() {
+    let mut stage = stage(1).await;
+    *stage.log.cut_off.lock().unwrap() = true;
+    stage.call("wait", Effect::Pure);
+    tokio::time::sleep(ACK_WAIT * 3).await;
+    stage.release.notify_one();
+    assert!(matches!(stage.next().await, Seen::Stored(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queue_that_cannot_be_opened_fails_the_pool() {
+    let stage = stage(1).await;
+    let cell = stage.actor.get_cell();
+    drop(stage.queue);
+    cell.wait(None).await.unwrap();
+    assert_eq!(cell.get_status(), ractor::ActorStatus::Stopped);
+}
+
+#[test]
+fn every_command_that_a_result_answers_can_be_reported_broken() {
+    let fact = broken(&call("x", Effect::Once), "why").unwrap();
+    assert!(matches!(fact, Fact::Called(c) if c.fault == Some(Fault::Internal)));
+    let plan: Decision = {
+        let text = br#"{"v":1,"kind":"plan","id":"r","by":"w","body":{"work":"g0","attempt":1,"goal":"x","language":"en","may_ask":false}}"#;
+        match Record::from_slice(text).unwrap().known().unwrap() {
+            proto::record::Known::Decision(decision) => *decision,
+            proto::record::Known::Fact(fact) => panic!("{fact:?}"),
+        }
+    };
+    let Some(Fact::Planned(planned)) = lost(&plan, 6) else { panic!("not reported") };
+    let PlanReply::Failed { error } = planned.reply else { panic!("{:?}", planned.reply) };
+    assert!(error.transient && error.message.contains("5 times"), "{}", error.message);
+}
