@@ -21,9 +21,15 @@ from dataclasses import dataclass, field
 from typing import Any, Awaitable, Callable
 
 import nats
+from nats.errors import Error as NatsError
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
-from nats.js.errors import KeyNotFoundError, NotFoundError, ObjectNotFoundError
+from nats.js.errors import (
+    KeyNotFoundError,
+    KeyWrongLastSequenceError,
+    NotFoundError,
+    ObjectNotFoundError,
+)
 
 log = logging.getLogger("callboard")
 
@@ -98,6 +104,12 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def version(text: str) -> list[tuple[int, str]]:
+    """Orders versions part by part, numbers as numbers: 1.9 comes before 1.10."""
+    parts = text.replace("-", ".").replace("+", ".").split(".")
+    return [(int(p), "") if p.isdigit() else (0, p) for p in parts]
+
+
 def check(schema: dict[str, Any], args: Any) -> None:
     """Checks what Callboard's own schemas of tools need; use a JSON Schema library for more."""
     types = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list}
@@ -113,7 +125,7 @@ def check(schema: dict[str, Any], args: Any) -> None:
         kind = types[wanted["type"]]
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise Fault("invalid_arguments", f"{name}: must be of type {wanted['type']}")
-        if len(value) > wanted.get("maxLength", len(value)) if kind is str else False:
+        if kind is str and len(value) > wanted.get("maxLength", len(value)):
             raise Fault("invalid_arguments", f"{name}: is longer than {wanted['maxLength']}")
 
 
@@ -172,13 +184,38 @@ class Worker:
         return shards
 
     async def announce(self) -> None:
-        """Announces every tool, again and again: an announcement that is not renewed lapses."""
-        bucket = await self.js.key_value(f"{self.prefix}-tools")
+        """Announces every tool, and looks again now and then whether it is still announced."""
+        registry = await self.js.key_value(f"{self.prefix}-tools")
         while True:
             for tool in self.tools.values():
-                body = {"spec": tool.spec(self.pool), "worker": self.name}
-                await bucket.put(f"{tool.name}.{self.name}", json.dumps(body).encode())
-            await asyncio.sleep(10)
+                try:
+                    await self.announce_one(registry, tool)
+                except KeyWrongLastSequenceError:
+                    log.info("%s: somebody else announced it at the same moment", tool.name)
+                except NatsError as error:
+                    log.warning("%s could not be announced: %s", tool.name, error)
+            await asyncio.sleep(30)
+
+    async def announce_one(self, registry: Any, tool: Tool) -> None:
+        spec = tool.spec(self.pool)
+        value = json.dumps({**spec, "by": self.name}).encode()
+        try:
+            there = await registry.get(tool.name)
+        except KeyNotFoundError:
+            await registry.create(tool.name, value)
+            log.info("%s announced", tool.name)
+            return
+        theirs = json.loads(there.value)
+        by = theirs.pop("by", None)
+        if theirs == spec:
+            return
+        newer = version(tool.version) > version(theirs.get("version", "1"))
+        if newer or by == self.name:
+            await registry.update(tool.name, value, there.revision)
+            log.info("%s announced in place of version %s", tool.name, theirs.get("version"))
+        else:
+            log.error("%s is announced by %s with another definition than %s has; give one of them "
+                      "another name or a new version", tool.name, by, self.name)
 
     async def pull(self, shard: int) -> None:
         """Takes calls of one shard, never more than there are free slots."""

@@ -59,6 +59,7 @@ def main() -> None:
     options.add_argument("--servers", default=os.environ.get("CALLBOARD__NATS__URL", "nats://127.0.0.1:4222"))
     options.add_argument("--prefix", default=os.environ.get("CALLBOARD__NATS__PREFIX", "cb"))
     options.add_argument("--data", default="lines.sqlite", help="where append_line keeps its lines")
+    options.add_argument("--name", help="who announces the tools; a new name for each start when absent")
     options = options.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     lines = Lines(options.data)
@@ -68,7 +69,8 @@ def main() -> None:
         Tool("append_line", "Adds a line to a numbered list and gives its number.",
              text("line", "The line."), "idempotent", lines.append, timeout_ms=30_000, concurrency=1),
     ]
-    asyncio.run(Worker("python", tools, servers=options.servers, prefix=options.prefix).run())
+    asyncio.run(Worker("python", tools, servers=options.servers, prefix=options.prefix,
+                       name=options.name).run())
 
 
 if __name__ == "__main__":

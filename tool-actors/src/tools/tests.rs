@@ -1,1 +1,372 @@
 //! What the built-in tools answer, in both languages, and what a repeat does.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use ::model::{Delta, ErrorKind, Model, ModelError, ModelRequest, ModelStream};
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::{future::join_all, stream, stream::BoxStream};
+use proto::{
+    id::{Attempt, JobId, StepId, WorkId},
+    message::{Message, StopReason, Usage},
+    subject::Subjects,
+};
+use rstest::rstest;
+use runtime::{
+    kv::{Bucket, Change, Kv, KvError, Versioned},
+    memory::MemoryOptions,
+};
+use tokio_util::sync::CancellationToken;
+use wiremock::{Mock, MockServer, ResponseTemplate, matchers::path};
+
+use super::*;
+use crate::{
+    config::{EgressConfig, FilesConfig},
+    egress::{Egress, SystemLookup},
+    tasks::{Fields, TaskList},
+    tool::{CallContext, Tool},
+    workspace::Workspace,
+};
+
+fn context(key: &str, language: Language) -> CallContext {
+    CallContext {
+        job: JobId::new("j").unwrap(),
+        work: WorkId::new("g0.s1").unwrap(),
+        step: StepId::new("1").unwrap(),
+        attempt: Attempt::FIRST,
+        idempotency_key: key.to_owned(),
+        language,
+        canceled: CancellationToken::new(),
+    }
+}
+
+fn kv() -> Arc<dyn Kv> {
+    let subjects = Subjects::new("cb", 1).unwrap();
+    runtime::memory::start(subjects, MemoryOptions::default()).kv
+}
+
+/// A storage whose `n`-th write is stored and then reported as failed.
+struct Flaky {
+    kv: Arc<dyn Kv>,
+    lost: usize,
+    writes: AtomicUsize,
+}
+
+#[async_trait]
+impl Kv for Flaky {
+    async fn get(&self, bucket: Bucket, key: &str) -> Result<Option<Versioned>, KvError> {
+        self.kv.get(bucket, key).await
+    }
+    async fn put(&self, bucket: Bucket, key: &str, value: Bytes) -> Result<u64, KvError> {
+        self.kv.put(bucket, key, value).await
+    }
+    async fn update(
+        &self,
+        bucket: Bucket,
+        key: &str,
+        value: Bytes,
+        revision: u64,
+    ) -> Result<u64, KvError> {
+        let revision = self.kv.update(bucket, key, value, revision).await?;
+        if self.writes.fetch_add(1, Ordering::SeqCst) == self.lost {
+            return Err(KvError::Unavailable("the reply was lost".into()));
+        }
+        Ok(revision)
+    }
+    async fn delete(&self, bucket: Bucket, key: &str) -> Result<(), KvError> {
+        self.kv.delete(bucket, key).await
+    }
+    async fn list(&self, bucket: Bucket, prefix: &str) -> Result<Vec<Versioned>, KvError> {
+        self.kv.list(bucket, prefix).await
+    }
+    async fn watch(
+        &self,
+        bucket: Bucket,
+    ) -> Result<BoxStream<'static, Result<Change, KvError>>, KvError> {
+        self.kv.watch(bucket).await
+    }
+}
+
+/// The task tools over one list.
+struct Desk(TaskList);
+
+impl Desk {
+    fn new() -> Self {
+        Self(TaskList::new(kv()))
+    }
+
+    async fn try_call(&self, tool: &str, args: Value, key: &str) -> Result<ToolResult, ToolFault> {
+        self.call_in(tool, args, key, Language::Zh).await
+    }
+
+    async fn call(&self, tool: &str, args: Value, key: &str) -> ToolResult {
+        self.try_call(tool, args, key).await.unwrap()
+    }
+
+    async fn call_in(
+        &self,
+        tool: &str,
+        args: Value,
+        key: &str,
+        language: Language,
+    ) -> Result<ToolResult, ToolFault> {
+        let list = self.0.clone();
+        let tool: Box<dyn Tool> = match tool {
+            "create" => Box::new(CreateTask(list)),
+            "update" => Box::new(UpdateTask(list)),
+            "complete" => Box::new(CompleteTask(list)),
+            "delete" => Box::new(DeleteTask(list)),
+            "list" => Box::new(ListTasks(list)),
+            other => panic!("{other}"),
+        };
+        tool.call(context(key, language), args).await
+    }
+
+    async fn all(&self) -> Value {
+        self.call("list", json!({}), "list").await.data.unwrap()["tasks"].take()
+    }
+}
+
+#[tokio::test]
+async fn tasks_are_spoken_of_in_the_language_of_the_job() {
+    let desk = Desk::new();
+    for (n, (tool, args, zh, en)) in [
+        (
+            "create",
+            json!({"title": "发邮件"}),
+            r#"任务 "发邮件" 创建成功"#,
+            r#"Task "发邮件" was created"#,
+        ),
+        ("update", json!({"id": 1, "priority": 2}), "任务已更新", "Task updated"),
+        (
+            "complete",
+            json!({"id": 1}),
+            r#"任务 "发邮件" 已标记为完成"#,
+            r#"Task "发邮件" was marked as completed"#,
+        ),
+        ("delete", json!({"id": 1}), r#"任务 "发邮件" 已删除"#, r#"Task "发邮件" was deleted"#),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for (language, text) in [(Language::Zh, zh), (Language::En, en)] {
+            // A list of its own for each language, at the same point of the story.
+            let desk = Desk::new();
+            if n > 0 {
+                desk.call("create", json!({"title": "发邮件"}), "made").await;
+            }
+            let result = desk.call_in(tool, args.clone(), "k", language).await.unwrap();
+            assert_eq!((result.success, result.message.as_deref()), (true, Some(text)));
+        }
+    }
+    for (language, text) in
+        [(Language::Zh, "任务 ID:62 不存在"), (Language::En, "There is no task with ID 62")]
+    {
+        for tool in ["update", "complete", "delete"] {
+            let result = desk.call_in(tool, json!({"id": 62}), "k", language).await.unwrap();
+            assert_eq!(result, ToolResult::failed(text));
+        }
+        let args = json!({"title": "x", "parentId": 62});
+        let result = desk.call_in("create", args, "k", language).await.unwrap();
+        assert_eq!(result, ToolResult::failed(text));
+    }
+}
+
+#[tokio::test]
+async fn a_task_goes_through_its_life() {
+    let desk = Desk::new();
+    let made = desk.call("create", json!({"title": "a", "type": "mail", "level": 1}), "1").await;
+    assert_eq!(made.data, Some(json!({"id": 1, "title": "a"})));
+    desk.call("create", json!({"title": "b", "parentId": 1}), "2").await;
+    desk.call("update", json!({"id": 1, "deadline": "2026-12-01", "isUnclear": true}), "3").await;
+    desk.call("complete", json!({"id": 2}), "4").await;
+    assert_eq!(
+        desk.all().await,
+        json!([
+            {"id": 1, "status": "pending", "title": "a", "type": "mail", "level": 1,
+             "deadline": "2026-12-01", "isUnclear": true},
+            {"id": 2, "status": "completed", "title": "b", "parentId": 1},
+        ])
+    );
+    let pending = desk.call("list", json!({"status": "pending"}), "5").await.data.unwrap();
+    assert_eq!((&pending["count"], &pending["tasks"][0]["id"]), (&json!(1), &json!(1)));
+    desk.call("delete", json!({"id": 1}), "6").await;
+    assert_eq!(desk.all().await.as_array().unwrap().len(), 1);
+    // Its number is not given out again.
+    assert_eq!(desk.call("create", json!({"title": "c"}), "7").await.data.unwrap()["id"], 3);
+}
+
+#[rstest]
+#[case("create", json!({"title": "new"}))]
+#[case("update", json!({"id": 1, "title": "changed"}))]
+#[case("complete", json!({"id": 1}))]
+#[case("delete", json!({"id": 1}))]
+#[tokio::test]
+async fn a_repeat_gives_the_first_result_and_changes_nothing(
+    #[case] tool: &str,
+    #[case] args: Value,
+) {
+    let desk = Desk::new();
+    desk.call("create", json!({"title": "first"}), "made").await;
+    let first = desk.call(tool, args.clone(), "key").await;
+    // Somebody else changes the task in between, so that applying it again would show.
+    desk.try_call("update", json!({"id": 1, "title": "by another"}), "other").await.unwrap();
+    let before = desk.all().await;
+    assert_eq!(desk.call(tool, args, "key").await, first);
+    assert_eq!(desk.all().await, before);
+}
+
+#[tokio::test]
+async fn a_repeat_of_a_creation_does_not_bring_a_deleted_task_back() {
+    let desk = Desk::new();
+    let made = desk.call("create", json!({"title": "a"}), "key").await;
+    desk.call("delete", json!({"id": 1}), "gone").await;
+    assert_eq!(desk.call("create", json!({"title": "a"}), "key").await, made);
+    assert_eq!(desk.all().await, json!([]));
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_creation_that_is_cut_off_anywhere_is_made_once(#[values(0, 1, 2)] lost: usize) {
+    let flaky = Flaky { kv: kv(), lost, writes: AtomicUsize::new(0) };
+    let desk = Desk(TaskList::new(Arc::new(flaky)));
+    let fault = desk.try_call("create", json!({"title": "a"}), "key").await.unwrap_err();
+    assert_eq!(fault.fault, Fault::Unavailable);
+    let made = desk.call("create", json!({"title": "a"}), "key").await;
+    assert_eq!(desk.call("create", json!({"title": "a"}), "key").await, made);
+    let tasks = desk.all().await;
+    assert_eq!((tasks.as_array().unwrap().len(), &tasks[0]["id"]), (1, &made.data.unwrap()["id"]));
+}
+
+#[tokio::test]
+async fn many_workers_share_the_list() {
+    let desk = Desk::new();
+    let made = join_all((0..20).map(|n| {
+        let desk = &desk;
+        // Every creation is attempted by two workers at once.
+        async move { desk.call("create", json!({"title": "t"}), &(n / 2).to_string()).await }
+    }));
+    let mut ids: Vec<_> =
+        made.await.iter().map(|r| r.data.clone().unwrap()["id"].as_u64()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 10);
+    assert_eq!(desk.all().await.as_array().unwrap().len(), 10);
+    let id = ids[0].unwrap();
+    join_all((0..20).map(|n| {
+        let desk = &desk;
+        async move { desk.call("update", json!({"id": id, "level": n}), &format!("u{n}")).await }
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn a_task_can_be_put_under_a_chosen_number() {
+    let desk = Desk::new();
+    let fields = || Fields { title: Some("写报告".into()), ..Fields::default() };
+    assert!(desk.0.import(62, fields()).await.unwrap());
+    assert!(!desk.0.import(62, fields()).await.unwrap());
+    assert_eq!(
+        desk.call("complete", json!({"id": 62}), "k").await.data.unwrap()["title"],
+        "写报告"
+    );
+    assert_eq!(desk.call("create", json!({"title": "a"}), "m").await.data.unwrap()["id"], 63);
+}
+
+async fn call(tool: &dyn Tool, args: Value) -> Result<ToolResult, ToolFault> {
+    tool.call(context("key", Language::En), args).await
+}
+
+#[tokio::test]
+async fn the_small_tools_do_what_they_say() {
+    let value = json!({"any": [1, null]});
+    let echoed = call(&Echo, json!({"value": value})).await.unwrap();
+    assert_eq!(echoed, ToolResult::ok(value));
+    let stopped = call(&Stop, json!({})).await.unwrap();
+    assert_eq!(stopped.data, Some(json!({"response": "", "isEnd": true})));
+    let begun = std::time::Instant::now();
+    call(&Sleep, json!({"ms": 20})).await.unwrap();
+    assert!(begun.elapsed().as_millis() >= 20);
+}
+
+#[tokio::test]
+async fn files_are_written_and_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = FilesConfig { workspace: dir.path().join("made"), ..FilesConfig::default() };
+    let workspace = Workspace::open(config).unwrap();
+    let (read, write) = (ReadFile(workspace.clone()), WriteFile(workspace));
+    let written = call(&write, json!({"path": "a/b.txt", "content": "hé"})).await.unwrap();
+    assert_eq!(written.data, Some(json!({"path": "a/b.txt", "bytes": 3, "created": true})));
+    let content = call(&read, json!({"path": "a/b.txt"})).await.unwrap();
+    let expected = json!({"path": "a/b.txt", "content": "hé", "bytes": 3, "truncated": false});
+    assert_eq!(content.data, Some(expected));
+    for (tool, args) in [
+        (&read as &dyn Tool, json!({"path": "../x"})),
+        (&write, json!({"path": "../x", "content": ""})),
+        (&write, json!({"path": "callboard.toml", "content": ""})),
+        (&read, json!({"path": "missing"})),
+    ] {
+        let result = call(tool, args).await.unwrap();
+        assert!(!result.success && result.error.is_some());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_the_web_is_an_answer_and_a_server_in_need_is_a_fault() {
+    let server = MockServer::start().await;
+    for status in [200, 404, 503] {
+        let answer = ResponseTemplate::new(status).set_body_raw("hello", "text/plain");
+        Mock::given(path(format!("/{status}"))).respond_with(answer).mount(&server).await;
+    }
+    let config = EgressConfig { allow_private: true, ..EgressConfig::default() };
+    let get = HttpGet::new(Egress::new(config, Arc::new(SystemLookup)).unwrap(), 100, 1000);
+    let url = |path: &str| format!("{}/{path}", server.uri());
+    let found = call(&get, json!({"url": url("200"), "max_bytes": 4})).await.unwrap();
+    let expected = json!({"url": url("200"), "status": 200, "content_type": "text/plain",
+        "body": "hell", "truncated": true});
+    assert_eq!(found, ToolResult::ok(expected));
+    let missing = call(&get, json!({"url": url("404")})).await.unwrap();
+    assert_eq!((missing.success, &missing.data.unwrap()["body"]), (false, &json!("hello")));
+    let fault = call(&get, json!({"url": url("503")})).await.unwrap_err();
+    assert_eq!(fault.fault, Fault::Unavailable);
+    let refused = call(&get, json!({"url": "file:///etc/passwd"})).await.unwrap();
+    assert!(!refused.success);
+}
+
+/// A model that answers with the words it was asked, or not at all.
+struct Parrot(Option<ErrorKind>);
+
+#[async_trait]
+impl Model for Parrot {
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        if let Some(kind) = self.0 {
+            return Err(ModelError::new(kind, "no"));
+        }
+        let words: Vec<_> = request
+            .messages
+            .iter()
+            .map(|message| match message {
+                Message::System { text } => format!("[{text}]"),
+                Message::User { text } => text.clone(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let end = Delta::End { usage: Usage::default(), stop: StopReason::End, model: "m".into() };
+        Ok(Box::pin(stream::iter([Ok(Delta::Text(words.join(" "))), Ok(end)])))
+    }
+}
+
+#[tokio::test]
+async fn the_model_tool_answers_with_the_words_of_the_model() {
+    let args = json!({"task": "sum up", "systemPrompt": "be brief"});
+    let said = call(&AskModel(Arc::new(Parrot(None))), args.clone()).await.unwrap();
+    assert_eq!(said.data.unwrap()["response"], "[be brief] sum up");
+    let away = AskModel(Arc::new(Parrot(Some(ErrorKind::Overloaded))));
+    assert_eq!(call(&away, args.clone()).await.unwrap_err().fault, Fault::Unavailable);
+    // Asking again would not help, so it is an answer and not a fault.
+    let refused = AskModel(Arc::new(Parrot(Some(ErrorKind::Refused))));
+    assert!(!call(&refused, args).await.unwrap().success);
+}

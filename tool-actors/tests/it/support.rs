@@ -1,0 +1,234 @@
+//! A job on some broker, written by hand, and a pool that takes its calls.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use callboard_tool_actors::{CallContext, Tool, ToolFault, ToolWork, Toolset};
+use futures::StreamExt;
+use proto::{
+    agent::Agent,
+    decision::{CallWork, Decision, DecisionKind},
+    fact::{Called, Fact, Started, Submitted},
+    id::{Attempt, JobId, Pool, Seq, StepId, ToolName, WorkId, WorkerId},
+    lang::Language,
+    record::Known,
+    subject::Subjects,
+    tool::{Approval, Effect, ToolResult, ToolSpec},
+    trace::TraceContext,
+};
+use ractor::{Actor, ActorRef};
+use runtime::{
+    broker::Broker,
+    log::{Entry, Guarded},
+    memory::{Memory, MemoryOptions},
+    worker::{PoolActor, PoolArgs, PoolMsg, PoolOptions},
+};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// Longest wait for anything in a test; only a test that fails waits that long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) fn subjects() -> Subjects {
+    Subjects::new("cb", 2).unwrap()
+}
+
+pub(crate) fn memory() -> Memory {
+    Memory::new(subjects(), MemoryOptions::default())
+}
+
+pub(crate) fn worker(name: &str) -> WorkerId {
+    WorkerId::new(name).unwrap()
+}
+
+fn trace() -> TraceContext {
+    TraceContext::new(7, 7, false)
+}
+
+/// A job whose supervisor is the test.
+pub(crate) struct Stage {
+    pub(crate) broker: Broker,
+    pub(crate) job: JobId,
+    last: Seq,
+}
+
+impl Stage {
+    pub(crate) async fn new(broker: Broker, job: &str) -> Self {
+        let job = JobId::new(job).unwrap();
+        let submitted = Fact::Submitted(Submitted {
+            goal: "test".into(),
+            agent: Agent::default(),
+            language: Language::En,
+            digest: "0".into(),
+            by: None,
+        });
+        broker.log.submit(&job, &submitted, trace()).await.unwrap();
+        Self { broker, job, last: Seq(0) }
+    }
+
+    /// Decides a call.
+    pub(crate) async fn decide(&mut self, call: &CallWork) {
+        let decision = Decision::Call(call.clone());
+        let decided = self.broker.log.decide(&self.job, &decision, self.last, None, trace()).await;
+        let Guarded::Stored(seq) = decided.unwrap() else { panic!("nobody else decides") };
+        self.last = seq;
+    }
+
+    /// Says that somebody began an attempt.
+    pub(crate) async fn start(&self, call: &CallWork) {
+        let started = Fact::Started(Started { work: call.work.clone(), attempt: call.attempt });
+        self.broker.log.append(&self.job, &started, trace()).await.unwrap();
+    }
+
+    /// Waits until the log holds that many results, and gives them all.
+    pub(crate) async fn called(&self, count: usize) -> Vec<Called> {
+        let mut entries = self.broker.log.watch(&self.job, Seq(0)).await.unwrap();
+        let collect = async {
+            let mut found = Vec::new();
+            while found.len() < count {
+                let entry = entries.next().await.unwrap().unwrap();
+                found.extend(called(&entry));
+            }
+            found
+        };
+        tokio::time::timeout(PATIENCE, collect).await.expect("the call was not answered")
+    }
+
+    /// Decides a call and waits for its answer.
+    pub(crate) async fn ask(&mut self, call: &CallWork) -> Called {
+        let before = self.results().await.len();
+        self.decide(call).await;
+        self.called(before + 1).await.pop().unwrap()
+    }
+
+    /// The results that are in the log now.
+    pub(crate) async fn results(&self) -> Vec<Called> {
+        let entries = self.broker.log.read(&self.job, Seq(0)).await.unwrap();
+        entries.iter().filter_map(called).collect()
+    }
+}
+
+fn called(entry: &Entry) -> Option<Called> {
+    match entry.record.as_ref().unwrap().known().unwrap() {
+        Known::Fact(fact) => match *fact {
+            Fact::Called(called) => Some(called),
+            _ => None,
+        },
+        Known::Decision(_) => None,
+    }
+}
+
+/// A call of a tool in a pool, the first attempt of a unit of work.
+pub(crate) fn call(work: &str, pool: &str, tool: &str, effect: Effect, args: Value) -> CallWork {
+    CallWork {
+        work: WorkId::new(work).unwrap(),
+        attempt: Attempt::FIRST,
+        step: StepId::new("1").unwrap(),
+        tool: ToolName::new(tool).unwrap(),
+        version: "1".into(),
+        pool: Pool::new(pool).unwrap(),
+        effect,
+        args,
+        idempotency_key: format!("job/{work}"),
+        approved: None,
+        language: Language::En,
+    }
+}
+
+/// A running pool.
+pub(crate) struct Crew {
+    actor: ActorRef<PoolMsg>,
+    shutdown: CancellationToken,
+    ended: tokio::task::JoinHandle<()>,
+}
+
+impl Crew {
+    /// Takes the calls of a toolset.
+    pub(crate) async fn start(broker: &Broker, name: &str, tools: Toolset) -> Self {
+        let options = PoolOptions::new(DecisionKind::Call, tools.pool().clone(), 8);
+        let work = Arc::new(ToolWork::new(broker.clone(), Arc::new(tools)));
+        let shutdown = CancellationToken::new();
+        let args = PoolArgs::new(broker.clone(), worker(name), work, options, shutdown.clone());
+        let (actor, ended) = Actor::spawn(None, PoolActor, args).await.unwrap();
+        Self { actor, shutdown, ended }
+    }
+
+    /// Ends as a process that is killed: nothing is reported and nothing given back.
+    pub(crate) fn kill(self) {
+        self.actor.get_cell().kill();
+    }
+
+    /// Finishes what is in hand.
+    pub(crate) async fn drain(self) {
+        self.shutdown.cancel();
+        tokio::time::timeout(PATIENCE, self.ended).await.expect("it did not drain").unwrap();
+    }
+}
+
+/// A tool that says that it runs, waits until it may end, and remembers the keys it was given.
+#[derive(Clone)]
+pub(crate) struct Probe {
+    effect: Effect,
+    pub(crate) began: Arc<Notify>,
+    pub(crate) may_end: Arc<Notify>,
+    pub(crate) keys: Arc<Mutex<Vec<String>>>,
+}
+
+impl Probe {
+    pub(crate) fn new(effect: Effect) -> Self {
+        Self { effect, began: Arc::default(), may_end: Arc::default(), keys: Arc::default() }
+    }
+
+    pub(crate) fn runs(&self) -> Vec<String> {
+        self.keys.lock().unwrap().clone()
+    }
+
+    pub(crate) fn set(&self) -> Toolset {
+        Toolset::new(Pool::new("p").unwrap(), vec![Arc::new(self.clone())]).unwrap()
+    }
+
+    pub(crate) fn call(&self, work: &str, what: &str) -> CallWork {
+        call(work, "p", "probe", self.effect, json!({"do": what}))
+    }
+
+    /// Waits until the tool runs.
+    pub(crate) async fn running(&self) {
+        tokio::time::timeout(PATIENCE, self.began.notified()).await.expect("the tool did not run");
+    }
+}
+
+#[async_trait]
+impl Tool for Probe {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: ToolName::new("probe").unwrap(),
+            description: "Does what it is told.".into(),
+            schema: json!({
+                "type": "object", "required": ["do"], "additionalProperties": false,
+                "properties": {"do": {"type": "string"}},
+            }),
+            effect: self.effect,
+            pool: Pool::new("p").unwrap(),
+            timeout_ms: 60_000,
+            concurrency: 16,
+            approval: Approval::Never,
+            version: "1".into(),
+        }
+    }
+
+    async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+        self.keys.lock().unwrap().push(context.idempotency_key);
+        self.began.notify_one();
+        match args["do"].as_str().unwrap() {
+            "wait" => self.may_end.notified().await,
+            "panic" => panic!("lost my mind"),
+            "large" => return Ok(ToolResult::ok(Value::from("x".repeat(200 * 1024)))),
+            _ => {}
+        }
+        Ok(ToolResult::ok(json!("done")))
+    }
+}
