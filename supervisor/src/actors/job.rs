@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 
 use proto::{
     decision::Decision,
-    id::{JobId, Shard},
+    id::{JobId, Seq, Shard},
+    record::Known,
+    subject::Family,
     trace::TraceContext,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -50,10 +52,19 @@ pub(super) struct JobCache {
     folded: Option<Folded>,
 }
 
+/// The fold, and enough to put a fact in its place that was stored before a decision and arrives
+/// after it: facts arrive in the order of the log, so it is never older than the last one that did.
 struct Folded {
     job: Job,
     trace: TraceContext,
+    /// The job as of the last fact that arrived, or as it was read.
+    base: Job,
+    /// Decisions stored from here since then.
+    tail: Vec<(At, Known)>,
 }
+
+/// A fact is older than one that arrived before it.
+struct OutOfOrder;
 
 /// Why a look was given up. The facts stay unacknowledged and are handed out again.
 #[derive(Debug, thiserror::Error)]
@@ -118,11 +129,13 @@ impl JobCache {
 
     /// Folds what came, on top of what is cached or of the whole log.
     async fn take_in(&mut self, waiting: &Waiting) -> Result<(), GivenUp> {
-        if let Some(folded) = &mut self.folded {
+        if let Some(mut folded) = self.folded.take() {
             let mut facts: Vec<&Delivery> = waiting.facts.iter().collect();
             facts.sort_by_key(|fact| fact.entry.seq);
-            facts.iter().for_each(|fact| replay::apply(&mut folded.job, &fact.entry));
-            return Ok(());
+            if facts.iter().try_for_each(|fact| folded.insert(&fact.entry)).is_ok() {
+                self.folded = Some(folded);
+                return Ok(());
+            }
         }
         self.folded = match waiting.facts.front() {
             // A job's first record, handed out for the first time: there is nothing to read. Should
@@ -130,12 +143,14 @@ impl JobCache {
             Some(first) if waiting.facts.len() == 1 && is_new(first) => {
                 Some(fold(&self.args.job, std::slice::from_ref(&first.entry)))
             }
-            _ => {
-                let entries = self.args.broker.log.read(&self.args.job, proto::id::Seq(0)).await?;
-                Some(fold(&self.args.job, &entries))
-            }
+            _ => Some(self.read().await?),
         };
         Ok(())
+    }
+
+    async fn read(&self) -> Result<Folded, LogError> {
+        let entries = self.args.broker.log.read(&self.args.job, Seq(0)).await?;
+        Ok(fold(&self.args.job, &entries))
     }
 
     /// Stores decisions until nothing more follows.
@@ -191,7 +206,47 @@ fn fold(job: &JobId, entries: &[Entry]) -> Folded {
     let trace = entries.iter().find_map(|entry| entry.trace);
     let trace =
         trace.unwrap_or_else(|| TraceContext::new(fastrand::u128(..), fastrand::u64(..), false));
-    Folded { job: replay::replay(job, entries), trace }
+    let job = replay::replay(job, entries);
+    Folded { base: job.clone(), job, trace, tail: Vec::new() }
+}
+
+impl Folded {
+    /// Puts a fact in its place.
+    fn insert(&mut self, entry: &Entry) -> Result<(), OutOfOrder> {
+        if entry.seq <= self.base.seq() {
+            return Err(OutOfOrder);
+        }
+        if entry.seq > self.job.seq() {
+            replay::apply(&mut self.job, entry);
+            self.tail.clear();
+            self.base.clone_from(&self.job);
+            return Ok(());
+        }
+        let later = self.tail.partition_point(|(at, _)| at.seq < entry.seq);
+        let later = self.tail.split_off(later);
+        let earlier = std::mem::replace(&mut self.tail, later);
+        earlier.iter().for_each(|(at, decision)| apply_decision(&mut self.base, *at, decision));
+        replay::apply(&mut self.base, entry);
+        self.job.clone_from(&self.base);
+        self.tail.iter().for_each(|(at, decision)| apply_decision(&mut self.job, *at, decision));
+        Ok(())
+    }
+
+    /// A decision was stored from here.
+    fn stored(&mut self, seq: Seq, decision: Decision) {
+        // The broker's own time of this record is not known here; the last known one stands in for
+        // it, so that nothing is ever computed from this machine's clock.
+        let at = At { seq, time: self.job.updated() };
+        let decision = Known::Decision(Box::new(decision));
+        apply_decision(&mut self.job, at, &decision);
+        self.tail.push((at, decision));
+    }
+}
+
+fn apply_decision(job: &mut Job, at: At, decision: &Known) {
+    if let Known::Decision(known) = decision {
+        job.apply(at, &Family::Do(known.kind(), known.pool()), Ok(decision));
+    }
 }
 
 /// Arms what the decision needs, stores it, and applies it.
@@ -206,11 +261,7 @@ async fn store(broker: &Broker, folded: &mut Folded, next: Next) -> Result<Guard
     let stops_work = matches!(decision, Decision::Finish(_)) && job.has_work_out();
     let stored = broker.log.decide(&id, &decision, after, disarm.first(), trace).await?;
     let Guarded::Stored(seq) = stored else { return Ok(stored) };
-    // The broker's own time of this record is not known here; the last known one stands in for it,
-    // so that nothing is ever computed from this machine's clock.
-    let at = At { seq, time: folded.job.updated() };
-    let family = proto::subject::Family::Do(decision.kind(), decision.pool());
-    folded.job.apply(at, &family, Ok(&proto::record::Known::Decision(Box::new(decision))));
+    folded.stored(seq, decision);
     for timer in disarm.iter().skip(1) {
         if let Err(error) = broker.log.disarm(&id, timer).await {
             tracing::debug!(job = %id, %timer, %error, "a timer that nothing waits for stays armed");

@@ -55,7 +55,8 @@ fn play(chances: &Chances) {
     let mut sent = BTreeSet::new();
     let mut moves = chances.moves.iter().copied().chain(std::iter::repeat(0));
     for _ in 0..400 {
-        drive(&mut p, &mut sent);
+        let chance = moves.next().unwrap_or(0);
+        drive(&mut p, &mut sent, PLANS[chances.plan], chance);
         if p.job.has_ended() {
             return;
         }
@@ -65,15 +66,37 @@ fn play(chances: &Chances) {
     panic!("the job never ends: {:?}", p.view());
 }
 
-fn drive(p: &mut Play, sent: &mut BTreeSet<(String, u32)>) {
-    p.drive();
-    for decision in &p.decisions {
-        let command = match decision {
-            Decision::Plan(w) => (w.work.to_string(), w.attempt.0),
-            Decision::Call(w) => (w.work.to_string(), w.attempt.0),
-            _ => continue,
+/// Stores what should follow. Sometimes a fact is stored between the moment something is decided and
+/// the moment the decision is: the decider did not know, and the decision must still be able to
+/// follow.
+fn drive(p: &mut Play, sent: &mut BTreeSet<(String, u32)>, steps: &str, chance: u8) {
+    let mut interrupted = false;
+    while let Some(next) = p.job.decide() {
+        for arm in next.arm {
+            p.armed.insert(arm.timer, arm.at);
+        }
+        for timer in &next.disarm {
+            p.armed.remove(timer);
+        }
+        if chance % 4 == 3 && !interrupted {
+            interrupted = true;
+            match (chance, sent.last().cloned()) {
+                (250.., _) => p.signal(Signal::Cancel),
+                (240.., _) => p.signal(Signal::Pause),
+                (_, Some((work, attempt))) => result(p, steps, &work, attempt, chance),
+                (_, None) => {}
+            }
+        }
+        let command = match &next.decision {
+            Decision::Plan(w) => Some((w.work.to_string(), w.attempt.0)),
+            Decision::Call(w) => Some((w.work.to_string(), w.attempt.0)),
+            _ => None,
         };
-        assert!(sent.insert(command.clone()), "{command:?} was sent twice");
+        if let Some(command) = command {
+            assert!(sent.insert(command.clone()), "{command:?} was sent twice");
+        }
+        p.decision(next.decision);
+        assert!(p.job.poison().is_none(), "{:?}", p.job.poison());
     }
 }
 

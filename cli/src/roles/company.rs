@@ -1,0 +1,226 @@
+//! A process at work: its roles' actors in one tree.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use model::Model;
+use proto::{decision::DecisionKind, id::WorkerId};
+use runtime::{
+    actor::{self, Child, End, Restarts, Tree},
+    broker::Broker,
+    clock::System,
+    config::Config,
+    kv::KvError,
+    presence::{Beacon, Crew, Status},
+    registry::Registry,
+    worker::PoolOptions,
+};
+use supervisor::actors::{SupervisorActor, SupervisorArgs, SupervisorOptions};
+use tokio_util::sync::CancellationToken;
+
+use super::{ModelSetupError, Role};
+
+/// A process at work.
+#[derive(Debug)]
+pub struct Company {
+    tree: Tree,
+    crew: Crew,
+    status: Status,
+    shutdown: CancellationToken,
+}
+
+/// A role cannot be put to work.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no model to talk to.
+    #[error(transparent)]
+    Model(#[from] ModelSetupError),
+    /// The tool registry cannot be read.
+    #[error("the tool registry: {0}")]
+    Registry(#[from] KvError),
+    /// The tools cannot be put to work.
+    #[error(transparent)]
+    Tools(#[from] tool_actors::StartError),
+    /// An actor cannot start.
+    #[error(transparent)]
+    Tree(#[from] actor::StartError),
+}
+
+/// What every role is given.
+struct Parts<'a> {
+    config: &'a Config,
+    broker: Broker,
+    status: Status,
+    crew: Crew,
+    model: Option<Arc<dyn Model>>,
+    registry: Registry,
+    shutdown: CancellationToken,
+}
+
+impl Company {
+    /// Puts roles to work.
+    ///
+    /// # Errors
+    /// When a role that talks to a model is given none, or an actor cannot start.
+    pub async fn start(
+        config: &Config,
+        broker: Broker,
+        roles: &BTreeSet<Role>,
+        model: Option<Arc<dyn Model>>,
+        shutdown: CancellationToken,
+    ) -> Result<Self, StartError> {
+        let names = roles.iter().map(|role| role.name().to_owned()).collect();
+        let status = Status::new(worker_id(), names, env!("CARGO_PKG_VERSION"), &System);
+        let crew = Crew::open(&broker);
+        let registry = Registry::open(&broker).await?;
+        let parts = Parts {
+            config,
+            broker: broker.clone(),
+            status: status.clone(),
+            crew: crew.clone(),
+            model,
+            registry,
+            shutdown: shutdown.clone(),
+        };
+        let mut children = vec![Child::actor("beacon", || Beacon, (broker, status.clone()))];
+        for role in roles {
+            children.extend(parts.children(*role).await?);
+        }
+        let tree = Tree::start("callboard", Restarts::default(), children).await?;
+        Ok(Self { tree, crew, status, shutdown })
+    }
+
+    /// This process.
+    #[must_use]
+    pub fn worker(&self) -> &WorkerId {
+        self.status.worker()
+    }
+
+    /// Who else is there.
+    #[must_use]
+    pub fn crew(&self) -> &Crew {
+        &self.crew
+    }
+
+    /// Waits until the shutdown has begun and every role has finished what it had in hand, or the
+    /// tree gave up.
+    pub async fn ended(&self, grace: Duration) -> End {
+        tokio::select! {
+            end = self.tree.ended() => return end,
+            () = self.shutdown.cancelled() => self.status.set_draining(),
+        }
+        // Pools stop by themselves when they are empty; the beacon goes on until all have.
+        let drained = self.drained();
+        let _ = tokio::time::timeout(grace, drained).await;
+        self.tree.stop();
+        self.tree.ended().await
+    }
+
+    async fn drained(&self) {
+        let mut every = tokio::time::interval(Duration::from_millis(50));
+        loop {
+            every.tick().await;
+            let presence = self.status.presence();
+            if presence.pools.iter().all(|pool| pool.in_flight == 0) && presence.shards.is_empty() {
+                return;
+            }
+        }
+    }
+}
+
+impl Parts<'_> {
+    async fn children(&self, role: Role) -> Result<Vec<Child>, StartError> {
+        match role {
+            Role::Supervisor => Ok(self.supervisor()),
+            Role::Planner => {
+                let (child, gauge) = planner_actor::start(planner_actor::Setup {
+                    broker: self.broker.clone(),
+                    worker: self.status.worker().clone(),
+                    model: self.model()?,
+                    registry: self.registry.clone(),
+                    options: self.bounds(planner_actor::options(self.config.workers.plan_slots)),
+                    shutdown: self.shutdown.clone(),
+                });
+                self.status.show(gauge);
+                Ok(vec![child])
+            }
+            Role::Executor => {
+                let (child, gauge) = executor_actor::start(executor_actor::Setup {
+                    broker: self.broker.clone(),
+                    worker: self.status.worker().clone(),
+                    model: self.model()?,
+                    registry: self.registry.clone(),
+                    options: self.bounds(executor_actor::options(self.config.workers.turn_slots)),
+                    shutdown: self.shutdown.clone(),
+                });
+                self.status.show(gauge);
+                Ok(vec![child])
+            }
+            Role::Tools => self.tools().await,
+            Role::Interaction => Ok(self.interaction()),
+        }
+    }
+
+    fn supervisor(&self) -> Vec<Child> {
+        let settings = &self.config.supervisor;
+        let options = SupervisorOptions {
+            sweep_interval: Duration::from_millis(settings.sweep_interval_ms),
+            cached_jobs: settings.cache_jobs,
+            ..SupervisorOptions::default()
+        };
+        let args = SupervisorArgs {
+            broker: self.broker.clone(),
+            status: self.status.clone(),
+            crew: self.crew.clone(),
+            options,
+            shutdown: self.shutdown.clone(),
+        };
+        vec![Child::actor("supervisor", || SupervisorActor, args)]
+    }
+
+    async fn tools(&self) -> Result<Vec<Child>, StartError> {
+        let config = tool_actors::config::ToolsConfig::from(&self.config.tools);
+        let tools = Arc::new(tool_actors::builtin(&self.broker, self.model()?, &config)?);
+        let setup = tool_actors::Setup {
+            broker: self.broker.clone(),
+            worker: self.status.worker().clone(),
+            crew: self.crew.clone(),
+            options: self.bounds(tool_actors::options(&tools, self.config.workers.call_slots)),
+            shutdown: self.shutdown.clone(),
+        };
+        let (children, gauge) = tool_actors::start(setup, tools).await?;
+        self.status.show(gauge);
+        Ok(children)
+    }
+
+    fn interaction(&self) -> Vec<Child> {
+        let _ = DecisionKind::Ask;
+        Vec::new()
+    }
+
+    fn model(&self) -> Result<Arc<dyn Model>, ModelSetupError> {
+        self.model.clone().ok_or(ModelSetupError::Unconfigured)
+    }
+
+    /// The bounds every pool has in common.
+    fn bounds(&self, options: PoolOptions) -> PoolOptions {
+        let workers = &self.config.workers;
+        PoolOptions {
+            deliveries_max: workers.deliveries_max,
+            drain: workers.drain(),
+            heartbeat: workers.heartbeat(),
+            ..options
+        }
+    }
+}
+
+/// A new name for this process: the machine's, shortened, and a random part.
+fn worker_id() -> WorkerId {
+    let host: String = runtime::presence::host_name()
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
+        .take(24)
+        .collect();
+    let random = uuid::Uuid::new_v4().simple().to_string();
+    let name = format!("{host}-{}", random.get(..8).unwrap_or_default());
+    WorkerId::new(name).expect("letters, digits and dashes are an id")
+}

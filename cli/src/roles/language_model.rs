@@ -1,0 +1,87 @@
+//! From the configuration to a model: a provider, or the scripted model when none is configured.
+
+use std::sync::Arc;
+
+use model::{
+    Model, ModelError, ProviderConfig, ProviderKind, RetryConfig, Timeouts,
+    script::{Script, ScriptError, ScriptServer},
+};
+use runtime::config::{self, ModelKind};
+
+/// A model, and the server behind it when it is the scripted one.
+pub struct ModelSetup {
+    /// What is asked.
+    pub model: Arc<dyn Model>,
+    /// The scripted model's server; it ends when this is dropped.
+    pub script: Option<ScriptServer>,
+}
+
+impl std::fmt::Debug for ModelSetup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ModelSetup").field("scripted", &self.script.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// There is no model to talk to.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelSetupError {
+    /// None is configured, and nobody said that a script will do.
+    #[error("no model is configured: set model.kind and model.name, or run `callboard dev`, which has a scripted one")]
+    Unconfigured,
+    /// A kind without a name.
+    #[error("model.name is missing: set it to the model as the provider knows it")]
+    Unnamed,
+    /// The provider cannot be used.
+    #[error("model: {0}")]
+    Provider(#[from] ModelError),
+    /// The script cannot be read.
+    #[error("the script: {0}")]
+    Script(#[from] ScriptError),
+    /// The scripted model cannot listen.
+    #[error("the scripted model cannot listen: {0}")]
+    Listen(#[from] std::io::Error),
+}
+
+/// Connects the configured model; without one, serves `script` over HTTP and connects to that.
+///
+/// # Errors
+/// When nothing is configured and there is no script, or what is configured cannot be used.
+pub async fn connect_model(config: &config::Model, script: Option<&str>) -> Result<ModelSetup, ModelSetupError> {
+    if let Some(kind) = config.kind {
+        let model = model::connect(&provider(kind, config)?)?;
+        return Ok(ModelSetup { model, script: None });
+    }
+    let script = Script::parse(script.ok_or(ModelSetupError::Unconfigured)?)?;
+    let server = model::script::serve(script, std::net::SocketAddr::from(([127, 0, 0, 1], 0))).await?;
+    let mut provider = ProviderConfig::new(ProviderKind::Openai, "scripted");
+    provider.base_url = server.base_url().parse().ok();
+    Ok(ModelSetup { model: model::connect(&provider)?, script: Some(server) })
+}
+
+fn provider(kind: ModelKind, config: &config::Model) -> Result<ProviderConfig, ModelSetupError> {
+    let kind = match kind {
+        ModelKind::Openai => ProviderKind::Openai,
+        ModelKind::Anthropic => ProviderKind::Anthropic,
+        ModelKind::Gemini => ProviderKind::Gemini,
+        ModelKind::Ollama => ProviderKind::Ollama,
+    };
+    let config::ModelTimeouts { connect, first_token, idle, total } = config.timeouts_ms;
+    let retry = &config.retry;
+    Ok(ProviderConfig {
+        kind,
+        base_url: config.base_url.clone(),
+        model: config.name.clone().ok_or(ModelSetupError::Unnamed)?,
+        api_key: config.api_key.as_ref().map(|key| key.value().clone()),
+        timeouts: Timeouts { connect_ms: connect, first_token_ms: first_token, idle_ms: idle, total_ms: total },
+        retry: RetryConfig {
+            max_attempts: retry.max_attempts,
+            initial_interval_ms: retry.initial_interval_ms,
+            backoff_factor: retry.backoff_factor,
+            max_interval_ms: retry.max_interval_ms,
+            jitter: retry.jitter,
+            max_wait_ms: retry.max_wait_ms,
+        },
+        max_tokens: config.max_tokens,
+        max_reply_bytes: config.max_reply_bytes,
+    })
+}

@@ -1,0 +1,98 @@
+//! The roles a process can play.
+
+use std::{collections::BTreeSet, fmt, str::FromStr};
+
+/// What a process does. One process may play several roles; a role may be played by many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Decides what jobs do next, and serves the front door.
+    Supervisor,
+    /// Makes plans.
+    Planner,
+    /// Takes the model turns of steps.
+    Executor,
+    /// Runs the built-in tools.
+    Tools,
+    /// Keeps the inbox, and takes answers.
+    Interaction,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 5] =
+        [Self::Supervisor, Self::Planner, Self::Executor, Self::Tools, Self::Interaction];
+
+    /// The name in `--roles` and in presence.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Supervisor => "supervisor",
+            Self::Planner => "planner",
+            Self::Executor => "executor",
+            Self::Tools => "tools",
+            Self::Interaction => "interaction",
+        }
+    }
+
+    /// Whether it talks to a language model.
+    #[must_use]
+    pub fn needs_model(self) -> bool {
+        match self {
+            Self::Planner | Self::Executor | Self::Tools => true,
+            Self::Supervisor | Self::Interaction => false,
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// There is no such role.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no role {0:?}; the roles are supervisor, planner, executor, tools, interaction and all")]
+pub struct UnknownRole(pub String);
+
+impl FromStr for Role {
+    type Err = UnknownRole;
+    fn from_str(name: &str) -> Result<Self, UnknownRole> {
+        Self::ALL
+            .into_iter()
+            .find(|role| role.name() == name)
+            .ok_or_else(|| UnknownRole(name.chars().take(40).collect()))
+    }
+}
+
+/// Reads a comma-separated list of roles; `all` is every one.
+///
+/// # Errors
+/// The first name that is no role. An empty list is refused too.
+pub fn parse_roles(list: &str) -> Result<BTreeSet<Role>, UnknownRole> {
+    let mut roles = BTreeSet::new();
+    for name in list.split(',').map(str::trim) {
+        if name == "all" {
+            roles.extend(Role::ALL);
+        } else {
+            roles.insert(name.parse()?);
+        }
+    }
+    Ok(roles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_are_read_from_a_list() {
+        let names = |list: &str| {
+            parse_roles(list).map(|roles| roles.iter().map(|r| r.name()).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(names("tools, planner"), Ok("planner tools".into()));
+        assert_eq!(names("all"), Ok("supervisor planner executor tools interaction".into()));
+        assert_eq!(names("boss"), Err(UnknownRole("boss".into())));
+        assert!(names("").is_err());
+    }
+}
