@@ -18,7 +18,7 @@ pub struct Gauge {
 
 /// One command in hand, counted for as long as this lives.
 #[derive(Debug)]
-pub(super) struct Counted(Arc<AtomicU32>);
+pub(crate) struct Counted(Arc<AtomicU32>);
 
 impl Gauge {
     /// A gauge of a pool with nothing in hand.
@@ -41,7 +41,7 @@ impl Gauge {
         }
     }
 
-    pub(super) fn count(&self) -> Counted {
+    pub(crate) fn count(&self) -> Counted {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         Counted(Arc::clone(&self.in_flight))
     }

@@ -589,3 +589,50 @@ fn every_command_that_a_result_answers_can_be_reported_broken() {
     let PlanReply::Failed { error } = planned.reply else { panic!("{:?}", planned.reply) };
     assert!(error.transient && error.message.contains("5 times"), "{}", error.message);
 }
+
+/// The same loop on the broker in memory: what a worker that dies had in hand is done by another.
+#[tokio::test(start_paused = true)]
+async fn another_worker_does_what_a_dead_one_had_in_hand() {
+    let subjects = Subjects::new("cb", 8).unwrap();
+    let broker = memory::start(subjects, MemoryOptions::default());
+    let trace = crate::telemetry::new_trace();
+    let decision = call("wait", Effect::Pure);
+    let decided = broker.log.decide(&job(), &decision, Seq(0), None, trace).await.unwrap();
+    assert!(matches!(decided, Guarded::Stored(_)));
+    let (release, running) = (Arc::new(Notify::new()), Arc::new(AtomicU64::new(0)));
+    let mut pools_started = Vec::new();
+    for n in 1..=2 {
+        let work = Tools { release: Arc::clone(&release), running: Arc::clone(&running) };
+        let options = PoolOptions::new(DecisionKind::Call, pools::builtin(), 4);
+        let shutdown = CancellationToken::new();
+        let args = PoolArgs::new(broker.clone(), by(), Arc::new(work), options, shutdown);
+        let (actor, handle) = Actor::spawn(None, PoolActor, args).await.unwrap();
+        while running.load(Ordering::SeqCst) < n {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            if n == 2 && handle.is_finished() {
+                panic!("the second pool ended");
+            }
+        }
+        if n == 1 {
+            actor.kill();
+            handle.await.unwrap();
+        }
+        pools_started.push(actor);
+    }
+    release.notify_one();
+    let results = async {
+        loop {
+            let entries = broker.log.read(&job(), Seq(0)).await.unwrap();
+            let facts = entries.iter().filter(|e| matches!(e.family, Family::In(_))).count();
+            if facts > 0 {
+                return facts;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    assert_eq!(results.await, 1);
+    tokio::time::sleep(ACK_WAIT * 3).await;
+    let depth = broker.log.depth(DecisionKind::Call, &pools::builtin()).await.unwrap();
+    assert_eq!(depth, Depth::default());
+    assert_eq!(running.load(Ordering::SeqCst), 2);
+}
