@@ -68,3 +68,45 @@ async fn retried<T, F: Future<Output = Result<T, LogError>>>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::future::join_all;
+    use proto::{
+        decision::pools,
+        id::{Attempt, StepId, ToolName, WorkId},
+        lang::Language,
+        subject::Subjects,
+        tool::Effect,
+    };
+    use runtime::memory::{self, MemoryOptions};
+    use tokio::sync::Barrier;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn of_many_who_claim_a_run_at_once_one_has_it() {
+        let subjects = Subjects::new("cb", 1).unwrap();
+        let broker = memory::start(subjects, MemoryOptions::default());
+        let call = CallWork {
+            work: WorkId::new("g0.s1").unwrap(),
+            attempt: Attempt::FIRST,
+            step: StepId::new("1").unwrap(),
+            tool: ToolName::new("t").unwrap(),
+            version: "1".into(),
+            pool: pools::builtin(),
+            effect: Effect::Once,
+            args: serde_json::Value::Null,
+            idempotency_key: "k".into(),
+            approved: None,
+            language: Language::En,
+        };
+        let (job, trace) = (JobId::new("job").unwrap(), TraceContext::new(1, 1, false));
+        let before = Barrier::new(16);
+        let claims = join_all((0..16).map(|_| async {
+            before.wait().await;
+            claim(&*broker.log, &job, Seq(0), &call, trace).await.unwrap()
+        }));
+        assert_eq!(claims.await.into_iter().filter(|mine| *mine).count(), 1);
+    }
+}

@@ -351,7 +351,7 @@ impl Model for Parrot {
             .map(|message| match message {
                 Message::System { text } => format!("[{text}]"),
                 Message::User { text } => text.clone(),
-                other => panic!("{other:?}"),
+                Message::Assistant { .. } | Message::Tool { .. } => panic!("{message:?}"),
             })
             .collect();
         let end = Delta::End { usage: Usage::default(), stop: StopReason::End, model: "m".into() };
