@@ -1,5 +1,7 @@
 //! Drafts, and the plans or reasons they become.
 
+#![expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
+
 use rstest::rstest;
 use runtime::{
     arguments::{self, Placeholders},

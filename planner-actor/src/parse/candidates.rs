@@ -60,7 +60,10 @@ pub(super) fn balanced(text: &str) -> Vec<&str> {
         };
         match end_of(text.get(start..).unwrap_or_default()) {
             Some(len) => {
-                found.push(text.get(start..start + len).unwrap_or_default());
+                let bracket = text.get(start..=start).unwrap_or_default();
+                if !is_member(text.get(..start).unwrap_or_default(), bracket) {
+                    found.push(text.get(start..start + len).unwrap_or_default());
+                }
                 from = start + len;
             }
             // What was begun and never closed is left to the repair, whole: a plan inside it may
@@ -92,11 +95,16 @@ fn end_of(text: &str) -> Option<usize> {
     None
 }
 
-/// The text from the first place on where malformed JSON may begin.
-pub(super) fn start(text: &str) -> Option<&str> {
-    text.match_indices(['{', '['])
-        .find(|(at, bracket)| may_be_json(text.get(at + bracket.len()..).unwrap_or_default()))
-        .and_then(|(at, _)| text.get(at..))
+/// The first place at or after `from` where malformed JSON may begin.
+pub(super) fn start(text: &str, from: usize) -> Option<usize> {
+    let rest = text.get(from..)?;
+    rest.match_indices(['{', '[']).map(|(at, bracket)| (from + at, bracket)).find_map(
+        |(at, bracket)| {
+            let after = text.get(at + bracket.len()..).unwrap_or_default();
+            let before = text.get(..at).unwrap_or_default();
+            (may_be_json(after) && !is_member(before, bracket)).then_some(at)
+        },
+    )
 }
 
 /// Whether JSON may go on so after an opening bracket: with a name, a text or another bracket. In
@@ -105,4 +113,12 @@ fn may_be_json(after: &str) -> bool {
     after.trim_start().starts_with(|c: char| {
         matches!(c, '"' | '\'' | '“' | '”' | '{' | '[' | ']' | '}' | '/') || c.is_ascii_alphabetic()
     })
+}
+
+/// Whether a bracket is part of something before it that was broken, and not all that was said: it
+/// is the value of a name, or a list with anything like JSON before it.
+fn is_member(before: &str, bracket: &str) -> bool {
+    let name = before.trim_end().strip_suffix([':', '：']).map(str::trim_end);
+    let has_name = name.is_some_and(|name| name.ends_with(['"', '\'', '”']));
+    has_name || (bracket == "[" && before.contains(['{', '}', '"']))
 }

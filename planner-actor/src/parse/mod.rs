@@ -37,6 +37,9 @@ pub(crate) enum NotJson {
     /// Cut in the middle of something.
     #[error("the JSON ends in the middle of a step; reply with the whole plan")]
     Cut,
+    /// Malformed in a way that could be read as more than one thing.
+    #[error("the JSON is malformed; reply with valid JSON")]
+    Garbled,
     /// Malformed beyond repair.
     #[error("the JSON cannot be read: {0}")]
     Malformed(String),
@@ -85,12 +88,13 @@ fn value_once(inner: &str) -> Result<Value, NotJson> {
 /// The plan in the first malformed JSON that holds one. Places are looked at one behind another and
 /// never inside one another: what stands inside is not all that was said.
 fn repaired(text: &str, fenced: &[&str], unread: Option<String>) -> Result<Value, NotJson> {
-    let mut rest = fenced.first().copied().unwrap_or(text);
+    let text = fenced.first().copied().unwrap_or(text);
+    let mut from = 0;
     let mut first_error = None;
     for _ in 0..candidates::PLACES_MAX {
-        let Some(source) = candidates::start(rest) else { break };
-        let tidied = tidy::tidy(source);
-        rest = source.get(tidied.taken..).unwrap_or_default();
+        let Some(start) = candidates::start(text, from) else { break };
+        let tidied = tidy::tidy(text.get(start..).unwrap_or_default());
+        from = start + tidied.taken;
         match repair::repair(tidied).and_then(|json| read(&json).map_err(NotJson::Malformed)) {
             Ok(value) if is_plan(&value, false) => return Ok(value),
             Ok(_) => {}

@@ -14,6 +14,9 @@ pub(super) fn repair(tidied: Tidied) -> Result<String, NotJson> {
     if tidied.opened > BRACKETS_MAX {
         return Err(NotJson::TooManyBrackets);
     }
+    if tidied.garbled {
+        return Err(NotJson::Garbled);
+    }
     if tidied.in_text || !is_whole(tidied.last, &tidied.open) {
         return Err(NotJson::Cut);
     }

@@ -53,6 +53,10 @@ const READ: &str = "T| s1:do";
     r#"{"title":"T","steps":["write ```json x``` there"]}"#,
     "T| -:write ```json x``` there"
 )]
+#[case::fence_inside_a_text_of_malformed_json(
+    "{title:'T',steps:[\"write ```json {'steps':['other']} ``` there\"]}",
+    "T| -:write ```json {'steps':['other']} ``` there"
+)]
 #[case::prose_around(
     "Sure! Here is the plan:\n{\"title\":\"T\",\"steps\":[\"do\"]}\nShall I go on?",
     "T| -:do"
@@ -259,4 +263,32 @@ fn the_worked_examples_of_the_prompts_are_plans() {
         assert_eq!(value["steps"][1]["args"], json!({"id": "{{step1.id}}"}));
         assert_eq!(shape::draft(value).unwrap().steps.len(), 3);
     }
+}
+
+#[test]
+fn a_sign_too_many_or_too_few_never_makes_another_plan() {
+    let whole = r#"{"title":"T","steps":[{"id":"s1","description":"do","depends_on":[]},{"id":"s2","description":"do more","tool":"t","args":{"id":62,"tags":["a"]},"depends_on":["s1"]}]}"#;
+    let plan = read_plan(whole).unwrap();
+    let mut in_text = false;
+    let mut read = 0;
+    for (n, sign) in whole.char_indices() {
+        in_text ^= sign == '"';
+        if in_text || sign == '"' || sign.is_ascii_digit() {
+            continue;
+        }
+        let (before, after) = whole.split_at(n);
+        let without = format!("{before}{}", &after[1..]);
+        let with = ["{", "}", "[", "]", ",", ":", "x", "\\", "'", "`", ";", "\n", "null", "//"]
+            .map(|extra| format!("{before}{extra}{after}"));
+        for broken in std::iter::once(without).chain(with) {
+            match read_plan(&broken) {
+                Ok(other) => {
+                    assert_eq!(other, plan, "{broken}");
+                    read += 1;
+                }
+                Err(error) => assert!(!error.is_empty()),
+            }
+        }
+    }
+    assert!(read > 50, "only {read} were read: nothing is repaired any more");
 }
