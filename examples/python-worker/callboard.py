@@ -259,25 +259,34 @@ class Worker:
     async def answer(self, message: Any) -> None:
         """One call: run it, store the result, and only then acknowledge."""
         _, shard, job, *_ = message.subject.split(".")
-        heart = asyncio.create_task(self.beat(message))
         try:
-            try:
-                command = await self.body(message)
-            except ValueError as error:
-                # The supervisor parks a job with a record that cannot be read.
-                log.error("job %s: a call cannot be read: %s", job, error)
-                return await message.nak(delay=60)
-            called = await self.called(job, command, message.metadata.num_delivered)
+            command = await self.body(message)
+        except ValueError as error:
+            # The supervisor parks a job with a record that cannot be read.
+            log.error("job %s: a call cannot be read: %s", job, error)
+            return await message.nak(delay=60)
+        run = asyncio.create_task(self.called(job, command, message.metadata.num_delivered))
+        heart = asyncio.create_task(self.beat(message, run, command["effect"]))
+        try:
+            called = await run
             await self.append(shard, job, called, message.headers or {})
             await message.ack()
             log.info("job %s: %s answered %s", job, command["tool"], command["work"])
         finally:
+            run.cancel()
             heart.cancel()
 
-    async def beat(self, message: Any) -> None:
+    async def beat(self, message: Any, run: asyncio.Task[Any], effect: str) -> None:
+        """Keeps the call alive. When the server has not been there for so long that it may soon hand
+        the call to another worker, a tool with effects is ended: two runs must not overlap."""
+        heard = time.monotonic()
         while True:
             await asyncio.sleep(self.ack_wait_s / 3)
-            await message.in_progress()
+            if self.nats.is_connected:
+                await message.in_progress()
+                heard = time.monotonic()
+            elif effect != "pure" and time.monotonic() - heard > self.ack_wait_s / 2:
+                run.cancel()
 
     async def body(self, message: Any) -> dict[str, Any]:
         """The body of a record: in it, or in the object store under its SHA-256."""

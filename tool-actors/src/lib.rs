@@ -25,6 +25,6 @@ pub mod workspace;
 pub use self::{
     start::{Setup, StartError, builtin, options, start},
     tool::{CallContext, Tool, ToolFault},
-    toolset::{Guarded, InvalidToolset, Toolset},
+    toolset::{Admitted, InvalidToolset, Toolset},
     work::ToolWork,
 };

@@ -106,7 +106,7 @@ impl Toolset {
     ///
     /// # Errors
     /// The first check that it does not pass.
-    pub fn admit(&self, job: &JobId, call: &CallWork) -> Result<Guarded, ToolFault> {
+    pub fn admit(&self, job: &JobId, call: &CallWork) -> Result<Admitted, ToolFault> {
         let entry = self.tools.get(&call.tool).ok_or_else(|| {
             let why = format!("there is no tool {} in the pool {}", call.tool, self.pool);
             ToolFault::new(Fault::UnknownTool, why)
@@ -115,7 +115,7 @@ impl Toolset {
         entry.approved(job, call)?;
         arguments::check(&self.schemas, &entry.spec, &call.args, Placeholders::Literal)
             .map_err(ToolFault::invalid)?;
-        Ok(Guarded {
+        Ok(Admitted {
             tool: Arc::clone(&entry.tool),
             spec: entry.spec.clone(),
             places: Arc::clone(&entry.places),
@@ -175,19 +175,19 @@ fn word(effect: Effect) -> &'static str {
 }
 
 /// A tool whose guards a call has passed.
-pub struct Guarded {
+pub struct Admitted {
     tool: Arc<dyn Tool>,
     spec: ToolSpec,
     places: Arc<Semaphore>,
 }
 
-impl std::fmt::Debug for Guarded {
+impl std::fmt::Debug for Admitted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Guarded").field("tool", &self.spec.name).finish_non_exhaustive()
+        f.debug_struct("Admitted").field("tool", &self.spec.name).finish_non_exhaustive()
     }
 }
 
-impl Guarded {
+impl Admitted {
     /// What a repeat does.
     #[must_use]
     pub fn effect(&self) -> Effect {

@@ -34,13 +34,13 @@ impl ToolWork {
     }
 
     async fn carry_out(&self, task: &Task, call: &CallWork) -> Called {
-        let guarded = match self.tools.admit(&task.job, call) {
-            Ok(guarded) => guarded,
+        let admitted = match self.tools.admit(&task.job, call) {
+            Ok(admitted) => admitted,
             Err(fault) => return called(call, Err(fault), 0),
         };
         // The place comes before the intent: a worker that dies while it waits has begun nothing.
-        let _place = guarded.place().await;
-        if guarded.effect() == Effect::Once {
+        let _place = admitted.place().await;
+        if admitted.effect() == Effect::Once {
             let log = &*self.broker.log;
             match intent::claim(log, &task.job, task.seq, call, task.trace).await {
                 Ok(true) => {}
@@ -56,7 +56,7 @@ impl ToolWork {
         }
         let context = CallContext::of(&task.job, call, task.canceled.clone());
         let begun = Instant::now();
-        let ended = guarded.run(context, call.args.clone()).await;
+        let ended = admitted.run(context, call.args.clone()).await;
         let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         called(call, ended, duration_ms)
     }

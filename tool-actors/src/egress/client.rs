@@ -17,77 +17,13 @@ use url::{Host, Url};
 
 use super::{
     address::is_public,
+    error::{EgressError, REDIRECTS_MAX},
     resolver::{Checked, Lookup},
 };
 use crate::config::EgressConfig;
 
 /// Longest URL, in bytes.
 const URL_BYTES_MAX: usize = 8 * 1024;
-
-/// Most redirects of one fetch.
-const REDIRECTS_MAX: usize = 5;
-
-/// Why nothing was fetched.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EgressError {
-    /// It is not a URL.
-    #[error("not a URL: {0}")]
-    NotUrl(String),
-    /// Only http and https are spoken.
-    #[error("refused: the scheme {0:?} is not http or https")]
-    Scheme(String),
-    /// A name and password stand in the URL.
-    #[error("refused: a URL must not carry a user name or password")]
-    UserInfo,
-    /// The host is not one of those that are allowed.
-    #[error("refused: the host {0:?} is not among the allowed ones (tools.http.allow_hosts)")]
-    Host(String),
-    /// The address is not public.
-    #[error("refused: {host} is {address}, which is not a public address")]
-    Private {
-        /// As the URL has it.
-        host: String,
-        /// What it is.
-        address: IpAddr,
-    },
-    /// Too many redirects.
-    #[error("refused: more than {REDIRECTS_MAX} redirects")]
-    Redirects,
-    /// From https to http.
-    #[error("refused: a redirect from https to http")]
-    Downgrade,
-    /// The body is compressed although that was not asked for.
-    #[error("refused: the server sent a body with content-encoding {0:?}")]
-    Encoded(String),
-    /// It took too long.
-    #[error("no whole answer within {0:?}")]
-    Timeout(Duration),
-    /// The server cannot be reached, or does not speak HTTP.
-    #[error("cannot be fetched: {0}")]
-    Failed(String),
-    /// The client could not be set up.
-    #[error("the HTTP client cannot be set up: {0}")]
-    Setup(String),
-}
-
-impl EgressError {
-    /// Whether the same fetch may succeed later.
-    #[must_use]
-    pub fn is_transient(&self) -> bool {
-        match self {
-            Self::Timeout(_) | Self::Failed(_) => true,
-            Self::NotUrl(_)
-            | Self::Scheme(_)
-            | Self::UserInfo
-            | Self::Host(_)
-            | Self::Private { .. }
-            | Self::Redirects
-            | Self::Downgrade
-            | Self::Encoded(_)
-            | Self::Setup(_) => false,
-        }
-    }
-}
 
 /// What is to be fetched.
 #[derive(Debug, Clone)]
@@ -97,6 +33,19 @@ pub struct Get {
     /// Sent along; credentials among them are dropped when a redirect leaves the origin.
     pub headers: HeaderMap,
     /// Most bytes of the body.
+    pub max_bytes: usize,
+}
+
+/// What is to be sent.
+#[derive(Debug, Clone)]
+pub struct Post {
+    /// Where.
+    pub url: String,
+    /// Sent along.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Vec<u8>,
+    /// Most bytes of the answer's body.
     pub max_bytes: usize,
 }
 
@@ -164,12 +113,36 @@ impl Egress {
             .unwrap_or(Err(EgressError::Timeout(limit)))
     }
 
+    /// Sends a body. A redirect is an answer and is not followed: it would send the body elsewhere.
+    ///
+    /// # Errors
+    /// When it is refused or was never sent; [`EgressError::Uncertain`] when it was sent and there is
+    /// no whole answer.
+    pub async fn post(&self, post: Post) -> Result<Fetched, EgressError> {
+        let limit = self.config.timeout();
+        tokio::time::timeout(limit, self.send(post))
+            .await
+            .unwrap_or_else(|_| Err(EgressError::Uncertain(format!("nothing within {limit:?}"))))
+    }
+
+    async fn send(&self, mut post: Post) -> Result<Fetched, EgressError> {
+        post.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let url = parse(&post.url)?;
+        self.check(&url)?;
+        let request = self.client.post(url.clone()).headers(post.headers).body(post.body);
+        let response = request.send().await.map_err(|error| match explain(&error) {
+            EgressError::Failed(why) if !error.is_connect() => EgressError::Uncertain(why),
+            refused => refused,
+        })?;
+        body(url, response, post.max_bytes).await.map_err(|error| match error {
+            EgressError::Failed(why) => EgressError::Uncertain(why),
+            refused => refused,
+        })
+    }
+
     async fn follow(&self, mut get: Get) -> Result<Fetched, EgressError> {
         get.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        if get.url.len() > URL_BYTES_MAX {
-            return Err(EgressError::NotUrl(format!("longer than {URL_BYTES_MAX} bytes")));
-        }
-        let mut url = Url::parse(get.url.trim()).map_err(|e| EgressError::NotUrl(e.to_string()))?;
+        let mut url = parse(&get.url)?;
         for _ in 0..=REDIRECTS_MAX {
             self.check(&url)?;
             let sent = self.client.get(url.clone()).headers(get.headers.clone()).send().await;
@@ -216,6 +189,13 @@ impl Egress {
             Err(EgressError::Private { host: text, address })
         }
     }
+}
+
+fn parse(url: &str) -> Result<Url, EgressError> {
+    if url.len() > URL_BYTES_MAX {
+        return Err(EgressError::NotUrl(format!("longer than {URL_BYTES_MAX} bytes")));
+    }
+    Url::parse(url.trim()).map_err(|e| EgressError::NotUrl(e.to_string()))
 }
 
 fn is_local(name: &str) -> bool {

@@ -7,11 +7,13 @@
 
 mod address;
 mod client;
+mod error;
 mod resolver;
 
 pub use self::{
     address::is_public,
-    client::{Egress, EgressError, Fetched, Get},
+    client::{Egress, Fetched, Get},
+    error::EgressError,
     resolver::{Lookup, SystemLookup},
 };
 

@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::{address::is_public, client::EgressError};
+use super::{address::is_public, error::EgressError};
 
 /// Finds the addresses of a name.
 #[async_trait]

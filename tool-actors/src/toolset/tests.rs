@@ -132,9 +132,9 @@ fn an_approval_of_another_version_does_not_count() {
 
 async fn run(effect: Effect, what: &str) -> Result<ToolResult, ToolFault> {
     let call = CallWork { effect, ..call(what) };
-    let guarded = set(effect, Approval::Never).admit(&job(), &call).unwrap();
+    let admitted = set(effect, Approval::Never).admit(&job(), &call).unwrap();
     let context = CallContext::of(&job(), &call, CancellationToken::new());
-    guarded.run(context, call.args).await
+    admitted.run(context, call.args).await
 }
 
 #[rstest]
@@ -176,12 +176,12 @@ async fn a_no_of_the_tool_is_an_answer() {
 #[tokio::test]
 async fn a_tool_runs_no_more_calls_than_it_allows() {
     let set = set(Effect::Pure, Approval::Never);
-    let guarded = set.admit(&job(), &call("ok")).unwrap();
-    let place = guarded.place().await;
-    let waiting = tokio::time::timeout(Duration::from_millis(20), guarded.place());
+    let admitted = set.admit(&job(), &call("ok")).unwrap();
+    let place = admitted.place().await;
+    let waiting = tokio::time::timeout(Duration::from_millis(20), admitted.place());
     assert!(waiting.await.is_err());
     drop(place);
-    let _free = guarded.place().await;
+    let _free = admitted.place().await;
 }
 
 #[rstest]

@@ -1,0 +1,130 @@
+//! What the built-in tools answer.
+
+mod tasks;
+
+use std::sync::Arc;
+
+use ::model::{Delta, ErrorKind, Model, ModelError, ModelRequest, ModelStream};
+use async_trait::async_trait;
+use futures::stream;
+use proto::{
+    id::{Attempt, JobId, StepId, WorkId},
+    message::{Message, StopReason, Usage},
+};
+use tokio_util::sync::CancellationToken;
+use wiremock::{Mock, MockServer, ResponseTemplate, matchers::path};
+
+use super::*;
+use crate::{
+    config::{EgressConfig, FilesConfig},
+    egress::{Egress, SystemLookup},
+    tool::{CallContext, Tool},
+    workspace::Workspace,
+};
+
+fn context(key: &str, language: Language) -> CallContext {
+    CallContext {
+        job: JobId::new("j").unwrap(),
+        work: WorkId::new("g0.s1").unwrap(),
+        step: StepId::new("1").unwrap(),
+        attempt: Attempt::FIRST,
+        idempotency_key: key.to_owned(),
+        language,
+        canceled: CancellationToken::new(),
+    }
+}
+
+async fn call(tool: &dyn Tool, args: Value) -> Result<ToolResult, ToolFault> {
+    tool.call(context("key", Language::En), args).await
+}
+
+#[tokio::test]
+async fn the_small_tools_do_what_they_say() {
+    let value = json!({"any": [1, null]});
+    let echoed = call(&Echo, json!({"value": value})).await.unwrap();
+    assert_eq!(echoed, ToolResult::ok(value));
+    let stopped = call(&Stop, json!({})).await.unwrap();
+    assert_eq!(stopped.data, Some(json!({"response": "", "isEnd": true})));
+    let begun = std::time::Instant::now();
+    call(&Sleep, json!({"ms": 20})).await.unwrap();
+    assert!(begun.elapsed().as_millis() >= 20);
+}
+
+#[tokio::test]
+async fn files_are_written_and_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = FilesConfig { workspace: dir.path().join("made"), ..FilesConfig::default() };
+    let workspace = Workspace::open(config).unwrap();
+    let (read, write) = (ReadFile(workspace.clone()), WriteFile(workspace));
+    let written = call(&write, json!({"path": "a/b.txt", "content": "hé"})).await.unwrap();
+    assert_eq!(written.data, Some(json!({"path": "a/b.txt", "bytes": 3, "created": true})));
+    let content = call(&read, json!({"path": "a/b.txt"})).await.unwrap();
+    let expected = json!({"path": "a/b.txt", "content": "hé", "bytes": 3, "truncated": false});
+    assert_eq!(content.data, Some(expected));
+    for (tool, args) in [
+        (&read as &dyn Tool, json!({"path": "../x"})),
+        (&write, json!({"path": "../x", "content": ""})),
+        (&write, json!({"path": "callboard.toml", "content": ""})),
+        (&read, json!({"path": "missing"})),
+    ] {
+        let result = call(tool, args).await.unwrap();
+        assert!(!result.success && result.error.is_some());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_the_web_is_an_answer_and_a_server_in_need_is_a_fault() {
+    let server = MockServer::start().await;
+    for status in [200, 404, 503] {
+        let answer = ResponseTemplate::new(status).set_body_raw("hello", "text/plain");
+        Mock::given(path(format!("/{status}"))).respond_with(answer).mount(&server).await;
+    }
+    let config = EgressConfig { allow_private: true, ..EgressConfig::default() };
+    let get = HttpGet::new(Egress::new(config, Arc::new(SystemLookup)).unwrap(), 100, 1000);
+    let url = |path: &str| format!("{}/{path}", server.uri());
+    let found = call(&get, json!({"url": url("200"), "max_bytes": 4})).await.unwrap();
+    let expected = json!({"url": url("200"), "status": 200, "content_type": "text/plain",
+        "body": "hell", "truncated": true});
+    assert_eq!(found, ToolResult::ok(expected));
+    let missing = call(&get, json!({"url": url("404")})).await.unwrap();
+    assert_eq!((missing.success, &missing.data.unwrap()["body"]), (false, &json!("hello")));
+    let fault = call(&get, json!({"url": url("503")})).await.unwrap_err();
+    assert_eq!(fault.fault, Fault::Unavailable);
+    let refused = call(&get, json!({"url": "file:///etc/passwd"})).await.unwrap();
+    assert!(!refused.success);
+}
+
+/// A model that answers with the words it was asked, or not at all.
+struct Parrot(Option<ErrorKind>);
+
+#[async_trait]
+impl Model for Parrot {
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        if let Some(kind) = self.0 {
+            return Err(ModelError::new(kind, "no"));
+        }
+        let words: Vec<_> = request
+            .messages
+            .iter()
+            .map(|message| match message {
+                Message::System { text } => format!("[{text}]"),
+                Message::User { text } => text.clone(),
+                Message::Assistant { .. } | Message::Tool { .. } => panic!("{message:?}"),
+            })
+            .collect();
+        let end = Delta::End { usage: Usage::default(), stop: StopReason::End, model: "m".into() };
+        Ok(Box::pin(stream::iter([Ok(Delta::Text(words.join(" "))), Ok(end)])))
+    }
+}
+
+#[tokio::test]
+async fn the_model_tool_answers_with_the_words_of_the_model() {
+    let args = json!({"task": "sum up", "systemPrompt": "be brief"});
+    let said = call(&AskModel(Arc::new(Parrot(None))), args.clone()).await.unwrap();
+    assert_eq!(said.data.unwrap()["response"], "[be brief] sum up");
+    let away = AskModel(Arc::new(Parrot(Some(ErrorKind::Overloaded))));
+    assert_eq!(call(&away, args.clone()).await.unwrap_err().fault, Fault::Unavailable);
+    // Asking again would not help, so it is an answer and not a fault.
+    let refused = AskModel(Arc::new(Parrot(Some(ErrorKind::Refused))));
+    assert!(!call(&refused, args).await.unwrap().success);
+}
