@@ -83,11 +83,7 @@ impl Schema {
     /// What does not fit and counts, at most [`MISFITS_MAX`]. `counts` is shown the part of the value
     /// that does not fit and the keyword of the schema that says so.
     #[must_use]
-    pub fn check_where(
-        &self,
-        value: &Value,
-        counts: impl Fn(&Value, &str) -> bool,
-    ) -> Vec<Misfit> {
+    pub fn check_where(&self, value: &Value, counts: impl Fn(&Value, &str) -> bool) -> Vec<Misfit> {
         if self.0.is_valid(value) {
             return Vec::new();
         }
@@ -98,17 +94,13 @@ impl Schema {
             .map(|error| {
                 let mut field = dotted(error.instance_path().as_str());
                 // The field that is missing, or one too many, is what must be looked at.
-                match error.kind() {
-                    ValidationErrorKind::Required { property } => {
-                        field = inside(&field, property.as_str().unwrap_or_default());
-                    }
-                    ValidationErrorKind::AdditionalProperties { unexpected }
-                    | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-                        if let [one] = unexpected.as_slice() {
-                            field = inside(&field, one);
-                        }
-                    }
-                    _ => {}
+                if let ValidationErrorKind::Required { property } = error.kind() {
+                    field = inside(&field, property.as_str().unwrap_or_default());
+                } else if let ValidationErrorKind::AdditionalProperties { unexpected }
+                | ValidationErrorKind::UnevaluatedProperties { unexpected } = error.kind()
+                    && let [one] = unexpected.as_slice()
+                {
+                    field = inside(&field, one);
                 }
                 Misfit { field, why: cut(&error.to_string()) }
             })

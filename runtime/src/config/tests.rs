@@ -41,7 +41,7 @@ impl Given {
         Config::load(&self.sources).unwrap_or_else(|e| panic!("{e}"))
     }
     fn mistakes(&self) -> Vec<String> {
-        let errors = Config::load(&self.sources).err().expect("it was accepted");
+        let errors = Config::load(&self.sources).expect_err("it was accepted");
         errors.0.iter().map(ToString::to_string).collect()
     }
     fn refused(&self, parts: &[&str]) {

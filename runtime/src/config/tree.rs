@@ -42,7 +42,14 @@ impl Tree {
                 Json::Object(fields)
             }
             ValueKind::Array(items) => items.into_iter().map(scalar).collect(),
-            other => scalar(Value::new(None, other)),
+            single @ (ValueKind::Nil
+            | ValueKind::Boolean(_)
+            | ValueKind::I64(_)
+            | ValueKind::I128(_)
+            | ValueKind::U64(_)
+            | ValueKind::U128(_)
+            | ValueKind::Float(_)
+            | ValueKind::String(_)) => scalar(Value::new(None, single)),
         };
         self.origins.insert(key.to_owned(), origin);
         json

@@ -8,7 +8,7 @@ use ractor::ActorRef;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::pool::{PoolMsg, PoolOptions};
+use super::{PoolOptions, pool::PoolMsg};
 use crate::{broker::Broker, log::LogError};
 
 /// Wait before something that broke is opened again.

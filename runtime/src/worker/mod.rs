@@ -17,6 +17,7 @@
 
 mod feed;
 mod gauge;
+mod options;
 mod pool;
 mod report;
 mod speaker;
@@ -26,7 +27,8 @@ mod work;
 
 pub use self::{
     gauge::Gauge,
-    pool::{PoolActor, PoolArgs, PoolMsg, PoolOptions},
+    options::{PoolArgs, PoolOptions},
+    pool::{PoolActor, PoolMsg},
     report::{broken, lost},
     speaker::Speaker,
     work::{LiveSink, Task, Work},

@@ -11,8 +11,8 @@ use std::{
 };
 
 use proto::{
-    decision::{Decision, DecisionKind},
-    id::{JobId, Pool, WorkerId},
+    decision::Decision,
+    id::{JobId, Seq},
     record::{Known, Record},
 };
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -23,96 +23,16 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    Gauge, Work, feed,
+    PoolArgs, feed,
     gauge::Counted,
     task::{Assignment, Mission, TaskActor},
 };
-use crate::{
-    broker::Broker,
-    log::{Ack, Delivery},
-};
+use crate::log::{Ack, Delivery};
 
 /// How long a command that cannot be read is left alone. The supervisor parks its job meanwhile.
 const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
 /// What a drained pool waits for tasks that block their thread before it goes without them.
 const DRAIN_MARGIN: Duration = Duration::from_secs(2);
-
-/// What a pool takes, and within which bounds.
-#[derive(Debug, Clone)]
-pub struct PoolOptions {
-    /// The kind of command.
-    pub kind: DecisionKind,
-    /// The pool.
-    pub pool: Pool,
-    /// Commands in hand at most.
-    pub slots: usize,
-    /// A command that was handed out more often than this is reported lost instead of run.
-    pub deliveries_max: u64,
-    /// How long tasks may go on after the shutdown begins.
-    pub drain: Duration,
-    /// How often a command is kept alive; a third of the log's acknowledgement wait when absent.
-    pub heartbeat: Option<Duration>,
-    /// How long a task may clean up after it is canceled.
-    pub stop_grace: Duration,
-}
-
-impl PoolOptions {
-    /// The usual bounds: 5 deliveries, 25 s to drain, 5 s to clean up.
-    #[must_use]
-    pub fn new(kind: DecisionKind, pool: Pool, slots: usize) -> Self {
-        Self {
-            kind,
-            pool,
-            slots,
-            deliveries_max: 5,
-            drain: Duration::from_secs(25),
-            heartbeat: None,
-            stop_grace: Duration::from_secs(5),
-        }
-    }
-}
-
-/// What a pool needs to start.
-#[derive(Clone)]
-pub struct PoolArgs {
-    /// Where commands come from and results go.
-    pub broker: Broker,
-    /// This process.
-    pub worker: WorkerId,
-    /// What carries commands out.
-    pub work: Arc<dyn Work>,
-    /// What is taken.
-    pub options: PoolOptions,
-    /// Shows how busy the pool is.
-    pub gauge: Gauge,
-    /// Begins the shutdown: nothing new is taken, and the pool stops when nothing is left in hand
-    /// or the time to drain is over.
-    pub shutdown: CancellationToken,
-}
-
-impl PoolArgs {
-    /// Arguments with a gauge of their own.
-    #[must_use]
-    pub fn new(
-        broker: Broker,
-        worker: WorkerId,
-        work: Arc<dyn Work>,
-        options: PoolOptions,
-        shutdown: CancellationToken,
-    ) -> Self {
-        let gauge = Gauge::new(options.kind, &options.pool, options.slots);
-        Self { broker, worker, work, options, gauge, shutdown }
-    }
-}
-
-impl std::fmt::Debug for PoolArgs {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PoolArgs")
-            .field("work", &self.work.name())
-            .field("options", &self.options)
-            .finish_non_exhaustive()
-    }
-}
 
 /// The actor of one pool. It stops by itself, without an error, when it has drained; it fails when
 /// commands cannot be taken for a reason that does not pass.
@@ -391,12 +311,7 @@ fn command(record: &Record) -> Result<Decision, String> {
 
 /// Leaves a command that cannot be read for later. Nothing else can be done with it here: the
 /// supervisor cannot read it either, and parks the job with the record named.
-async fn put_off(
-    job: &JobId,
-    seq: proto::id::Seq,
-    error: &(impl ToString + ?Sized),
-    ack: &dyn Ack,
-) {
+async fn put_off(job: &JobId, seq: Seq, error: &(impl ToString + ?Sized), ack: &dyn Ack) {
     let error = error.to_string();
     tracing::error!(%job, %seq, error, "a command cannot be read");
     ack.later(UNREADABLE_WAIT).await;

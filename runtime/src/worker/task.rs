@@ -82,7 +82,7 @@ pub(super) enum Mission {
 /// What became of a command.
 enum End {
     /// It is done; this is to be stored, if anything is.
-    Done(Option<Fact>),
+    Done(Option<Box<Fact>>),
     /// Nobody wants its result.
     Unwanted,
     /// Another worker is to have it.
@@ -130,14 +130,14 @@ impl Actor for TaskActor {
 async fn carry_out(at: &Assignment, mission: Mission, trace: TraceContext) {
     let (end, decision) = match mission {
         Mission::Report { decision, why } => match at.work.broken(&decision, &why) {
-            Some(fact) => (End::Done(Some(fact)), decision),
+            Some(fact) => (End::Done(Some(Box::new(fact))), decision),
             None => return at.ack.later(at.heartbeat).await,
         },
         Mission::Run(decision) if at.delivered > at.deliveries_max => {
             match at.work.lost(&decision, at.delivered) {
                 Some(fact) => {
                     tracing::error!(delivered = at.delivered, "its workers died; reported lost");
-                    (End::Done(Some(fact)), decision)
+                    (End::Done(Some(Box::new(fact))), decision)
                 }
                 None => (run(at, &decision, trace).await, decision),
             }
@@ -172,7 +172,7 @@ async fn run(at: &Assignment, decision: &Decision, trace: TraceContext) -> End {
     let mut work = at.work.run(task);
     let interrupt = tokio::select! {
         biased;
-        fact = &mut work => return End::Done(fact),
+        fact = &mut work => return End::Done(fact.map(Box::new)),
         interrupt = at.guard(at.work.stops_when_cut_off(decision), &live) => interrupt,
     };
     canceled.cancel();

@@ -1,0 +1,135 @@
+//! What a tree promises.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::mpsc;
+
+use super::*;
+
+/// An actor that says that it started, and does as it is told.
+#[derive(Clone, Copy)]
+enum Does {
+    Panic,
+    Fail,
+    Finish,
+    Live,
+}
+
+struct Probe;
+
+impl Actor for Probe {
+    type Msg = Does;
+    type State = ();
+    type Arguments = (Does, mpsc::UnboundedSender<ActorRef<Does>>);
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<Does>,
+        (first, started): Self::Arguments,
+    ) -> Result<(), ActorProcessingErr> {
+        started.send(myself.clone())?;
+        myself.cast(first)?;
+        Ok(())
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Does>,
+        does: Does,
+        (): &mut (),
+    ) -> Result<(), ActorProcessingErr> {
+        match does {
+            Does::Panic => panic!("it broke"),
+            Does::Fail => return Err("it failed".into()),
+            Does::Finish => myself.stop(None),
+            Does::Live => {}
+        }
+        Ok(())
+    }
+}
+
+type Started = mpsc::UnboundedReceiver<ActorRef<Does>>;
+
+fn probe(name: &str, first: Does) -> (Child, Started) {
+    let (said, started) = mpsc::unbounded_channel();
+    (Child::actor(name, || Probe, (first, said)), started)
+}
+
+fn restarts(max: usize) -> Restarts {
+    Restarts { max, ..Restarts::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_fails_is_started_again_and_its_sibling_is_not() {
+    let (sick, mut sick_starts) = probe("sick", Does::Live);
+    let (well, mut well_starts) = probe("well", Does::Live);
+    let tree = Tree::start("t", restarts(5), vec![sick, well]).await.unwrap();
+    for ends in [Does::Panic, Does::Fail] {
+        sick_starts.recv().await.unwrap().cast(ends).unwrap();
+    }
+    sick_starts.recv().await.unwrap().kill();
+    sick_starts.recv().await.unwrap();
+    well_starts.recv().await.unwrap();
+    assert!(well_starts.try_recv().is_err());
+    tree.stop();
+    assert_eq!(tree.ended().await, End::Finished);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_keeps_failing_ends_the_tree_with_its_reason() {
+    let began = Instant::now();
+    let (sick, mut starts) = probe("sick", Does::Panic);
+    let (well, mut well_starts) = probe("well", Does::Live);
+    let tree = Tree::start("t", restarts(3), vec![sick, well]).await.unwrap();
+    let End::GaveUp { child, why } = tree.ended().await else { panic!("it went on") };
+    assert_eq!((child.as_str(), why.contains("it broke")), ("sick", true), "{why}");
+    assert!(began.elapsed() >= Duration::from_millis(100 + 200 + 400), "no waits");
+    let mut count = 0;
+    while starts.try_recv().is_ok() {
+        count += 1;
+    }
+    assert_eq!(count, 4);
+    let well = well_starts.recv().await.unwrap();
+    assert_eq!(well.get_status(), ractor::ActorStatus::Stopped);
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_failures_are_forgotten() {
+    let (child, mut starts) = probe("c", Does::Live);
+    let tree = Tree::start("t", restarts(1), vec![child]).await.unwrap();
+    for _ in 0..5 {
+        starts.recv().await.unwrap().cast(Does::Fail).unwrap();
+        tokio::time::sleep(Duration::from_secs(301)).await;
+    }
+    starts.recv().await.unwrap();
+    tree.stop();
+    assert_eq!(tree.ended().await, End::Finished);
+}
+
+#[tokio::test]
+async fn a_tree_ends_when_all_children_have_finished() {
+    let (a, _keep_a) = probe("a", Does::Finish);
+    let (b, mut starts) = probe("b", Does::Live);
+    let (endless, _keep) = probe("endless", Does::Live);
+    let children = vec![a, b, endless.in_background()];
+    let tree = Tree::start("t", restarts(1), children).await.unwrap();
+    starts.recv().await.unwrap().cast(Does::Finish).unwrap();
+    assert_eq!(tree.ended().await, End::Finished);
+    assert_eq!(tree.ended().await, End::Finished);
+}
+
+#[tokio::test]
+async fn a_child_that_cannot_start_is_named_at_once() {
+    let (fine, mut starts) = probe("fine", Does::Live);
+    let tries = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&tries);
+    let broken = Child::new("broken", move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        async { Err(SpawnErr::StartupFailed("no directory".into())) }
+    });
+    let error = Tree::start("t", restarts(3), vec![fine, broken]).await.unwrap_err();
+    assert_eq!(error.to_string(), "broken cannot start: no directory");
+    assert_eq!(tries.load(Ordering::Relaxed), 1);
+    let fine = starts.recv().await.unwrap();
+    let _ = fine.get_cell().wait(None).await;
+}

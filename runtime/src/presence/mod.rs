@@ -1,0 +1,151 @@
+//! Who is there: every process says so once a second, and whoever wants to know listens. A hint for
+//! balance and for people; nothing that must be right depends on it.
+
+mod crew;
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use proto::{
+    id::{Shard, WorkerId},
+    wire::{self, Presence},
+};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio_util::sync::CancellationToken;
+
+pub use self::crew::Crew;
+use crate::{broker::Broker, clock::Clock, worker::Gauge};
+
+/// How often a process says that it is there.
+pub const EVERY: Duration = Duration::from_secs(1);
+/// A process that was not heard for this long is gone.
+pub const EXPIRY: Duration = Duration::from_secs(3);
+/// Processes that are remembered at most; more are not ours.
+const CREW_MAX: usize = 10_000;
+/// Wait before a subscription that broke is opened again.
+const REOPEN: Duration = Duration::from_millis(500);
+
+/// The name of this machine.
+#[must_use]
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// What a process says of itself. Cheap to clone; all clones are one.
+#[derive(Debug, Clone)]
+pub struct Status {
+    fixed: Arc<Presence>,
+    changing: Arc<Mutex<Changing>>,
+    shutdown: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Changing {
+    shards: BTreeSet<Shard>,
+    gauges: Vec<Gauge>,
+}
+
+impl Status {
+    /// The status of this process, in some roles. It drains from when `shutdown` is canceled.
+    #[must_use]
+    pub fn new(
+        worker: WorkerId,
+        roles: Vec<String>,
+        version: &str,
+        clock: &dyn Clock,
+        shutdown: CancellationToken,
+    ) -> Self {
+        let started_ms = u64::try_from(clock.now().as_millisecond()).unwrap_or_default();
+        let fixed = Presence {
+            worker,
+            roles,
+            version: version.to_owned(),
+            host: host_name(),
+            pid: std::process::id(),
+            started_ms,
+            shards: Vec::new(),
+            pools: Vec::new(),
+            draining: false,
+        };
+        Self { fixed: Arc::new(fixed), changing: Arc::default(), shutdown }
+    }
+
+    /// The process.
+    #[must_use]
+    pub fn worker(&self) -> &WorkerId {
+        &self.fixed.worker
+    }
+
+    /// Shows a pool from now on.
+    pub fn show(&self, gauge: Gauge) {
+        self.change(|c| c.gauges.push(gauge));
+    }
+
+    /// The process owns a shard, or does not any more.
+    pub fn set_shard(&self, shard: Shard, owned: bool) {
+        self.change(|c| if owned { c.shards.insert(shard) } else { c.shards.remove(&shard) });
+    }
+
+    /// What it says now.
+    #[must_use]
+    pub fn presence(&self) -> Presence {
+        self.change(|c| Presence {
+            shards: c.shards.iter().copied().collect(),
+            pools: c.gauges.iter().map(Gauge::load).collect(),
+            draining: self.shutdown.is_cancelled(),
+            ..(*self.fixed).clone()
+        })
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Changing) -> T) -> T {
+        change(&mut self.changing.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Says once a second that the process is there, under each of its roles. Never finishes by itself:
+/// a tree has it in the background.
+#[derive(Debug)]
+pub struct Beacon;
+
+/// What a beacon says, and where.
+pub type BeaconArgs = (Broker, Status);
+
+impl Actor for Beacon {
+    type Msg = ();
+    type State = BeaconArgs;
+    type Arguments = BeaconArgs;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<()>,
+        args: BeaconArgs,
+    ) -> Result<BeaconArgs, ActorProcessingErr> {
+        myself.cast(())?;
+        myself.send_interval(EVERY, || ());
+        Ok(args)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<()>,
+        (): (),
+        (broker, status): &mut BeaconArgs,
+    ) -> Result<(), ActorProcessingErr> {
+        let presence = status.presence();
+        let payload = Bytes::from(wire::encode(&presence)?);
+        for role in &presence.roles {
+            let subject = broker.log.subjects().presence(role, &presence.worker);
+            if let Err(error) = broker.bus.publish(subject, payload.clone()).await {
+                tracing::debug!(%error, "presence could not be said");
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

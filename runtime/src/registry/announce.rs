@@ -1,0 +1,247 @@
+//! Announcing a tool: what is checked, and who wins when two announce the same name.
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+use proto::{
+    id::{ToolName, WorkerId},
+    limits,
+    tool::ToolSpec,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    broker::Broker,
+    kv::{Bucket, KvError},
+    presence::Crew,
+    schema::Schema,
+};
+
+/// Longest description of a tool, in bytes.
+pub const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
+/// Longest run of one call, in milliseconds: a day.
+pub const TIMEOUT_MS_MAX: u64 = 86_400_000;
+/// Calls one worker may run at a time.
+pub const CONCURRENCY_MAX: u32 = 10_000;
+/// Longest version, in bytes.
+pub const VERSION_BYTES_MAX: usize = 64;
+/// Attempts to win against others who announce the same tool at the same moment.
+const RACES_MAX: usize = 20;
+
+/// An announcement as it is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Announcement {
+    /// The tool.
+    #[serde(flatten)]
+    pub spec: ToolSpec,
+    /// Who announced it.
+    pub by: WorkerId,
+}
+
+/// What became of an announcement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Announced {
+    /// It is in the registry.
+    Stored,
+    /// The same tool was there already.
+    Known,
+    /// A newer version is there, from somebody who is alive; that one stays.
+    Newer {
+        /// Its version.
+        version: String,
+    },
+}
+
+/// A tool that was not announced.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum AnnounceError {
+    /// A field is out of bounds.
+    #[error("tool {tool}: {field} {why}")]
+    Invalid {
+        /// The tool.
+        tool: ToolName,
+        /// The field.
+        field: &'static str,
+        /// What it must be.
+        why: String,
+    },
+    /// Another worker has another tool of that name and version.
+    #[error(
+        "tool {tool} version {version} is announced by {theirs} with another definition than {ours} has; \
+         give one of them another name or a new version"
+    )]
+    Clash {
+        /// The tool.
+        tool: ToolName,
+        /// The version.
+        version: String,
+        /// Who announced it first.
+        theirs: WorkerId,
+        /// Who was refused.
+        ours: WorkerId,
+    },
+    /// The bucket cannot be used.
+    #[error(transparent)]
+    Kv(#[from] KvError),
+}
+
+/// Checks every bound of an announcement.
+///
+/// # Errors
+/// The first field that is out of bounds.
+pub fn check(spec: &ToolSpec) -> Result<(), AnnounceError> {
+    let wrong =
+        |field, why: String| Err(AnnounceError::Invalid { tool: spec.name.clone(), field, why });
+    if spec.description.trim().is_empty() {
+        return wrong("description", "is empty; models choose tools by it".to_owned());
+    }
+    if spec.description.len() > DESCRIPTION_BYTES_MAX {
+        return wrong("description", format!("must be at most {DESCRIPTION_BYTES_MAX} bytes"));
+    }
+    if let Some(c) = spec.description.chars().find(|c| hidden(*c)) {
+        let why = format!("has the invisible character {}", c.escape_unicode());
+        return wrong("description", why);
+    }
+    if !(1..=TIMEOUT_MS_MAX).contains(&spec.timeout_ms) {
+        return wrong("timeout_ms", format!("must be 1 to {TIMEOUT_MS_MAX}"));
+    }
+    if !(1..=CONCURRENCY_MAX).contains(&spec.concurrency) {
+        return wrong("concurrency", format!("must be 1 to {CONCURRENCY_MAX}"));
+    }
+    let version = &spec.version;
+    if version.is_empty()
+        || version.len() > VERSION_BYTES_MAX
+        || !version.bytes().all(|b| b.is_ascii_graphic())
+    {
+        let why = format!("must be 1 to {VERSION_BYTES_MAX} visible ASCII characters");
+        return wrong("version", why);
+    }
+    if depth(&spec.schema) > limits::JSON_DEPTH_MAX {
+        return wrong("schema", format!("is nested deeper than {} levels", limits::JSON_DEPTH_MAX));
+    }
+    match Schema::compile(&spec.schema) {
+        Ok(_) => Ok(()),
+        Err(error) => wrong("schema", error.to_string()),
+    }
+}
+
+/// Control characters, and those that turn text around or hide it: a description is shown to people
+/// who approve calls, and must look as what it is.
+fn hidden(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+fn depth(value: &serde_json::Value) -> usize {
+    use serde_json::Value;
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or_default(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
+/// Announces a tool. A newer version replaces an older one; the definition of somebody who is not
+/// there any more is replaced by any other.
+///
+/// # Errors
+/// When a field is out of bounds, when somebody who is there has another tool of that name and
+/// version, or when the bucket cannot be used.
+pub async fn announce(
+    broker: &Broker,
+    spec: ToolSpec,
+    by: &WorkerId,
+    crew: &Crew,
+) -> Result<Announced, AnnounceError> {
+    check(&spec)?;
+    let key = spec.name.to_string();
+    let ours = Announcement { spec, by: by.clone() };
+    let value = serde_json::to_vec(&ours).map_err(|e| AnnounceError::Invalid {
+        tool: ours.spec.name.clone(),
+        field: "schema",
+        why: e.to_string(),
+    })?;
+    for _ in 0..RACES_MAX {
+        let there = broker.kv.get(Bucket::Tools, &key).await?;
+        if let Some(there) = &there
+            && let Some(settled) = settle(&ours, &there.value, crew).await?
+        {
+            return Ok(settled);
+        }
+        let revision = there.map_or(0, |there| there.revision);
+        let written = broker.kv.update(Bucket::Tools, &key, Bytes::from(value.clone()), revision);
+        match written.await {
+            Ok(_) => return Ok(Announced::Stored),
+            // Somebody else was faster: look at what they wrote.
+            Err(KvError::Conflict(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(KvError::Conflict(key).into())
+}
+
+/// What an announcement that is there means for ours; none when ours replaces it.
+async fn settle(
+    ours: &Announcement,
+    there: &[u8],
+    crew: &Crew,
+) -> Result<Option<Announced>, AnnounceError> {
+    // What nobody can read is replaced.
+    let Ok(theirs) = read(there) else { return Ok(None) };
+    if theirs.spec == ours.spec {
+        return Ok((theirs.by == ours.by || crew.has(&theirs.by)).then_some(Announced::Known));
+    }
+    if theirs.by == ours.by {
+        return Ok(None);
+    }
+    let order = by_version(&ours.spec.version, &theirs.spec.version);
+    if order == Ordering::Greater {
+        return Ok(None);
+    }
+    crew.settled().await;
+    if !crew.has(&theirs.by) {
+        return Ok(None);
+    }
+    match order {
+        Ordering::Less => Ok(Some(Announced::Newer { version: theirs.spec.version })),
+        Ordering::Equal | Ordering::Greater => Err(AnnounceError::Clash {
+            tool: ours.spec.name.clone(),
+            version: ours.spec.version.clone(),
+            theirs: theirs.by,
+            ours: ours.by.clone(),
+        }),
+    }
+}
+
+/// Orders versions: numbers as numbers, anything else as text, part by part (`1.9` before `1.10`).
+pub(super) fn by_version(a: &str, b: &str) -> Ordering {
+    let parts = |v: &str| -> Vec<(u64, String)> {
+        v.split(['.', '-', '+'])
+            .map(|part| match part.trim_start_matches('v').parse() {
+                Ok(number) => (number, String::new()),
+                Err(_) => (0, part.to_owned()),
+            })
+            .collect()
+    };
+    parts(a).cmp(&parts(b)).then_with(|| a.cmp(b))
+}
+
+/// Reads what somebody stored.
+pub(super) fn read(value: &[u8]) -> Result<Announcement, String> {
+    let announcement: Announcement = proto::strict::from_slice(value).map_err(|e| e.to_string())?;
+    check(&announcement.spec).map_err(|e| e.to_string())?;
+    Ok(announcement)
+}
+
+/// Takes a tool out of the registry, if it is there and was announced by `by`.
+///
+/// # Errors
+/// When the bucket cannot be used.
+pub async fn withdraw(broker: &Broker, tool: &ToolName, by: &WorkerId) -> Result<(), KvError> {
+    match broker.kv.get(Bucket::Tools, tool.as_str()).await? {
+        Some(there) if read(&there.value).is_ok_and(|a| &a.by == by) => {
+            broker.kv.delete(Bucket::Tools, tool.as_str()).await
+        }
+        Some(_) | None => Ok(()),
+    }
+}

@@ -1,0 +1,187 @@
+//! The tool registry: tools announce themselves, planners and executors look them up.
+//!
+//! An announcement is JSON in the bucket [`Bucket::Tools`], under the tool's name: the fields of
+//! [`proto::tool::ToolSpec`] and `by`, the worker that announced it. A worker in any language may
+//! write one. Every reader checks what it reads again: what is in the bucket was not necessarily
+//! written by [`announce`].
+
+mod announce;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures::StreamExt;
+use proto::{digest, id::ToolName};
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+
+use self::announce::read;
+pub use self::announce::{
+    AnnounceError, Announced, Announcement, CONCURRENCY_MAX, DESCRIPTION_BYTES_MAX, TIMEOUT_MS_MAX,
+    VERSION_BYTES_MAX, announce, check, withdraw,
+};
+use crate::{
+    broker::Broker,
+    kv::{Bucket, Change, KvError},
+};
+
+/// Tools a registry shows; more are ignored, loudly.
+pub const TOOLS_MAX: usize = 2_000;
+/// Wait before a watch that broke is opened again.
+const REOPEN: Duration = Duration::from_millis(500);
+
+/// All tools of the installation, kept up to date in memory. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Registry {
+    shared: Arc<Mutex<Shared>>,
+    changed: watch::Receiver<u64>,
+    _task: Arc<AbortOnDropHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    tools: BTreeMap<String, Arc<Announcement>>,
+    refused: BTreeMap<String, String>,
+    digest: Option<String>,
+}
+
+impl Registry {
+    /// Reads the registry and follows it from then on.
+    ///
+    /// # Errors
+    /// When it cannot be read. Later failures are mended by reading it again.
+    pub async fn open(broker: &Broker) -> Result<Self, KvError> {
+        let shared = Arc::new(Mutex::new(Shared::default()));
+        let (said, changed) = watch::channel(0);
+        let mut changes = broker.kv.watch(Bucket::Tools).await?;
+        let mut found = Shared::default();
+        loop {
+            match changes.next().await {
+                Some(Ok(Change::CaughtUp)) => break,
+                Some(Ok(change)) => found.apply(change),
+                Some(Err(error)) => return Err(error),
+                None => return Err(KvError::Unavailable("the watch ended".to_owned())),
+            }
+        }
+        *shared.lock().unwrap_or_else(PoisonError::into_inner) = found;
+        let (kept, broker) = (Arc::clone(&shared), broker.clone());
+        let task = tokio::spawn(async move {
+            loop {
+                while let Some(Ok(change)) = changes.next().await {
+                    kept.lock().unwrap_or_else(PoisonError::into_inner).apply(change);
+                    said.send_modify(|n| *n += 1);
+                }
+                tracing::warn!("the tool registry cannot be followed; reading it again");
+                changes = reopen(&broker, &kept, &said).await;
+            }
+        });
+        Ok(Self { shared, changed, _task: Arc::new(AbortOnDropHandle::new(task)) })
+    }
+
+    /// A tool.
+    #[must_use]
+    pub fn get(&self, name: &ToolName) -> Option<Arc<Announcement>> {
+        self.look(|shared| shared.tools.get(name.as_str()).cloned())
+    }
+
+    /// All tools, by name.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Announcement>> {
+        self.look(|shared| shared.tools.values().cloned().collect())
+    }
+
+    /// Announcements that cannot be used, with the reason.
+    #[must_use]
+    pub fn refused(&self) -> Vec<(String, String)> {
+        self.look(|shared| shared.refused.clone().into_iter().collect())
+    }
+
+    /// The same as long as no tool changes, whoever announces it.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        self.look(|shared| {
+            let tools = &shared.tools;
+            shared
+                .digest
+                .get_or_insert_with(|| {
+                    let specs: Vec<_> = tools.values().map(|a| &a.spec).collect();
+                    digest::of_json(&serde_json::to_value(specs).unwrap_or_default())
+                })
+                .clone()
+        })
+    }
+
+    /// Changes whenever a tool does.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.changed.clone()
+    }
+
+    fn look<T>(&self, look: impl FnOnce(&mut Shared) -> T) -> T {
+        look(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+type Changes = futures::stream::BoxStream<'static, Result<Change, KvError>>;
+
+/// Reads everything anew, however long that takes; what vanished meanwhile is forgotten.
+async fn reopen(broker: &Broker, kept: &Mutex<Shared>, said: &watch::Sender<u64>) -> Changes {
+    loop {
+        tokio::time::sleep(REOPEN).await;
+        let Ok(mut changes) = broker.kv.watch(Bucket::Tools).await else { continue };
+        let mut found = Shared::default();
+        while let Some(Ok(change)) = changes.next().await {
+            if change == Change::CaughtUp {
+                *kept.lock().unwrap_or_else(PoisonError::into_inner) = found;
+                said.send_modify(|n| *n += 1);
+                return changes;
+            }
+            found.apply(change);
+        }
+    }
+}
+
+impl Shared {
+    fn apply(&mut self, change: Change) {
+        self.digest = None;
+        match change {
+            Change::Put(put) => {
+                self.tools.remove(&put.key);
+                self.refused.remove(&put.key);
+                match self.admit(&put.key, &put.value) {
+                    Ok(tool) => {
+                        self.tools.insert(put.key, Arc::new(tool));
+                    }
+                    Err(why) => {
+                        tracing::warn!(tool = put.key, why, "a tool is not used");
+                        if self.refused.len() < TOOLS_MAX {
+                            self.refused.insert(put.key, why);
+                        }
+                    }
+                }
+            }
+            Change::Deleted(key) => {
+                self.tools.remove(&key);
+                self.refused.remove(&key);
+            }
+            Change::CaughtUp => {}
+        }
+    }
+
+    fn admit(&self, key: &str, value: &[u8]) -> Result<Announcement, String> {
+        if self.tools.len() >= TOOLS_MAX {
+            return Err(format!("there are {TOOLS_MAX} tools already"));
+        }
+        let tool = read(value)?;
+        if tool.spec.name.as_str() != key {
+            return Err(format!("it is called {} and stored as {key}", tool.spec.name));
+        }
+        Ok(tool)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,340 @@
+//! A pool on a log whose every move the test sees and makes.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures::{StreamExt, stream::BoxStream};
+use jiff::Timestamp;
+use proto::{
+    decision::{CallWork, Decision, DecisionKind, Finish, pools},
+    fact::{Called, Fact},
+    id::{Attempt, JobId, Pool, Seq, Shard, TimerName, WorkerId},
+    job::Outcome,
+    lang::Language,
+    message::Usage,
+    record::Record,
+    subject::{Family, Subjects},
+    tool::{Effect, ToolResult},
+    trace::TraceContext,
+};
+use ractor::{Actor, ActorRef};
+use tokio::{
+    sync::{Notify, Semaphore, mpsc},
+    task::JoinHandle,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::super::*;
+use crate::{
+    broker::Broker,
+    log::{Ack, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Submission},
+    memory::{self, MemoryOptions},
+};
+
+pub(super) const ACK_WAIT: Duration = Duration::from_secs(30);
+
+/// What a test sees.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Seen {
+    Stored(Box<Fact>),
+    Done,
+    Later(Duration),
+    Working,
+}
+
+/// A log that is written and read by the test.
+pub(super) struct Scripted {
+    pub(super) subjects: Subjects,
+    pub(super) commands: Mutex<Option<mpsc::UnboundedReceiver<Delivery>>>,
+    pub(super) entries: Mutex<Vec<Entry>>,
+    /// What the next appends answer before they succeed.
+    pub(super) refusals: Mutex<VecDeque<LogError>>,
+    pub(super) cut_off: Mutex<bool>,
+    pub(super) seen: mpsc::UnboundedSender<Seen>,
+}
+
+#[async_trait]
+impl Log for Scripted {
+    fn subjects(&self) -> &Subjects {
+        &self.subjects
+    }
+    fn ack_wait(&self) -> Duration {
+        ACK_WAIT
+    }
+    async fn append(&self, _: &JobId, fact: &Fact, _: TraceContext) -> Result<Seq, LogError> {
+        if let Some(refusal) = self.refusals.lock().unwrap().pop_front() {
+            return Err(refusal);
+        }
+        self.seen.send(Seen::Stored(Box::new(fact.clone()))).unwrap();
+        Ok(Seq(99))
+    }
+    async fn read(&self, _: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
+        if *self.cut_off.lock().unwrap() {
+            return Err(LogError::Unavailable("cut off".into()));
+        }
+        let entries = self.entries.lock().unwrap();
+        Ok(entries.iter().filter(|e| e.seq > after).cloned().collect())
+    }
+    async fn commands(
+        &self,
+        _: DecisionKind,
+        _: &Pool,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
+        let Some(commands) = self.commands.lock().unwrap().take() else {
+            return Err(LogError::Drift("there is one stream".into()));
+        };
+        let stream = futures::stream::unfold((commands, slots), |(mut commands, slots)| async {
+            let permit = Arc::clone(&slots).acquire_owned().await.ok()?;
+            let mut delivery: Delivery = commands.recv().await?;
+            delivery.slot = Some(permit);
+            Some((Ok(delivery), (commands, slots)))
+        });
+        Ok(stream.boxed())
+    }
+    async fn submit(&self, _: &JobId, _: &Fact, _: TraceContext) -> Result<Submission, LogError> {
+        unimplemented()
+    }
+    async fn answer(
+        &self,
+        _: &JobId,
+        _: &Fact,
+        _: Seq,
+        _: TraceContext,
+    ) -> Result<Guarded, LogError> {
+        unimplemented()
+    }
+    async fn decide(
+        &self,
+        _: &JobId,
+        _: &Decision,
+        _: Seq,
+        _: Option<&TimerName>,
+        _: TraceContext,
+    ) -> Result<Guarded, LogError> {
+        unimplemented()
+    }
+    async fn watch(
+        &self,
+        _: &JobId,
+        _: Seq,
+    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
+        unimplemented()
+    }
+    async fn facts(
+        &self,
+        _: Shard,
+    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
+        unimplemented()
+    }
+    async fn unsettled(&self, _: Shard) -> Result<Vec<JobId>, LogError> {
+        unimplemented()
+    }
+    async fn depth(&self, _: DecisionKind, _: &Pool) -> Result<Depth, LogError> {
+        unimplemented()
+    }
+    async fn arm(
+        &self,
+        _: &JobId,
+        _: &TimerName,
+        _: Timestamp,
+        _: TraceContext,
+    ) -> Result<(), LogError> {
+        unimplemented()
+    }
+    async fn disarm(&self, _: &JobId, _: &TimerName) -> Result<(), LogError> {
+        unimplemented()
+    }
+    async fn submissions(
+        &self,
+        _: Shard,
+        _: Option<Seq>,
+        _: usize,
+    ) -> Result<Vec<Entry>, LogError> {
+        unimplemented()
+    }
+    async fn purge(&self, _: &JobId) -> Result<(), LogError> {
+        unimplemented()
+    }
+}
+
+pub(super) fn unimplemented<T>() -> Result<T, LogError> {
+    Err(LogError::Drift("the worker loop has no business with this".into()))
+}
+
+#[derive(Debug)]
+pub(super) struct Acks(pub(super) mpsc::UnboundedSender<Seen>);
+
+#[async_trait]
+impl Ack for Acks {
+    async fn done(&self) {
+        self.0.send(Seen::Done).unwrap();
+    }
+    async fn working(&self) {
+        self.0.send(Seen::Working).unwrap();
+    }
+    async fn later(&self, wait: Duration) {
+        self.0.send(Seen::Later(wait)).unwrap();
+    }
+}
+
+/// Work that does as the name of the tool says.
+pub(super) struct Tools {
+    pub(super) release: Arc<Notify>,
+    pub(super) running: Arc<AtomicU64>,
+}
+
+#[async_trait]
+impl Work for Tools {
+    fn name(&self) -> &'static str {
+        "tools"
+    }
+    async fn run(&self, task: Task) -> Option<Fact> {
+        let Decision::Call(call) = &task.decision else { return None };
+        self.running.fetch_add(1, Ordering::SeqCst);
+        match call.tool.as_str() {
+            "panic" => panic!("the tool broke"),
+            "wait" => self.release.notified().await,
+            "polite" => {
+                task.canceled.cancelled().await;
+            }
+            "endless" => std::future::pending().await,
+            _ => {}
+        }
+        Some(result(call))
+    }
+}
+
+pub(super) fn result(call: &CallWork) -> Fact {
+    Fact::Called(Called {
+        work: call.work.clone(),
+        attempt: call.attempt,
+        result: ToolResult::ok(call.tool.as_str().into()),
+        fault: None,
+        duration_ms: 0,
+    })
+}
+
+pub(super) fn job() -> JobId {
+    JobId::new("j").unwrap()
+}
+
+pub(super) fn call(tool: &str, effect: Effect) -> Decision {
+    Decision::Call(CallWork {
+        work: "g0.s1".parse().unwrap(),
+        attempt: Attempt::FIRST,
+        step: "s1".parse().unwrap(),
+        tool: tool.parse().unwrap(),
+        version: "1".into(),
+        pool: pools::builtin(),
+        effect,
+        args: serde_json::json!({}),
+        idempotency_key: "j.g0.s1".into(),
+        language: Language::En,
+        approved: None,
+    })
+}
+
+pub(super) fn by() -> WorkerId {
+    WorkerId::new("w1").unwrap()
+}
+
+pub(super) fn entry(seq: u64, family: Family, record: Record) -> Entry {
+    let (seq, time) = (Seq(seq), Timestamp::UNIX_EPOCH);
+    Entry { seq, time, job: job(), family, record: Ok(record), trace: None }
+}
+
+pub(super) fn command(decision: &Decision) -> Entry {
+    let record = Record::of_decision(decision, "r", &by()).unwrap();
+    entry(5, Family::Do(decision.kind(), decision.pool()), record)
+}
+
+pub(super) fn finish() -> Entry {
+    let outcome = Outcome::Canceled { reason: None };
+    let decision = Decision::Finish(Finish { outcome, usage: Usage::default() });
+    Entry { seq: Seq(8), ..command(&decision) }
+}
+
+/// A pool on a scripted log.
+pub(super) struct Stage {
+    pub(super) log: Arc<Scripted>,
+    pub(super) broker: Broker,
+    pub(super) queue: mpsc::UnboundedSender<Delivery>,
+    pub(super) acks: mpsc::UnboundedSender<Seen>,
+    pub(super) seen: mpsc::UnboundedReceiver<Seen>,
+    pub(super) release: Arc<Notify>,
+    pub(super) running: Arc<AtomicU64>,
+    pub(super) gauge: Gauge,
+    pub(super) shutdown: CancellationToken,
+    pub(super) actor: ActorRef<PoolMsg>,
+    pub(super) pool: JoinHandle<()>,
+}
+
+pub(super) async fn stage(slots: usize) -> Stage {
+    let (queue, commands) = mpsc::unbounded_channel();
+    let (acks, seen) = mpsc::unbounded_channel();
+    let log = Arc::new(Scripted {
+        subjects: Subjects::new("cb", 8).unwrap(),
+        commands: Mutex::new(Some(commands)),
+        entries: Mutex::default(),
+        refusals: Mutex::default(),
+        cut_off: Mutex::new(false),
+        seen: acks.clone(),
+    });
+    let mut broker = memory::start(log.subjects.clone(), MemoryOptions::default());
+    broker.log = Arc::clone(&log) as _;
+    let (release, running) = (Arc::new(Notify::new()), Arc::new(AtomicU64::new(0)));
+    let work = Arc::new(Tools { release: Arc::clone(&release), running: Arc::clone(&running) });
+    let options = PoolOptions::new(DecisionKind::Call, pools::builtin(), slots);
+    let shutdown = CancellationToken::new();
+    let args = PoolArgs::new(broker.clone(), by(), work, options, shutdown.clone());
+    let gauge = args.gauge.clone();
+    let (actor, pool) = Actor::spawn(None, PoolActor, args).await.unwrap();
+    Stage { log, broker, queue, acks, seen, release, running, gauge, shutdown, actor, pool }
+}
+
+impl Stage {
+    pub(super) fn give(&self, entry: Entry, delivered: u64) {
+        let ack = Box::new(Acks(self.acks.clone()));
+        self.queue.send(Delivery { entry, delivered, ack, slot: None }).unwrap();
+    }
+    pub(super) fn call(&self, tool: &str, effect: Effect) {
+        self.give(command(&call(tool, effect)), 1);
+    }
+    /// The next thing that happens; heartbeats are passed over.
+    pub(super) async fn next(&mut self) -> Seen {
+        loop {
+            match self.seen.recv().await.unwrap() {
+                Seen::Working => {}
+                seen @ (Seen::Stored(_) | Seen::Done | Seen::Later(_)) => return seen,
+            }
+        }
+    }
+    pub(super) async fn started(&self, count: u64) {
+        while self.running.load(Ordering::SeqCst) < count {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    pub(super) fn happens(&self, entry: Entry) {
+        self.log.entries.lock().unwrap().push(entry);
+    }
+    pub(super) async fn hint(&self) {
+        let subject = self.log.subjects.stop(&job());
+        self.broker.bus.publish(subject, bytes::Bytes::new()).await.unwrap();
+    }
+    pub(super) fn stored(&self, seen: &Seen) -> Called {
+        if let Seen::Stored(fact) = seen
+            && let Fact::Called(called) = &**fact
+        {
+            return called.clone();
+        }
+        panic!("not a result: {seen:?}")
+    }
+}
