@@ -1,5 +1,7 @@
 //! Tools and commands for this crate's tests.
 
+#![expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
+
 use proto::{decision::TurnWork, tool::ToolSpec};
 use serde_json::{Value, json};
 

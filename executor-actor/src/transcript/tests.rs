@@ -1,5 +1,7 @@
 //! Logs of a step's run, and the conversations read back from them.
 
+#![expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
+
 use std::fmt::Write;
 
 use proto::{id::WorkerId, toolbox::Toolbox};
