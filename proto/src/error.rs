@@ -141,7 +141,8 @@ impl From<crate::strict::Refused> for Failure {
                 } else {
                     Code::InvalidRequest
                 };
-                Self::new(code, message).at(field)
+                let failure = Self::new(code, message);
+                if field == "." { failure } else { failure.at(field) }
             }
         }
     }

@@ -47,14 +47,40 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
     from_value(value_from_slice(bytes)?)
 }
 
+/// Reads a request: a JSON object of a known form.
+///
+/// # Errors
+/// As [`from_slice`], and when the body is no object (a list would be taken for one otherwise).
+pub fn request<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+    request_from_value(value_from_slice(bytes)?)
+}
+
+/// Reads a request from JSON that was read strictly before.
+///
+/// # Errors
+/// When it is no object, or does not fit the type.
+pub fn request_from_value<T: DeserializeOwned>(value: Value) -> Result<T, Refused> {
+    if value.is_object() {
+        return from_value(value);
+    }
+    Err(Refused::Field { field: ".".to_owned(), why: "a JSON object is expected".to_owned() })
+}
+
 /// Reads a value of a known type from JSON that was read strictly before.
 ///
 /// # Errors
 /// When it does not fit the type.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Refused> {
     serde_path_to_error::deserialize(value).map_err(|e| {
-        let field = e.path().to_string();
-        Refused::Field { field, why: e.into_inner().to_string() }
+        let (at, why) = (e.path().to_string(), e.inner().to_string());
+        // The field that is missing is what must be looked at, not what it is missing from.
+        let missing = why.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
+        let field = match missing {
+            Some(name) if at == "." => name.to_owned(),
+            Some(name) => format!("{at}.{name}"),
+            None => at,
+        };
+        Refused::Field { field, why }
     })
 }
 
@@ -215,6 +241,12 @@ mod tests {
         }
         let err = from_slice::<Outer>(br#"{"inner":[{"n":1},{"n":1.5}]}"#).unwrap_err();
         assert!(matches!(&err, Refused::Field { field, .. } if field == "inner[1].n"), "{err}");
+        let missing = from_slice::<Outer>(br#"{"inner":[{}]}"#).unwrap_err();
+        assert!(
+            matches!(&missing, Refused::Field { field, .. } if field == "inner[0].n"),
+            "{missing}"
+        );
+        assert!(from_slice::<Outer>(b"[[]]").is_ok() && request::<Outer>(b"[[]]").is_err());
         assert!(from_slice::<Outer>(br#"{"inner":[{"n":9223372036854775808}]}"#).is_err());
         assert!(from_slice::<Outer>(br#"{"inner":[{"n":1.0}]}"#).is_err());
     }

@@ -4,5 +4,6 @@
 //! it. This crate never calls another actor crate: they meet in subjects.
 
 pub mod actors;
+pub mod door;
 pub mod machine;
 pub mod replay;

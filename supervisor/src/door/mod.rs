@@ -1,0 +1,155 @@
+//! The front door's server side: new jobs, looking at jobs, watching them, and telling them what to
+//! do. Answers to questions are taken by the interaction actor, under the same service.
+//!
+//! It must never decide anything: it appends facts and reads logs. What is stored is what counts;
+//! a request whose answer got lost can be sent again.
+
+mod admit;
+mod fit;
+mod fold;
+mod list;
+mod quota;
+mod secrets;
+mod signal;
+mod submit;
+mod watch;
+
+use std::{collections::HashMap, sync::Arc};
+
+use async_trait::async_trait;
+use proto::{
+    agent::Agent,
+    door::{Crew as CrewReply, Get, Tools, verbs},
+    error::Failure,
+    id::AgentName,
+    strict,
+};
+use runtime::{
+    broker::Broker,
+    bus::Endpoint,
+    clock::Clock,
+    config::Role,
+    people::{Caller, People},
+    presence::Crew,
+    registry::Registry,
+    service::{Call, Handled, Service},
+};
+use tokio::sync::Semaphore;
+
+use self::quota::Quota;
+
+/// What a door is made of.
+#[derive(Debug, Clone)]
+pub struct DoorParts {
+    /// Where jobs live.
+    pub broker: Broker,
+    /// The agents that submissions may name. One without an agent gets `default`.
+    pub agents: HashMap<AgentName, Agent>,
+    /// Who may do what.
+    pub people: People,
+    /// Submissions of one person in a minute, in this process; unlimited when absent.
+    pub submits_per_minute: Option<u32>,
+    /// Watches in hand at most; [`proto::limits::WATCHES_MAX`] is usual.
+    pub watches: usize,
+    /// The tools that are shown.
+    pub registry: Registry,
+    /// The processes that are shown.
+    pub crew: Crew,
+    /// Measures the minute.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The front door: give it to a [`runtime::service::ServiceActor`].
+#[derive(Debug)]
+pub struct Door {
+    broker: Broker,
+    agents: HashMap<AgentName, Agent>,
+    people: People,
+    quota: Quota,
+    watches: Arc<Semaphore>,
+    registry: Registry,
+    crew: Crew,
+}
+
+const ENDPOINTS: [Endpoint; 7] = [
+    Endpoint {
+        verb: verbs::SUBMIT,
+        description: "Stores a new job, or attaches to the one with the same id and body.",
+    },
+    Endpoint { verb: verbs::GET, description: "One job." },
+    Endpoint { verb: verbs::LIST, description: "Jobs, newest first." },
+    Endpoint {
+        verb: verbs::WATCH,
+        description: "A job's log from a position on, then live: many replies.",
+    },
+    Endpoint { verb: verbs::SIGNAL, description: "Cancels, pauses or resumes a job." },
+    Endpoint { verb: verbs::TOOLS, description: "Registered tools." },
+    Endpoint { verb: verbs::CREW, description: "Live processes." },
+];
+
+impl Door {
+    /// Puts a door together.
+    #[must_use]
+    pub fn new(parts: DoorParts) -> Self {
+        Self {
+            broker: parts.broker,
+            agents: parts.agents,
+            people: parts.people,
+            quota: Quota::new(parts.submits_per_minute, parts.clock),
+            watches: Arc::new(Semaphore::new(parts.watches)),
+            registry: parts.registry,
+            crew: parts.crew,
+        }
+    }
+
+    fn admit(&self, call: &Call, role: Role) -> Result<Caller, Failure> {
+        self.people.admit(call.token.as_deref(), &[role])
+    }
+
+    async fn get(&self, call: &Call) -> Result<Handled, Failure> {
+        self.admit(call, Role::Read)?;
+        let request: Get = strict::request(&call.payload)?;
+        let job = fold::load(&*self.broker.log, &request.job).await?;
+        Ok(Handled::Reply(fit::view(fold::view(&job)?)?))
+    }
+
+    fn tools(&self, call: &Call) -> Result<Handled, Failure> {
+        self.admit(call, Role::Read)?;
+        admit::nothing(&call.payload)?;
+        let tools = self.registry.all().iter().map(|tool| tool.spec.clone()).collect();
+        Handled::json(&Tools { tools })
+    }
+
+    fn crew(&self, call: &Call) -> Result<Handled, Failure> {
+        self.admit(call, Role::Read)?;
+        admit::nothing(&call.payload)?;
+        Handled::json(&CrewReply { workers: self.crew.members().values().cloned().collect() })
+    }
+}
+
+#[async_trait]
+impl Service for Door {
+    fn name(&self) -> &'static str {
+        "front door"
+    }
+
+    fn endpoints(&self) -> Vec<Endpoint> {
+        ENDPOINTS.to_vec()
+    }
+
+    async fn handle(&self, call: &Call) -> Result<Handled, Failure> {
+        match call.verb {
+            verbs::SUBMIT => self.submit(call).await,
+            verbs::GET => self.get(call).await,
+            verbs::LIST => self.list(call).await,
+            verbs::WATCH => self.watch(call).await,
+            verbs::SIGNAL => self.signal(call).await,
+            verbs::TOOLS => self.tools(call),
+            verbs::CREW => self.crew(call),
+            other => {
+                let why = format!("there is no verb {other:?} here");
+                Err(Failure::new(proto::error::Code::InvalidRequest, why))
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `submit`: a new job, or the one that is there.
+
+use proto::{
+    door,
+    error::{Code, Failure},
+    fact::{Fact, Submitted},
+    id::JobId,
+    record::Known,
+};
+use runtime::{
+    config::Role,
+    log::{Entry, Submission},
+    service::{Call, Handled},
+};
+use uuid::Uuid;
+
+use super::{Door, admit, secrets};
+
+impl Door {
+    pub(super) async fn submit(&self, call: &Call) -> Result<Handled, Failure> {
+        let caller = self.admit(call, Role::Submit)?;
+        self.quota.take(caller.key())?;
+        let admitted = admit::submission(&call.payload, &self.agents, caller.recorded(None)?)?;
+        let job = match admitted.id {
+            Some(id) => id,
+            None => JobId::new(Uuid::now_v7().simple().to_string())?,
+        };
+        if secrets::looks_like_one(&admitted.submitted.goal) {
+            tracing::warn!(%job, "the goal looks as if it holds a secret; it is stored as it is");
+        }
+        let digest = admitted.submitted.digest.clone();
+        let fact = Fact::Submitted(admitted.submitted);
+        let (seq, created) = match self.broker.log.submit(&job, &fact, call.trace).await? {
+            Submission::Stored(seq) => (seq, true),
+            Submission::Exists(first) => {
+                same(&job, &first, &digest)?;
+                (first.seq, false)
+            }
+        };
+        let shard = self.broker.log.subjects().shard_of(&job);
+        tracing::debug!(%job, %seq, created, "submitted");
+        Handled::json(&door::Submitted { job, shard, seq, created })
+    }
+}
+
+/// Whether the job that is there was submitted with the same body.
+fn same(job: &JobId, first: &Entry, digest: &str) -> Result<(), Failure> {
+    match first_submission(first) {
+        Some(submitted) if submitted.digest == digest => Ok(()),
+        Some(_) => {
+            let why = format!("job {job} is there already and was submitted with another body");
+            Err(Failure::new(Code::IdempotencyConflict, why).at("id"))
+        }
+        None => {
+            let why = format!("job {job} is there already; record {} cannot be read", first.seq);
+            Err(Failure::new(Code::Poisoned, why).at("id"))
+        }
+    }
+}
+
+/// The submission in a job's first record.
+pub(super) fn first_submission(first: &Entry) -> Option<Submitted> {
+    match first.record.as_ref().ok()?.known().ok()? {
+        Known::Fact(fact) => match *fact {
+            Fact::Submitted(submitted) => Some(submitted),
+            Fact::Signaled(_)
+            | Fact::Planned(_)
+            | Fact::Turned(_)
+            | Fact::Started(_)
+            | Fact::Called(_)
+            | Fact::Answered(_)
+            | Fact::Fired(_) => None,
+        },
+        Known::Decision(_) => None,
+    }
+}
