@@ -281,6 +281,7 @@ fn flag(args: &Map<String, Value>, name: &str, at: &str) -> Result<bool, Unaskab
 mod tests {
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
     fn check(args: Value, expected: &str) {
         let got = match parse(&args) {
             Ok(asked) => serde_json::to_string(&asked).unwrap(),
