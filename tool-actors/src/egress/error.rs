@@ -43,6 +43,9 @@ pub enum EgressError {
     /// The server cannot be reached, or does not speak HTTP.
     #[error("cannot be fetched: {0}")]
     Failed(String),
+    /// It was sent, and nobody knows what became of it.
+    #[error("it was sent, and no whole answer came: {0}")]
+    Uncertain(String),
     /// The client could not be set up.
     #[error("the HTTP client cannot be set up: {0}")]
     Setup(String),
@@ -62,6 +65,7 @@ impl EgressError {
             | Self::Redirects
             | Self::Downgrade
             | Self::Encoded(_)
+            | Self::Uncertain(_)
             | Self::Setup(_) => false,
         }
     }

@@ -12,7 +12,7 @@ mod resolver;
 
 pub use self::{
     address::is_public,
-    client::{Egress, Fetched, Get},
+    client::{Egress, Fetched, Get, Post},
     error::EgressError,
     resolver::{Lookup, SystemLookup},
 };

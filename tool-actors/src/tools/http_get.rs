@@ -70,6 +70,12 @@ fn answer(fetched: &Fetched) -> Result<ToolResult, ToolFault> {
     if matches!(status, 429 | 502 | 503 | 504) {
         return Err(ToolFault::unavailable(format!("the server answered with status {status}")));
     }
+    Ok(result(fetched))
+}
+
+/// An answer as a tool's result.
+pub(super) fn result(fetched: &Fetched) -> ToolResult {
+    let status = fetched.status;
     let body = text::of(&fetched.body);
     let data = json!({
         "url": fetched.url,
@@ -79,10 +85,10 @@ fn answer(fetched: &Fetched) -> Result<ToolResult, ToolFault> {
         "truncated": fetched.truncated || body.truncated,
     });
     let failed = status >= 400;
-    Ok(ToolResult {
+    ToolResult {
         success: !failed,
         data: Some(data),
         error: failed.then(|| format!("the server answered with status {status}")),
         message: None,
-    })
+    }
 }

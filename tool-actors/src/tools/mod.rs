@@ -5,6 +5,7 @@ mod create_task;
 mod delete_task;
 mod echo;
 mod http_get;
+mod http_post;
 mod list_tasks;
 mod model;
 mod read_file;
@@ -25,8 +26,8 @@ use serde_json::{Value, json};
 
 pub use self::{
     complete_task::CompleteTask, create_task::CreateTask, delete_task::DeleteTask, echo::Echo,
-    http_get::HttpGet, list_tasks::ListTasks, model::AskModel, read_file::ReadFile, sleep::Sleep,
-    stop::Stop, update_task::UpdateTask, write_file::WriteFile,
+    http_get::HttpGet, http_post::HttpPost, list_tasks::ListTasks, model::AskModel,
+    read_file::ReadFile, sleep::Sleep, stop::Stop, update_task::UpdateTask, write_file::WriteFile,
 };
 use crate::{tasks::TaskError, tool::ToolFault, workspace::FileError};
 

@@ -1,5 +1,6 @@
 //! What the built-in tools answer.
 
+mod http_post;
 mod tasks;
 
 use std::sync::Arc;

@@ -1,0 +1,76 @@
+//! `http_post`: sends JSON to a URL of the public web. A server may do anything with it, so it must
+//! not be sent twice, and a person sees it before it is sent.
+
+use async_trait::async_trait;
+use proto::tool::{Approval, Effect, Fault, ToolResult, ToolSpec};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{http_get, object, read, spec};
+use crate::{
+    egress::{Egress, EgressError, Post},
+    tool::{CallContext, Tool, ToolFault},
+};
+
+/// The header by which a server may recognise a repeat; in use by several large APIs, and an IETF
+/// draft (draft-ietf-httpapi-idempotency-key-header).
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// `http_post`.
+#[derive(Debug, Clone)]
+pub struct HttpPost {
+    egress: Egress,
+    bytes_max: usize,
+    timeout_ms: u64,
+}
+
+impl HttpPost {
+    /// Sends through that client, and gives at most that many bytes of the answer.
+    #[must_use]
+    pub fn new(egress: Egress, bytes_max: usize, timeout_ms: u64) -> Self {
+        Self { egress, bytes_max, timeout_ms }
+    }
+}
+
+#[derive(Deserialize)]
+struct Args {
+    url: String,
+    json: Value,
+}
+
+#[async_trait]
+impl Tool for HttpPost {
+    fn spec(&self) -> ToolSpec {
+        let schema = object(
+            &json!({
+                "url": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "An http or https URL of the public web."},
+                "json": {"description": "The body, sent as JSON."},
+            }),
+            &["url", "json"],
+        );
+        let words = "Sends JSON to a URL with POST, once, and gives the answer's status and body.";
+        // The client's own limit says more about what took so long, so it comes first.
+        let timeout_ms = self.timeout_ms.saturating_add(5_000);
+        let spec = spec("http_post", words, Effect::Once, schema);
+        ToolSpec { timeout_ms, concurrency: 64, approval: Approval::Always, ..spec }
+    }
+
+    async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+        let Args { url, json } = read(args)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let key = HeaderValue::from_str(&context.idempotency_key);
+        headers.insert(IDEMPOTENCY_KEY, key.map_err(|e| ToolFault::invalid(e.to_string()))?);
+        let body = json.to_string().into_bytes();
+        match self.egress.post(Post { url, headers, body, max_bytes: self.bytes_max }).await {
+            Ok(fetched) => Ok(http_get::result(&fetched)),
+            Err(error @ EgressError::Uncertain(_)) => {
+                Err(ToolFault::new(Fault::Unknown, error.to_string()))
+            }
+            // It was never sent, so it may be sent later.
+            Err(error) if error.is_transient() => Err(ToolFault::unavailable(error.to_string())),
+            Err(error) => Ok(ToolResult::failed(error.to_string())),
+        }
+    }
+}
