@@ -292,3 +292,15 @@ fn a_sign_too_many_or_too_few_never_makes_another_plan() {
     }
     assert!(read > 50, "only {read} were read: nothing is repaired any more");
 }
+
+#[test]
+fn every_example_of_the_document_is_a_plan() {
+    let page = include_str!("../../../docs/plans.md");
+    let examples: Vec<_> = page.split("```json").skip(1).collect();
+    assert_eq!(examples.len(), 5);
+    for example in examples {
+        let (json, _) = example.split_once("```").unwrap();
+        let draft = read_plan(json).unwrap();
+        assert!(!draft.steps.is_empty(), "{json}");
+    }
+}
