@@ -1,0 +1,250 @@
+//! The verbs `answer` and `inbox`: where people say what they decide.
+//!
+//! An answer is checked whole before it becomes a fact, and it becomes one only if no other answer
+//! came in between: of two at the same instant exactly one is taken, and the other is told whose.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use proto::{
+    decision::Closed,
+    door::{AnswerTaken, GiveAnswer, Inbox, verbs},
+    error::{Code, Failure},
+    fact::{Answered, Fact},
+    id::{AskId, JobId, Seq},
+    interaction::{Answer, Misfit, Question},
+    limits, strict,
+};
+use runtime::{
+    broker::Broker,
+    bus::Endpoint,
+    config::Role,
+    kv::{Bucket, KvError},
+    log::Guarded,
+    people::{Caller, People},
+    schema::Schemas,
+    service::{Call, Handled, Service},
+};
+
+use crate::{
+    inbox,
+    ledger::{Ledger, Standing},
+};
+
+/// Questions of a page when no number is asked for.
+const USUAL: u32 = 100;
+/// Times that an answer is tried anew because another fact of a person came in between.
+const RACES_MAX: usize = 50;
+/// Who answered, when nobody says.
+const ANONYMOUS: &str = "anonymous";
+
+const ENDPOINTS: [Endpoint; 2] = [
+    Endpoint {
+        verb: verbs::ANSWER,
+        description: "Answers a question. The first valid answer wins.",
+    },
+    Endpoint { verb: verbs::INBOX, description: "Open questions, oldest first." },
+];
+
+/// Takes answers and shows the inbox: give it to a [`runtime::service::ServiceActor`].
+#[derive(Debug)]
+pub struct Desk {
+    broker: Broker,
+    people: People,
+    schemas: Arc<Schemas>,
+}
+
+impl Desk {
+    /// A desk where the people of an installation answer.
+    #[must_use]
+    pub fn new(broker: Broker, people: People) -> Self {
+        Self { broker, people, schemas: Arc::default() }
+    }
+
+    async fn inbox(&self, call: &Call) -> Result<Handled, Failure> {
+        self.people.admit(call.token.as_deref(), &[Role::Read, Role::Answer])?;
+        let request: Inbox = if call.payload.is_empty() {
+            Inbox::default()
+        } else {
+            strict::request(&call.payload)?
+        };
+        let limit = request.limit.unwrap_or(USUAL);
+        if !(1..=limits::INBOX_MAX).contains(&limit) {
+            let why = format!("limit: must be 1 to {}", limits::INBOX_MAX);
+            return Err(Failure::new(Code::InvalidRequest, why).at("limit"));
+        }
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let page = inbox::page(&*self.broker.kv, request.job.as_ref(), limit).await;
+        Handled::json(&page.map_err(|error| unreachable_inbox(&error))?)
+    }
+
+    async fn answer(&self, call: &Call) -> Result<Handled, Failure> {
+        let caller = self.people.admit(call.token.as_deref(), &[Role::Answer])?;
+        let request: GiveAnswer = strict::request(&call.payload)?;
+        let by = by(&caller, request.by.as_deref())?;
+        let GiveAnswer { job, ask, decision, value, text, digest, .. } = request;
+        let answer = Answer { decision, value, text, digest };
+        for _ in 0..RACES_MAX {
+            let ledger = self.ledger(&job).await?;
+            if ledger.is_crew(&by) {
+                tracing::warn!(%job, %ask, by, "an answer in the name of an agent was refused");
+                let why = format!("{by} works for this job; a person must answer");
+                return Err(Failure::new(Code::Forbidden, why).at("by"));
+            }
+            let question = self.open(&ledger, &job, &ask).await?;
+            self.fits(question, &answer)?;
+            let answered = Answered { ask: ask.clone(), answer: answer.clone(), by: by.clone() };
+            let fact = Fact::Answered(answered);
+            let stored = self.broker.log.answer(&job, &fact, ledger.last_answer, call.trace);
+            match stored.await? {
+                Guarded::Stored(seq) => return self.taken(ledger, job, ask, seq).await,
+                // Somebody was faster, here or with another question of this job: look again.
+                Guarded::Conflict => {}
+            }
+        }
+        Err(Failure::new(Code::Overloaded, format!("too many answers to job {job} at a time")))
+    }
+
+    async fn ledger(&self, job: &JobId) -> Result<Ledger, Failure> {
+        let entries = self.broker.log.read(job, Seq(0)).await?;
+        if entries.is_empty() {
+            return Err(Failure::new(Code::NotFound, format!("there is no job {job}")).at("job"));
+        }
+        Ok(Ledger::of(&entries))
+    }
+
+    /// The question, if it can be answered now. An inbox that still shows one that cannot be is put
+    /// right.
+    async fn open<'l>(
+        &self,
+        ledger: &'l Ledger,
+        job: &JobId,
+        ask: &AskId,
+    ) -> Result<&'l Question, Failure> {
+        let failure = match ledger.standing(ask) {
+            Some(Standing::Open { question, .. }) => match &ledger.unreadable {
+                None => return Ok(question),
+                Some((seq, why)) => {
+                    let why = format!("job {job} is parked: record {seq}: {why}");
+                    return Err(Failure::new(Code::Poisoned, why));
+                }
+            },
+            Some(Standing::Answered { winner, .. }) => already(job, ask, winner),
+            Some(Standing::Closed { because }) => closed(job, ask, *because),
+            None => {
+                let why = format!("job {job} has no question {ask}");
+                Failure::new(Code::NotFound, why).at("ask")
+            }
+        };
+        self.forget(job, ask).await;
+        Err(failure)
+    }
+
+    /// Checks the verdict, what it binds and the value.
+    fn fits(&self, question: &Question, answer: &Answer) -> Result<(), Failure> {
+        question.check(answer).map_err(|misfit| refused(&misfit))?;
+        let Some(value) = &answer.value else { return Ok(()) };
+        let Some(schema) = question.value_schema() else {
+            let why = format!("value: a {} takes none", question.kind.name());
+            return Err(Failure::new(Code::InvalidAnswer, why).at("value"));
+        };
+        let schema = self.schemas.get(&schema).map_err(|error| {
+            Failure::new(Code::Internal, format!("the question has no usable schema: {error}"))
+        })?;
+        let misfits = schema.check(value);
+        let Some(first) = misfits.first() else { return Ok(()) };
+        let inside = |field: &str| match field {
+            "." => "value".to_owned(),
+            field if field.starts_with('[') => format!("value{field}"),
+            field => format!("value.{field}"),
+        };
+        let all: Vec<_> =
+            misfits.iter().map(|m| format!("{}: {}", inside(&m.field), m.why)).collect();
+        Err(Failure::new(Code::InvalidAnswer, all.join("; ")).at(inside(&first.field)))
+    }
+
+    /// The answer is stored; whether it counts is said by what was stored before it.
+    async fn taken(
+        &self,
+        mut ledger: Ledger,
+        job: JobId,
+        ask: AskId,
+        seq: Seq,
+    ) -> Result<Handled, Failure> {
+        for entry in self.broker.log.read(&job, ledger.seq).await? {
+            ledger.apply(&entry);
+        }
+        self.forget(&job, &ask).await;
+        match ledger.standing(&ask) {
+            Some(Standing::Closed { because }) => Err(closed(&job, &ask, *because)),
+            Some(Standing::Answered { winner, seq: won }) if *won != seq => {
+                Err(already(&job, &ask, winner))
+            }
+            Some(Standing::Answered { .. } | Standing::Open { .. }) | None => {
+                Handled::json(&AnswerTaken { job, ask, seq })
+            }
+        }
+    }
+
+    async fn forget(&self, job: &JobId, ask: &AskId) {
+        let deleted = self.broker.kv.delete(Bucket::Inbox, &inbox::key(job, ask)).await;
+        if let Err(error) = deleted {
+            tracing::warn!(%job, %ask, %error, "a question that is closed is still in the inbox");
+        }
+    }
+}
+
+#[async_trait]
+impl Service for Desk {
+    fn name(&self) -> &'static str {
+        "inbox"
+    }
+
+    fn endpoints(&self) -> Vec<Endpoint> {
+        ENDPOINTS.to_vec()
+    }
+
+    async fn handle(&self, call: &Call) -> Result<Handled, Failure> {
+        match call.verb {
+            verbs::ANSWER => self.answer(call).await,
+            verbs::INBOX => self.inbox(call).await,
+            other => {
+                let why = format!("there is no verb {other:?} here");
+                Err(Failure::new(Code::InvalidRequest, why))
+            }
+        }
+    }
+}
+
+fn by(caller: &Caller, told: Option<&str>) -> Result<String, Failure> {
+    Ok(caller.recorded(told)?.unwrap_or_else(|| ANONYMOUS.to_owned()))
+}
+
+fn already(job: &JobId, ask: &AskId, winner: &Answered) -> Failure {
+    let why = format!("{} answered question {ask} of job {job} first", winner.by);
+    let failure = Failure::new(Code::AlreadyAnswered, why);
+    Failure { winner: Some(Box::new(winner.clone())), ..failure }
+}
+
+fn closed(job: &JobId, ask: &AskId, because: Closed) -> Failure {
+    let why = match because {
+        Closed::Expired => "its deadline passed",
+        Closed::JobEnded => "the job has ended",
+        Closed::Superseded => "what asked it is not wanted any more",
+    };
+    Failure::new(Code::Closed, format!("question {ask} of job {job} is closed: {why}"))
+}
+
+fn refused(misfit: &Misfit) -> Failure {
+    let (code, field) = match misfit {
+        Misfit::Stale => (Code::Stale, "digest"),
+        Misfit::Verdict { .. } => (Code::InvalidAnswer, "decision"),
+        Misfit::NoText | Misfit::TooLong => (Code::InvalidAnswer, "text"),
+        Misfit::NoValue => (Code::InvalidAnswer, "value"),
+    };
+    Failure::new(code, misfit.to_string()).at(field)
+}
+
+fn unreachable_inbox(error: &KvError) -> Failure {
+    Failure::new(Code::Unavailable, error.to_string())
+}

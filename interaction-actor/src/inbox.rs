@@ -1,0 +1,158 @@
+//! The inbox: a copy of every open question, for people to look at.
+//!
+//! It must never be asked whether a question is open: the job's log is. An entry that should have
+//! gone is removed by whoever finds it, and one that is missing comes back when its question is
+//! handed out again.
+
+use bytes::Bytes;
+use proto::{
+    door::{InboxEntry, InboxPage},
+    excerpt::ends,
+    id::{AskId, JobId},
+    interaction::{Question, QuestionKind},
+    limits,
+};
+use runtime::kv::{Bucket, Kv, KvError};
+use serde_json::Value;
+
+/// Largest entry in bytes: below what a broker takes, above what a person reads.
+const ENTRY_BYTES_MAX: usize = 512 * 1024;
+/// Characters of a goal in the inbox.
+const GOAL_CHARS: usize = 200;
+
+/// The key of a question.
+#[must_use]
+pub fn key(job: &JobId, ask: &AskId) -> String {
+    format!("{job}.{ask}")
+}
+
+/// The entry of a question: shortened when it is too large to be kept whole. The job's log has it
+/// whole in any case, and an approval binds what is there.
+#[must_use]
+pub fn entry(
+    job: &JobId,
+    goal: &str,
+    question: &Question,
+    asked: jiff::Timestamp,
+) -> (InboxEntry, Bytes) {
+    let line = goal.trim().lines().next().unwrap_or_default();
+    let goal = match line.char_indices().nth(GOAL_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    };
+    let schema = question.value_schema();
+    let mut entry =
+        InboxEntry { job: job.clone(), goal, asked, question: question.clone(), schema };
+    for chars in [2_000, 200, 20] {
+        let bytes = write(&entry);
+        if bytes.len() <= ENTRY_BYTES_MAX {
+            return (entry, bytes);
+        }
+        shorten(&mut entry.question, chars);
+    }
+    let bytes = write(&entry);
+    (entry, bytes)
+}
+
+fn write(entry: &InboxEntry) -> Bytes {
+    Bytes::from(serde_json::to_vec(entry).expect("an entry holds JSON that was read before"))
+}
+
+fn shorten(question: &mut Question, chars: usize) {
+    question.prompt = ends(&question.prompt, chars);
+    match &mut question.kind {
+        QuestionKind::PlanCheck { plan, .. } => {
+            for step in &mut plan.steps {
+                step.description = ends(&step.description, chars);
+            }
+        }
+        QuestionKind::ToolApproval { args, .. } => {
+            *args = Value::from(ends(&args.to_string(), chars.saturating_mul(10)));
+        }
+        QuestionKind::Question | QuestionKind::Choice { .. } | QuestionKind::Form { .. } => {}
+    }
+}
+
+/// Open questions, oldest first: of one job or of all, at most `limit`, and no more than fit one
+/// reply.
+///
+/// # Errors
+/// When the bucket cannot be read.
+pub async fn page(kv: &dyn Kv, job: Option<&JobId>, limit: usize) -> Result<InboxPage, KvError> {
+    let stored = kv.list(Bucket::Inbox, job.map_or("", JobId::as_str)).await?;
+    let mut found: Vec<(InboxEntry, usize)> = Vec::with_capacity(stored.len());
+    for value in stored {
+        match serde_json::from_slice(&value.value) {
+            Ok(entry) => found.push((entry, value.value.len())),
+            Err(error) => tracing::warn!(key = value.key, %error, "an entry cannot be read"),
+        }
+    }
+    found.sort_by(|(a, _), (b, _)| {
+        (a.asked, &a.job, &a.question.id).cmp(&(b.asked, &b.job, &b.question.id))
+    });
+    let all = found.len();
+    let mut room = limits::REPLY_BYTES_MAX;
+    let fits = |(_, bytes): &(InboxEntry, usize)| {
+        let left = room.checked_sub(*bytes);
+        room = left.unwrap_or_default();
+        left.is_some()
+    };
+    let questions: Vec<_> =
+        found.into_iter().take(limit).take_while(fits).map(|(entry, _)| entry).collect();
+    Ok(InboxPage { more: questions.len() < all, questions })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use proto::{
+        id::{StepId, ToolName},
+        plan::{Action, Plan, Step},
+    };
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(kind: QuestionKind) -> (InboxEntry, usize) {
+        let question = Question {
+            id: AskId::new("q1").unwrap(),
+            prompt: "?".into(),
+            kind,
+            step: None,
+            deadline: None,
+            default: None,
+        };
+        let job = JobId::new("j").unwrap();
+        let (entry, bytes) = entry(&job, "first\nsecond", &question, Timestamp::UNIX_EPOCH);
+        assert_eq!(entry.goal, "first");
+        (entry, bytes.len())
+    }
+
+    #[test]
+    fn a_question_of_any_size_fits_the_inbox() {
+        let steps = (0..limits::PLAN_STEPS_MAX).map(|n| Step {
+            id: StepId::new(format!("s{n}")).unwrap(),
+            title: String::new(),
+            description: "描".repeat(limits::DESCRIPTION_BYTES_MAX / 3),
+            depends_on: Vec::new(),
+            action: Action::Agent,
+        });
+        let plan = Plan { title: "t".into(), steps: steps.collect() };
+        let (entry, bytes) =
+            check(QuestionKind::PlanCheck { plan, revision: 0, digest: "d".into() });
+        assert!(bytes <= ENTRY_BYTES_MAX, "{bytes}");
+        let QuestionKind::PlanCheck { plan, digest, .. } = entry.question.kind else { panic!() };
+        assert_eq!((plan.steps.len(), digest.as_str()), (limits::PLAN_STEPS_MAX, "d"));
+        assert!(plan.steps[0].description.contains("characters cut"));
+
+        let (entry, bytes) = check(QuestionKind::ToolApproval {
+            tool: ToolName::new("t").unwrap(),
+            version: "1".into(),
+            args: json!({"body": "x".repeat(3_000_000)}),
+            digest: "d".into(),
+        });
+        assert!(bytes <= ENTRY_BYTES_MAX && entry.schema.is_none(), "{bytes}");
+        let (small, _) = check(QuestionKind::Question);
+        assert!(small.schema.is_some());
+    }
+}
