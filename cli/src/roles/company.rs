@@ -7,14 +7,19 @@ use proto::{decision::DecisionKind, id::WorkerId};
 use runtime::{
     actor::{self, Child, End, Restarts, Tree},
     broker::Broker,
-    clock::System,
+    clock::SystemClock,
     config::Config,
     kv::KvError,
+    people::People,
     presence::{Beacon, Crew, Status},
     registry::Registry,
+    service::{Service, ServiceActor, ServiceArgs},
     worker::PoolOptions,
 };
-use supervisor::actors::{SupervisorActor, SupervisorArgs, SupervisorOptions};
+use supervisor::{
+    actors::{SupervisorActor, SupervisorArgs, SupervisorOptions},
+    door::{Door, DoorParts},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{ModelSetupError, Role};
@@ -53,6 +58,7 @@ struct Parts<'a> {
     crew: Crew,
     model: Option<Arc<dyn Model>>,
     registry: Registry,
+    clock: Arc<SystemClock>,
     shutdown: CancellationToken,
 }
 
@@ -69,7 +75,9 @@ impl Company {
         shutdown: CancellationToken,
     ) -> Result<Self, StartError> {
         let names = roles.iter().map(|role| role.name().to_owned()).collect();
-        let status = Status::new(worker_id(), names, env!("CARGO_PKG_VERSION"), &System);
+        let clock = Arc::new(SystemClock::new());
+        let version = env!("CARGO_PKG_VERSION");
+        let status = Status::new(worker_id(roles), names, version, clock.as_ref(), shutdown.clone());
         let crew = Crew::open(&broker);
         let registry = Registry::open(&broker).await?;
         let parts = Parts {
@@ -79,6 +87,7 @@ impl Company {
             crew: crew.clone(),
             model,
             registry,
+            clock,
             shutdown: shutdown.clone(),
         };
         let mut children = vec![Child::actor("beacon", || Beacon, (broker, status.clone()))];
@@ -106,7 +115,7 @@ impl Company {
     pub async fn ended(&self, grace: Duration) -> End {
         tokio::select! {
             end = self.tree.ended() => return end,
-            () = self.shutdown.cancelled() => self.status.set_draining(),
+            () = self.shutdown.cancelled() => {}
         }
         // Pools stop by themselves when they are empty; the beacon goes on until all have.
         let drained = self.drained();
@@ -174,7 +183,31 @@ impl Parts<'_> {
             options,
             shutdown: self.shutdown.clone(),
         };
-        vec![Child::actor("supervisor", || SupervisorActor, args)]
+        vec![Child::actor("supervisor", || SupervisorActor, args), self.door()]
+    }
+
+    fn door(&self) -> Child {
+        let door = Door::new(DoorParts {
+            broker: self.broker.clone(),
+            agents: self.config.agents.clone().into_iter().collect(),
+            people: People::new(&self.config.door),
+            submits_per_minute: self.config.door.submits_per_minute,
+            watches: proto::limits::WATCHES_MAX,
+            registry: self.registry.clone(),
+            crew: self.crew.clone(),
+            clock: self.clock.clone(),
+        });
+        self.service("door", Arc::new(door))
+    }
+
+    fn service(&self, name: &'static str, service: Arc<dyn Service>) -> Child {
+        let args = ServiceArgs {
+            broker: self.broker.clone(),
+            service,
+            in_flight: self.config.door.max_in_flight,
+            shutdown: self.shutdown.clone(),
+        };
+        Child::actor(name, || ServiceActor, args)
     }
 
     async fn tools(&self) -> Result<Vec<Child>, StartError> {
@@ -213,14 +246,15 @@ impl Parts<'_> {
     }
 }
 
-/// A new name for this process: the machine's, shortened, and a random part.
-fn worker_id() -> WorkerId {
-    let host: String = runtime::presence::host_name()
-        .chars()
-        .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
-        .take(24)
-        .collect();
+/// A new name for this process: what it does, and a random part.
+fn worker_id(roles: &BTreeSet<Role>) -> WorkerId {
+    let what = match (roles.len(), roles.first()) {
+        (1, Some(only)) => only.name(),
+        (n, _) if n == Role::ALL.len() => "all",
+        (_, Some(first)) => first.name(),
+        (_, None) => "idle",
+    };
     let random = uuid::Uuid::new_v4().simple().to_string();
-    let name = format!("{host}-{}", random.get(..8).unwrap_or_default());
+    let name = format!("{what}-{}", random.get(..8).unwrap_or_default());
     WorkerId::new(name).expect("letters, digits and dashes are an id")
 }

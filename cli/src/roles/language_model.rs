@@ -53,14 +53,14 @@ pub async fn connect_model(config: &config::Model, script: Option<&str>) -> Resu
     }
     let script = Script::parse(script.ok_or(ModelSetupError::Unconfigured)?)?;
     let server = model::script::serve(script, std::net::SocketAddr::from(([127, 0, 0, 1], 0))).await?;
-    let mut provider = ProviderConfig::new(ProviderKind::Openai, "scripted");
+    let mut provider = ProviderConfig::new(ProviderKind::OpenAi, "scripted");
     provider.base_url = server.base_url().parse().ok();
     Ok(ModelSetup { model: model::connect(&provider)?, script: Some(server) })
 }
 
 fn provider(kind: ModelKind, config: &config::Model) -> Result<ProviderConfig, ModelSetupError> {
     let kind = match kind {
-        ModelKind::Openai => ProviderKind::Openai,
+        ModelKind::OpenAi => ProviderKind::OpenAi,
         ModelKind::Anthropic => ProviderKind::Anthropic,
         ModelKind::Gemini => ProviderKind::Gemini,
         ModelKind::Ollama => ProviderKind::Ollama,
