@@ -101,7 +101,7 @@ pub(super) fn take(queue: &mut Queue, shared: &Shared) -> Option<(Arc<Message>, 
     }
     let taken = queue.take(now, faults.take_reorder())?;
     if faults.take_duplicate() {
-        queue.redeliver(taken.0.ticket);
+        queue.echo(&taken.0, taken.1);
     }
     Some(taken)
 }

@@ -125,6 +125,12 @@ impl MemoryLog {
         }
     }
 
+    fn first_from_the_door(&self, job: &JobId) -> Option<Arc<Message>> {
+        let shard = self.shared.subjects.shard_of(job);
+        let door = Filter::Facts(Source::Door);
+        self.shared.lock().stream(shard).first_after(job, door, Seq(0)).cloned()
+    }
+
     fn records_after(&self, job: &JobId, after: Seq) -> Vec<Arc<Message>> {
         let shard = self.shared.subjects.shard_of(job);
         self.shared.lock().stream(shard).after(job, after).to_vec()
@@ -150,8 +156,7 @@ impl Log for MemoryLog {
                 Guarded::Stored(seq) => return Ok(Submission::Stored(seq)),
                 Guarded::Conflict => {
                     self.reach(Call::Read)?;
-                    let first = self.records_after(job, Seq(0)).into_iter().next();
-                    if let Some(first) = first {
+                    if let Some(first) = self.first_from_the_door(job) {
                         return Ok(Submission::Exists(Box::new(self.entry(&first).await?)));
                     }
                     // It was purged in between: there is no such job any more.
@@ -173,7 +178,7 @@ impl Log for MemoryLog {
         trace: TraceContext,
     ) -> Result<Guarded, LogError> {
         let mut write = self.fact(Call::Answer, job, fact, trace).await?;
-        write.guard = Some((Filter::Facts(fact.source()), after));
+        write.guard = Some((Filter::Facts(Source::People), after));
         settle::settle(&write, PATIENCE).await
     }
 

@@ -2,7 +2,7 @@
 //! Pure: it knows no time but what it is told.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -53,6 +53,8 @@ pub(super) struct Queue {
     /// To be handed out again, in the order in which that came up: before anything fresh.
     again: BTreeMap<u64, u64>,
     due: BTreeSet<(Instant, u64)>,
+    /// Second copies on their way: an acknowledgement does not catch them any more.
+    echoes: VecDeque<(Arc<Message>, u64)>,
     turn: u64,
     pin: Pin,
     /// Woken when something changes.
@@ -76,6 +78,7 @@ impl Queue {
             fresh: BTreeSet::new(),
             again: BTreeMap::new(),
             due: BTreeSet::new(),
+            echoes: VecDeque::new(),
             turn: 0,
             pin: Pin::default(),
             wake: Arc::default(),
@@ -91,12 +94,15 @@ impl Queue {
     /// Whether something can be handed out now.
     pub(super) fn is_ready(&mut self, now: Instant) -> bool {
         self.expire(now);
-        !(self.again.is_empty() && self.fresh.is_empty())
+        !(self.echoes.is_empty() && self.again.is_empty() && self.fresh.is_empty())
     }
 
     /// Hands something out and tells how often it has been.
     pub(super) fn take(&mut self, now: Instant, newest: bool) -> Option<(Arc<Message>, u64)> {
         self.expire(now);
+        if let Some(echo) = self.echoes.pop_front() {
+            return Some(echo);
+        }
         let again = self.again.first_key_value().map(|(_, ticket)| *ticket);
         let ticket = match (newest, self.fresh.last()) {
             (true, Some(ticket)) => *ticket,
@@ -134,18 +140,20 @@ impl Queue {
     /// Everything that was handed out is handed out again.
     pub(super) fn redeliver_now(&mut self) {
         for (_, ticket) in self.due.clone() {
-            self.redeliver(ticket);
+            self.turn += 1;
+            self.move_to(ticket, Place::Again(self.turn));
         }
+        self.wake.notify_waiters();
     }
 
-    /// Something that was handed out is handed out again right away.
-    pub(super) fn redeliver(&mut self, ticket: u64) {
-        self.turn += 1;
-        self.move_to(ticket, Place::Again(self.turn));
+    /// Something that is being handed out is handed out a second time, acknowledged or not.
+    pub(super) fn echo(&mut self, message: &Arc<Message>, delivered: u64) {
+        self.echoes.push_back((Arc::clone(message), delivered + 1));
         self.wake.notify_waiters();
     }
 
     pub(super) fn purge(&mut self, job: &JobId) {
+        self.echoes.retain(|(message, _)| message.job != *job);
         let theirs = self.items.iter().filter(|(_, item)| item.message.job == *job);
         for ticket in theirs.map(|(ticket, _)| *ticket).collect::<Vec<_>>() {
             self.done(ticket);

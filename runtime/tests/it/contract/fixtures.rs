@@ -1,0 +1,70 @@
+//! Brokers to hold the contract against.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use proto::{id::WorkerId, subject::Subjects};
+use runtime::{
+    broker::Broker,
+    clock::Clock,
+    memory::{Faults, Memory, MemoryOptions, VirtualClock},
+};
+
+/// How long commands and facts may go without a sign of life, on every fixture.
+pub(crate) const ACK_WAIT: Duration = Duration::from_secs(1);
+
+/// An installation that is there for one test.
+pub(crate) trait Fixture: Send + Sync {
+    /// A connection to it: each call makes another one, as another process would.
+    async fn broker(&self) -> Broker;
+    /// Stores bytes as they are, as a program that is not Callboard may.
+    async fn store_raw(&self, subject: &str, payload: &[u8]);
+    /// The time of day, as the broker has it.
+    fn now(&self) -> Timestamp;
+}
+
+/// Four shards, under a prefix of their own.
+pub(crate) fn subjects() -> Subjects {
+    Subjects::new("it", 4).unwrap()
+}
+
+/// The broker in memory.
+pub(crate) struct InMemory {
+    pub(crate) memory: Memory,
+    pub(crate) faults: Arc<Faults>,
+    clock: VirtualClock,
+}
+
+impl InMemory {
+    pub(crate) fn start() -> Self {
+        Self::with_room_for(None)
+    }
+
+    pub(crate) fn with_room_for(records_max: Option<usize>) -> Self {
+        let (clock, faults) = (VirtualClock::new(), Arc::new(Faults::default()));
+        let options = MemoryOptions {
+            ack_wait: ACK_WAIT,
+            facts_ack_wait: ACK_WAIT,
+            records_max,
+            clock: Arc::new(clock),
+            faults: Arc::clone(&faults),
+            ..MemoryOptions::default()
+        };
+        Self { memory: Memory::new(subjects(), options), faults, clock }
+    }
+}
+
+impl Fixture for InMemory {
+    async fn broker(&self) -> Broker {
+        self.memory.connect(WorkerId::new("test").unwrap())
+    }
+
+    async fn store_raw(&self, subject: &str, payload: &[u8]) {
+        self.memory.store_raw(subject, Bytes::copy_from_slice(payload)).unwrap();
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
