@@ -1,1 +1,204 @@
-//! Placeholder while the skeleton builds.
+//! A client of Callboard's front door. The command line, the tests and every other program in this
+//! workspace go through it; programs in other languages speak the same JSON (docs/front-door.md).
+//!
+//! Architecture invariant: it uses the bus and nothing else. It reads no log and writes none, so
+//! that whoever may ask needs no other right.
+
+mod ask;
+mod watch;
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use proto::{
+    door::{
+        AnswerTaken, Crew, Get, GiveAnswer, Inbox, InboxPage, List, Listed, SendSignal, Signaled,
+        Submit, Submitted, Tools, verbs,
+    },
+    error::{Code, Failure},
+    id::JobId,
+    subject::Subjects,
+    trace::TraceContext,
+    view::JobView,
+};
+use runtime::{
+    broker::Broker,
+    bus::{Bus, BusError, RequestContext},
+};
+use serde::Serialize;
+use uuid::Uuid;
+
+pub use self::watch::WatchOptions;
+
+/// How long an answer is waited for. A cancel may take 5 s by itself.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Speaks to the front door. Cheap to clone.
+#[derive(Clone)]
+pub struct Client {
+    bus: Arc<dyn Bus>,
+    subjects: Subjects,
+    timeout: Duration,
+    token: Option<String>,
+    trace: Option<TraceContext>,
+}
+
+/// Shows everything but the token.
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("prefix", &self.subjects.prefix())
+            .field("timeout", &self.timeout)
+            .field("token", &self.token.is_some())
+            .field("trace", &self.trace)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client of the installation that a broker belongs to.
+    #[must_use]
+    pub fn new(broker: &Broker) -> Self {
+        Self {
+            bus: Arc::clone(&broker.bus),
+            subjects: broker.log.subjects().clone(),
+            timeout: TIMEOUT,
+            token: None,
+            trace: None,
+        }
+    }
+
+    /// The same, waiting for answers so long.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    /// The same, for somebody the server knows by a token.
+    #[must_use]
+    pub fn with_token(self, token: Option<String>) -> Self {
+        Self { token, ..self }
+    }
+
+    /// The same, with every request in one trace. Without it each request begins a trace.
+    #[must_use]
+    pub fn with_trace(self, trace: TraceContext) -> Self {
+        Self { trace: Some(trace), ..self }
+    }
+
+    /// Submits a job. Without an id one is made up here, before anything is sent: the submission
+    /// then carries it, and a request whose answer got lost is sent again without making a second
+    /// job.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked. After `timeout` and `unavailable` the
+    /// outcome is not known, though it was asked for more than once.
+    pub async fn submit(&self, mut submit: Submit) -> Result<Submitted, Failure> {
+        submit.id.get_or_insert_with(new_id);
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.ask(verbs::SUBMIT, &submit).await {
+                Err(failure) if failure.code == Code::Timeout && tries < 3 => {
+                    tracing::debug!(job = ?submit.id, "no answer to a submission; sent again");
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// A job.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked.
+    pub async fn get(&self, job: &JobId) -> Result<JobView, Failure> {
+        self.ask(verbs::GET, &Get { job: job.clone() }).await
+    }
+
+    /// Jobs, newest first.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked.
+    pub async fn list(&self, list: &List) -> Result<Listed, Failure> {
+        self.ask(verbs::LIST, list).await
+    }
+
+    /// Cancels, pauses or resumes a job.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked.
+    pub async fn signal(&self, signal: &SendSignal) -> Result<Signaled, Failure> {
+        self.ask(verbs::SIGNAL, signal).await
+    }
+
+    /// Answers a question. An answer whose acknowledgement got lost and that is given again is
+    /// refused with `already_answered`, and `winner` shows that it was this one.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked.
+    pub async fn answer(&self, answer: &GiveAnswer) -> Result<AnswerTaken, Failure> {
+        self.ask(verbs::ANSWER, answer).await
+    }
+
+    /// Open questions, oldest first.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked.
+    pub async fn inbox(&self, inbox: &Inbox) -> Result<InboxPage, Failure> {
+        self.ask(verbs::INBOX, inbox).await
+    }
+
+    /// The registered tools.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked.
+    pub async fn tools(&self) -> Result<Tools, Failure> {
+        self.ask(verbs::TOOLS, &Nothing {}).await
+    }
+
+    /// The processes that are alive.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked.
+    pub async fn crew(&self) -> Result<Crew, Failure> {
+        self.ask(verbs::CREW, &Nothing {}).await
+    }
+
+    fn context(&self) -> RequestContext {
+        let trace = self.trace.map_or_else(runtime::telemetry::new_trace, |trace| {
+            runtime::telemetry::child_of(trace)
+        });
+        RequestContext { trace: Some(trace), token: self.token.clone() }
+    }
+}
+
+#[derive(Serialize)]
+struct Nothing {}
+
+/// An id for a new job: ids made later sort later.
+#[must_use]
+pub fn new_id() -> JobId {
+    JobId::new(Uuid::now_v7().simple().to_string()).expect("32 hex digits are an id")
+}
+
+fn body(request: &impl Serialize) -> Result<Bytes, Failure> {
+    let written = serde_json::to_vec(request);
+    written.map(Bytes::from).map_err(|e| Failure::new(Code::InvalidRequest, e.to_string()))
+}
+
+/// Why the server could not be asked, as the code that says what to do next.
+fn transport(error: &BusError) -> Failure {
+    let code = match error {
+        BusError::Unavailable(_) => Code::Unavailable,
+        BusError::NoResponders(_) => {
+            let why = format!("{error}: no process with the role for it is running");
+            let hint = "Start one: `callboard dev`, or `callboard serve --roles \
+                        supervisor,interaction`; see `callboard crew ls`.";
+            return Failure { hint: hint.to_owned(), ..Failure::new(Code::Unavailable, why) };
+        }
+        BusError::Timeout { .. } => Code::Timeout,
+        BusError::TooLarge(_) => Code::TooLarge,
+        BusError::Forbidden(_) => Code::Forbidden,
+    };
+    Failure::new(code, error.to_string())
+}

@@ -1,0 +1,38 @@
+//! One request, one answer: and how a refusal is told from it.
+
+use bytes::Bytes;
+use proto::{
+    door::Refusal,
+    error::{Code, Failure},
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{Client, body, transport};
+
+impl Client {
+    pub(super) async fn ask<T: DeserializeOwned>(
+        &self,
+        verb: &str,
+        request: &impl Serialize,
+    ) -> Result<T, Failure> {
+        let payload = body(request)?;
+        let subject = self.subjects.service(verb);
+        let asked = self.bus.request(subject, payload, self.context(), self.timeout);
+        let answer = asked.await.map_err(|error| transport(&error))?;
+        understood(verb, &answer.payload)
+    }
+}
+
+/// An answer, or the refusal that came instead.
+pub(super) fn understood<T: DeserializeOwned>(verb: &str, answer: &Bytes) -> Result<T, Failure> {
+    // No answer has a field `error` at its top, so one that reads as a refusal is one. The end of a
+    // watch may have one: it means the same.
+    if let Ok(Refusal { error }) = serde_json::from_slice(answer) {
+        return Err(error);
+    }
+    serde_json::from_slice(answer).map_err(|error| {
+        let why = format!("the answer to {verb} cannot be read: {error}");
+        let hint = "Use a client and a server of the same version.".to_owned();
+        Failure { hint, ..Failure::new(Code::Internal, why) }
+    })
+}
