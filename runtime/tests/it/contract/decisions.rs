@@ -99,7 +99,7 @@ async fn decide_on(log: &dyn Log, me: u64) -> Vec<(Seq, Seq, u64)> {
         let after = entries.last().map_or(Seq(0), |e| e.seq);
         let tag = me * 1_000_000 + n;
         // Different subjects, so that only the filter over all of them can keep the order.
-        let decision = call(if tag % 2 == 0 { "even" } else { "odd" }, tag);
+        let decision = call(if tag.is_multiple_of(2) { "even" } else { "odd" }, tag);
         match log.decide(&job, &decision, after, None, trace(me)).await.unwrap() {
             Guarded::Stored(seq) => stored.push((after, seq, tag)),
             Guarded::Conflict => {}

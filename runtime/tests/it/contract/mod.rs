@@ -17,7 +17,8 @@ mod submissions;
 mod timers;
 pub(crate) mod words;
 
-/// Makes a test of each case for each broker. In memory time is tokio's and stands still but for
+/// Makes a test of each case for each broker; a broker is added to the contract here and in
+/// [`race_on_every_broker`]. In memory time is tokio's and stands still but for
 /// waiting, so that cases that wait take none.
 macro_rules! on_every_broker {
     ($($name:ident),* $(,)?) => {
