@@ -1,0 +1,75 @@
+//! Arguments of `jobs`.
+
+use clap::{Args, Subcommand};
+use proto::job::JobState;
+
+/// `jobs`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum JobsCommand {
+    /// List jobs, newest first
+    #[command(visible_alias = "list")]
+    Ls(ListArgs),
+    /// Say everything about a job: state and why, plan, questions, result
+    #[command(visible_alias = "get")]
+    Describe(JobArg),
+    /// Print a job's log, one line a record
+    #[command(visible_alias = "log")]
+    Show(ShowArgs),
+    /// End a job; nothing new is started, what is done stays done
+    Cancel(SignalArgs),
+    /// Start nothing new until the job is resumed; what runs may end
+    Pause(SignalArgs),
+    /// Go on after a pause
+    Resume(SignalArgs),
+}
+
+/// Names a job.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct JobArg {
+    /// The job: its id, or the beginning of it when no other begins so
+    #[arg(value_name = "JOB")]
+    pub(crate) job: String,
+}
+
+/// `jobs ls`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ListArgs {
+    /// Only jobs in this state; may be given more than once, or with commas
+    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = state)]
+    pub(crate) state: Vec<JobState>,
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=500))]
+    pub(crate) limit: u32,
+}
+
+/// `jobs show`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ShowArgs {
+    /// The job: its id, or the beginning of it when no other begins so
+    #[arg(value_name = "JOB")]
+    pub(crate) job: String,
+    /// Go on with what follows, until the job has ended
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Only records after this position
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    pub(crate) after: u64,
+}
+
+/// `jobs cancel`, `pause`, `resume`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SignalArgs {
+    /// The job: its id, or the beginning of it when no other begins so
+    #[arg(value_name = "JOB")]
+    pub(crate) job: String,
+    /// Why, for the record
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) reason: Option<String>,
+}
+
+fn state(text: &str) -> Result<JobState, String> {
+    JobState::ALL.into_iter().find(|state| state.as_str() == text).ok_or_else(|| {
+        let all: Vec<_> = JobState::ALL.iter().map(|state| state.as_str()).collect();
+        format!("the states are {}", all.join(", "))
+    })
+}

@@ -1,0 +1,228 @@
+//! The command line: what can be typed, and the help that says so. It decides nothing.
+
+mod inbox;
+mod jobs;
+mod start;
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{ArgAction, Args, Parser, Subcommand, builder::Styles};
+
+pub(crate) use self::{
+    inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, RejectArgs},
+    jobs::{JobsCommand, ListArgs, ShowArgs, SignalArgs},
+    start::{DemoArgs, DevArgs, Person, RunArgs, ScriptArgs, ServeArgs, SubmitArgs, Waiting},
+};
+use crate::{
+    exit,
+    look::Times,
+    output::{Color, Format},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  callboard demo                                   see two jobs from the goal to the result
+  callboard dev                                    everything in one process, to try things out
+  callboard run \"Read notes.md and write a summary\"   submit, watch, answer questions in place
+  callboard submit @goal.txt --id nightly-42       submit once; the same id attaches to the same job
+  callboard jobs ls --state input-required         jobs that wait for a person
+  callboard inbox approve JOB q1                   answer one of them
+  callboard -o json jobs show JOB | jq .           a job's whole log, for programs
+";
+
+/// Durable, distributed LLM agents on NATS JetStream.
+#[derive(Debug, Parser)]
+#[command(
+    name = "callboard",
+    version,
+    about,
+    infer_subcommands = true,
+    propagate_version = true,
+    disable_help_subcommand = false,
+    after_help = const_str(),
+    styles = styles(),
+    max_term_width = 100,
+)]
+pub(crate) struct Cli {
+    /// What every command knows.
+    #[command(flatten)]
+    pub(crate) global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+fn const_str() -> String {
+    format!("{EXAMPLES}\n{}\n\nMore: docs/cli.md", exit::HELP)
+}
+
+/// The look of the help.
+fn styles() -> Styles {
+    use anstyle::{AnsiColor, Style};
+    let bold = Style::new().bold();
+    Styles::styled()
+        .header(bold.underline())
+        .usage(bold.underline())
+        .literal(Style::new().fg_color(Some(AnsiColor::Cyan.into())))
+        .placeholder(Style::new().dimmed())
+}
+
+/// Flags that stand anywhere.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// Read this configuration file [default: callboard.toml, if it is there]
+    #[arg(long, global = true, value_name = "FILE", env = "CALLBOARD_CONFIG", help_heading = CONNECTION)]
+    pub(crate) config: Option<PathBuf>,
+    /// NATS servers, comma-separated [default: nats.url of the configuration]
+    #[arg(long, global = true, value_name = "URL", help_heading = CONNECTION)]
+    pub(crate) url: Option<String>,
+    /// First token of every subject [default: nats.prefix of the configuration]
+    #[arg(long, global = true, value_name = "WORD", help_heading = CONNECTION)]
+    pub(crate) prefix: Option<String>,
+    /// Longest wait for an answer: 500ms, 5s, 2m [default: nats.request_timeout_ms]
+    #[arg(long, global = true, value_name = "TIME", value_parser = duration, help_heading = CONNECTION)]
+    pub(crate) timeout: Option<Duration>,
+    /// Read your token from this file; $CALLBOARD_TOKEN otherwise
+    #[arg(long, global = true, value_name = "FILE", help_heading = CONNECTION)]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Refused: arguments are seen by everybody on the machine.
+    #[arg(long, global = true, hide = true, num_args = 0..=1, value_name = "TOKEN")]
+    pub(crate) token: Option<Option<String>>,
+
+    /// The form of the output
+    #[arg(short, long, global = true, value_enum, default_value_t, value_name = "FORM", help_heading = OUTPUT)]
+    pub(crate) output: Format,
+    /// When to use colours
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", help_heading = OUTPUT)]
+    pub(crate) color: Color,
+    /// How to show times
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "HOW", help_heading = OUTPUT)]
+    pub(crate) time: Times,
+    /// Say more; twice shows the log of the program
+    #[arg(short, long, global = true, action = ArgAction::Count, help_heading = OUTPUT)]
+    pub(crate) verbose: u8,
+    /// Say nothing but results and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = OUTPUT)]
+    pub(crate) quiet: bool,
+    /// Confirm without being asked; for `run` and `demo`: approve plans
+    #[arg(short, long, global = true, help_heading = OUTPUT)]
+    pub(crate) yes: bool,
+}
+
+const CONNECTION: &str = "Connection";
+const OUTPUT: &str = "Output";
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run two jobs from the goal to the result, on a log of their own
+    Demo(DemoArgs),
+    /// Run every role in one process, with a nats-server and a scripted model of its own
+    Dev(DevArgs),
+    /// Run some roles against a NATS installation, until SIGTERM
+    Serve(ServeArgs),
+    /// Store a job and print its id
+    Submit(SubmitArgs),
+    /// Store a job, watch it, answer its questions
+    Run(RunArgs),
+    /// Look at jobs and steer them
+    #[command(subcommand, visible_alias = "job")]
+    Jobs(JobsCommand),
+    /// Questions that wait for a person
+    #[command(subcommand)]
+    Inbox(InboxCommand),
+    /// Tools that are registered
+    #[command(subcommand)]
+    Tools(ToolsCommand),
+    /// Processes that are alive
+    #[command(subcommand)]
+    Crew(CrewCommand),
+    /// Say what is wrong, and what to do about it
+    Doctor,
+    /// Settings, and where each came from
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Serve a scripted model: an OpenAI-compatible server that answers from a YAML file
+    ScriptModel(ScriptArgs),
+    /// Print completions for a shell
+    #[command(
+        after_help = "Examples:\n  callboard completions bash > ~/.local/share/bash-completion/completions/callboard\n  callboard completions zsh > ~/.zfunc/_callboard\n  callboard completions fish > ~/.config/fish/completions/callboard.fish"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the version
+    Version,
+}
+
+/// `tools`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsCommand {
+    /// List them
+    #[command(visible_alias = "list")]
+    Ls,
+}
+
+/// `crew`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CrewCommand {
+    /// List them
+    #[command(visible_alias = "list")]
+    Ls,
+}
+
+/// `config`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print every setting with its source; secrets are masked
+    Show,
+}
+
+/// Reads `5s`, `500ms`, `2m`, `1h 30m`; a bare number is refused, because nobody knows its unit.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let signed: jiff::SignedDuration = text
+        .trim()
+        .parse()
+        .map_err(|_| "write a time with its unit: 500ms, 5s, 2m, 1h".to_owned())?;
+    let positive = Duration::try_from(signed).map_err(|_| "must not be negative".to_owned())?;
+    if positive.is_zero() { Err("must be more than nothing".to_owned()) } else { Ok(positive) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_need_a_unit() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1h 30m"), Ok(Duration::from_secs(5_400)));
+        for bad in ["5", "-5s", "0s", "soon", ""] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn every_command_has_words_of_help() {
+        fn check(command: &clap::Command) {
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+            for argument in command.get_arguments().filter(|a| !a.is_hide_set()) {
+                assert!(
+                    argument.get_help().is_some(),
+                    "{} {}",
+                    command.get_name(),
+                    argument.get_id()
+                );
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+}

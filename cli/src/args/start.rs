@@ -1,0 +1,157 @@
+//! Arguments of the commands that start something: `demo`, `dev`, `serve`, `submit`, `run`,
+//! `script-model`.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use clap::Args;
+use proto::{id::JobId, lang::Language};
+
+/// `demo`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DemoArgs {
+    /// Keep everything in memory, even where there is a nats-server
+    #[arg(long)]
+    pub(crate) memory: bool,
+    /// Where the log and the workspace are kept [default: a new directory under the temporary one]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// `dev`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DevArgs {
+    /// Keep everything in memory, even where there is a nats-server
+    #[arg(long)]
+    pub(crate) memory: bool,
+    /// Where nats-server keeps its data
+    #[arg(long, value_name = "DIRECTORY", default_value = ".callboard-dev")]
+    pub(crate) dir: PathBuf,
+    /// The script of the model, unless a provider is configured [default: the demo's]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+}
+
+/// `serve`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServeArgs {
+    /// The roles, comma-separated: supervisor, planner, executor, tools, interaction, all
+    #[arg(long, value_name = "ROLES", default_value = "all")]
+    pub(crate) roles: String,
+}
+
+/// `script-model`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ScriptArgs {
+    /// The script; see docs/scripted-model.md
+    #[arg(value_name = "FILE")]
+    pub(crate) script: PathBuf,
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8788")]
+    pub(crate) listen: SocketAddr,
+}
+
+/// What a job is made of.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Job")]
+pub(crate) struct JobArgs {
+    /// The job's id and idempotency key: the same id and goal attach to the same job [default: made up]
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<JobId>,
+    /// The agent: a name the server knows, or @agent.json with its policies
+    #[arg(long, value_name = "NAME|@FILE")]
+    pub(crate) agent: Option<String>,
+    /// The language agents and people are spoken to in [default: that of the goal]
+    #[arg(long, value_name = "en|zh", value_parser = language)]
+    pub(crate) language: Option<Language>,
+    /// Run the plan without asking whether it is right
+    #[arg(long)]
+    pub(crate) no_confirm: bool,
+    /// Fail the job when it has not ended by then: 5m, 2h
+    #[arg(long, value_name = "TIME", value_parser = super::duration)]
+    pub(crate) deadline: Option<Duration>,
+}
+
+/// `submit`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = SUBMIT_HELP)]
+pub(crate) struct SubmitArgs {
+    /// What is to be reached; @FILE reads a file, @- standard input, @@ begins a goal with @
+    #[arg(value_name = "GOAL|@FILE|@-")]
+    pub(crate) goal: String,
+    #[command(flatten)]
+    pub(crate) job: JobArgs,
+    /// Wait until the job has ended; the exit code says how
+    #[arg(long)]
+    pub(crate) wait: bool,
+}
+
+const SUBMIT_HELP: &str = "\
+Examples:
+  callboard submit \"Plan a trip to Kyoto\"
+  callboard submit @goal.txt --id trip-1 --no-confirm --deadline 10m
+  echo \"Summarise the news\" | callboard submit @- --agent direct --wait
+
+Prints the id of the job. Interrupted (Ctrl-C), it says whether the job exists; sending the same goal
+with the same --id again is always safe.";
+
+/// `run`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = RUN_HELP)]
+pub(crate) struct RunArgs {
+    /// What is to be reached; @FILE reads a file, @- standard input, @@ begins a goal with @
+    #[arg(
+        value_name = "GOAL|@FILE|@-",
+        required_unless_present = "attach",
+        conflicts_with = "attach"
+    )]
+    pub(crate) goal: Option<String>,
+    /// Watch a job that is there, instead of submitting one
+    #[arg(long, value_name = "JOB", conflicts_with_all = ["id", "agent", "language", "no_confirm", "deadline"])]
+    pub(crate) attach: Option<String>,
+    #[command(flatten)]
+    pub(crate) job: JobArgs,
+    #[command(flatten)]
+    pub(crate) waiting: Waiting,
+}
+
+/// How a watched job is waited for.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Watching")]
+pub(crate) struct Waiting {
+    /// End with exit code 4 when the job waits for a person, instead of waiting with it
+    #[arg(long)]
+    pub(crate) no_wait_for_input: bool,
+    /// Print lines below each other instead of drawing a tree again and again
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// Print the final answer byte for byte as the model wrote it; only where no terminal reads it
+    #[arg(long)]
+    pub(crate) raw: bool,
+}
+
+const RUN_HELP: &str = "\
+Examples:
+  callboard run \"Read notes.md and write a summary\"
+  callboard run --attach JOB          watch a job that is there
+  callboard run --yes @goal.txt       approve plans without asking; questions are still asked
+
+At a terminal, plans are confirmed and questions answered in place. Without one (or with CI=true),
+it prints how to answer from elsewhere and goes on waiting. Ctrl-C stops watching and never the
+job; a second Ctrl-C ends at once.";
+
+/// Who answers the demo's questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Person {
+    /// The one at the terminal.
+    Present,
+    /// Nobody: the demo answers, and says so.
+    Absent,
+}
+
+fn language(text: &str) -> Result<Language, String> {
+    match text {
+        "en" => Ok(Language::En),
+        "zh" => Ok(Language::Zh),
+        _ => Err("the languages are en and zh".to_owned()),
+    }
+}

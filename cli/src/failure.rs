@@ -1,0 +1,193 @@
+//! What went wrong, as it is told: a sentence with the next thing to do, or JSON. Text that came
+//! from outside is neutralised here, once, so that no error can drive a terminal.
+
+use std::borrow::Cow;
+
+use proto::{
+    error::{Code, Failure},
+    escape,
+};
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct CliError {
+    /// How the program ends.
+    pub(crate) exit: Exit,
+    /// A stable word.
+    pub(crate) code: Cow<'static, str>,
+    /// What happened.
+    pub(crate) message: String,
+    /// The flag, field or key that is wrong.
+    pub(crate) field: Option<String>,
+    /// The next thing to do.
+    pub(crate) hint: Option<String>,
+    /// More for programs.
+    pub(crate) details: Option<Value>,
+}
+
+/// What commands give back.
+pub(crate) type Outcome = Result<Exit, CliError>;
+
+impl CliError {
+    fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            exit,
+            code: Cow::Borrowed(code),
+            message: message.into(),
+            field: None,
+            hint: None,
+            details: None,
+        }
+    }
+
+    /// The command line cannot be used.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, "usage", message)
+    }
+
+    /// Something that was named as input cannot be used.
+    pub(crate) fn input(field: &str, message: impl Into<String>) -> Self {
+        Self { field: Some(field.to_owned()), ..Self::new(Exit::Usage, "input", message) }
+    }
+
+    /// A role or program cannot start.
+    pub(crate) fn start(message: impl Into<String>) -> Self {
+        Self::new(Exit::Failed, "start", message)
+    }
+
+    /// Callboard cannot be reached.
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(Exit::Unavailable, Code::Unavailable.as_str(), message)
+            .hint("`callboard doctor` says what is missing")
+    }
+
+    /// Nobody answered in time.
+    pub(crate) fn timeout(message: impl Into<String>) -> Self {
+        Self::new(Exit::Unavailable, Code::Timeout.as_str(), message)
+    }
+
+    /// The user said stop.
+    pub(crate) fn interrupted(message: impl Into<String>) -> Self {
+        Self::new(Exit::Interrupted, "interrupted", message)
+    }
+
+    /// Something must be confirmed, and nobody can be asked.
+    pub(crate) fn unconfirmed(what: &str) -> Self {
+        Self::new(Exit::Usage, "unconfirmed", format!("{what} needs a confirmation"))
+            .hint("add --yes")
+    }
+
+    /// Reading or writing failed.
+    pub(crate) fn io(what: &str, error: &std::io::Error) -> Self {
+        Self::new(Exit::Usage, "io", format!("{what}: {error}"))
+    }
+
+    /// A defect.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(Exit::Internal, Code::Internal.as_str(), message)
+    }
+
+    /// Adds the next thing to do.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("callboard: {}", escape::text(&self.message));
+        if let Some(hint) = self.hint.as_ref().filter(|h| !h.is_empty()) {
+            text.push_str("\n  → ");
+            text.push_str(&escape::text(hint));
+        }
+        text
+    }
+
+    /// For programs: one line.
+    pub(crate) fn json(&self) -> String {
+        let mut error = json!({
+            "code": self.code,
+            "message": self.message,
+            "exit": self.exit.code(),
+        });
+        if let Some(field) = &self.field {
+            error["field"] = json!(field);
+        }
+        if let Some(hint) = &self.hint {
+            error["hint"] = json!(hint);
+        }
+        if let Some(details) = &self.details {
+            error["details"] = details.clone();
+        }
+        json!({"error": error}).to_string()
+    }
+}
+
+impl From<Failure> for CliError {
+    fn from(failure: Failure) -> Self {
+        let details = failure.winner.as_ref().map(|winner| {
+            json!({"winner": {
+                "by": winner.by,
+                "decision": winner.answer.decision,
+                "value": winner.answer.value,
+                "text": winner.answer.text,
+            }})
+        });
+        let mut message = failure.message;
+        if let Some(winner) = &failure.winner {
+            message = format!("{message} (by {})", winner.by);
+        }
+        Self {
+            exit: Exit::of(failure.code),
+            code: Cow::Borrowed(failure.code.as_str()),
+            message,
+            field: failure.field,
+            hint: Some(failure.hint),
+            details,
+        }
+    }
+}
+
+impl From<runtime::config::ConfigErrors> for CliError {
+    fn from(errors: runtime::config::ConfigErrors) -> Self {
+        let mistakes: Vec<Value> = errors
+            .0
+            .iter()
+            .map(|m| json!({"key": m.key, "source": m.origin.to_string(), "why": m.why}))
+            .collect();
+        let field = errors.0.first().map(|m| m.key.clone()).filter(|k| !k.is_empty());
+        Self {
+            field,
+            details: Some(json!({"mistakes": mistakes})),
+            ..Self::new(Exit::Usage, "config", errors.to_string())
+        }
+        .hint("`callboard config show` lists every key; see docs/cli.md")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_cannot_drive_a_terminal() {
+        let error = CliError::usage("bad \u{1b}[2J goal").hint("look\u{202e}");
+        let text = error.text();
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
+        let json: Value = serde_json::from_str(&error.json()).unwrap();
+        assert_eq!(json["error"]["exit"], 2);
+        assert_eq!(json["error"]["code"], "usage");
+    }
+
+    #[test]
+    fn a_refusal_keeps_the_code_field_and_hint_of_the_server() {
+        let error = CliError::from(Failure::new(Code::InvalidAnswer, "too short").at("value.name"));
+        assert_eq!(error.exit, Exit::Refused);
+        let json: Value = serde_json::from_str(&error.json()).unwrap();
+        assert_eq!(json["error"]["field"], "value.name");
+        assert_eq!(json["error"]["code"], "invalid_answer");
+    }
+}

@@ -1,0 +1,129 @@
+//! Text that is given on the command line, in a file (`@file`) or on standard input (`@-`): bounded,
+//! UTF-8, never from something that would hang.
+
+use std::{
+    io::{IsTerminal, Read},
+    path::Path,
+};
+
+use crate::failure::CliError;
+
+/// Reads an argument that may name a file. `@@` stands for a text that begins with `@`.
+///
+/// # Errors
+/// When what is named is missing, is no file, is too large or is not text.
+pub(crate) fn text(field: &str, argument: &str, bytes_max: usize) -> Result<String, CliError> {
+    let text = match argument.strip_prefix('@') {
+        None => argument.to_owned(),
+        Some(rest) if rest.starts_with('@') => rest.to_owned(),
+        Some("-") => stdin(field, bytes_max)?,
+        Some("") => return Err(CliError::input(field, "@ names no file; write @file or @-")),
+        Some(path) => file(field, Path::new(path), bytes_max)?,
+    };
+    if text.len() > bytes_max {
+        return Err(too_large(field, "the text", bytes_max));
+    }
+    Ok(text)
+}
+
+fn stdin(field: &str, bytes_max: usize) -> Result<String, CliError> {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"reading from the terminal; end with Ctrl-D\n",
+        );
+    }
+    decode(field, "standard input", bounded(field, "standard input", stdin, bytes_max)?)
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// When it is missing, is no regular file, is too large or is not text.
+pub(crate) fn file(field: &str, path: &Path, bytes_max: usize) -> Result<String, CliError> {
+    let name = path.display().to_string();
+    let fail = |why: String| CliError::input(field, format!("{name}: {why}"));
+    // Looked at before it is opened: opening a pipe that nobody writes to would wait for ever.
+    let kind = std::fs::metadata(path).map_err(|e| fail(e.to_string()))?;
+    if kind.is_dir() {
+        return Err(fail("is a directory, not a file".to_owned()));
+    }
+    if !kind.is_file() {
+        return Err(fail("is not a regular file".to_owned())
+            .hint("to read from a pipe, redirect it to standard input and write @-"));
+    }
+    let opened = std::fs::File::open(path).map_err(|e| fail(e.to_string()))?;
+    decode(field, &name, bounded(field, &name, opened, bytes_max)?)
+}
+
+fn bounded(
+    field: &str,
+    name: &str,
+    from: impl Read,
+    bytes_max: usize,
+) -> Result<Vec<u8>, CliError> {
+    let mut bytes = Vec::new();
+    let most = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
+    from.take(most)
+        .read_to_end(&mut bytes)
+        .map_err(|e| CliError::input(field, format!("{name}: {e}")))?;
+    if bytes.len() > bytes_max {
+        return Err(too_large(field, name, bytes_max));
+    }
+    Ok(bytes)
+}
+
+fn decode(field: &str, name: &str, bytes: Vec<u8>) -> Result<String, CliError> {
+    if bytes.contains(&0) {
+        return Err(CliError::input(field, format!("{name} is binary, not text")));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        CliError::input(field, format!("{name} is not UTF-8 text (byte {at})"))
+    })
+}
+
+fn too_large(field: &str, name: &str, bytes_max: usize) -> CliError {
+    CliError::input(field, format!("{name} is larger than {bytes_max} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_text_file_is_refused_with_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("ok"), "目标").unwrap();
+        std::fs::write(path("empty"), "").unwrap();
+        std::fs::write(path("latin1"), b"caf\xe9").unwrap();
+        std::fs::write(path("binary"), b"a\0b").unwrap();
+        std::fs::write(path("huge"), vec![b'x'; 11]).unwrap();
+        std::fs::write(path("a\nb"), "odd name").unwrap();
+        for (name, expected) in [
+            ("ok", Ok("目标")),
+            ("empty", Ok("")),
+            ("a\nb", Ok("odd name")),
+            ("latin1", Err("is not UTF-8 text (byte 3)")),
+            ("binary", Err("is binary")),
+            ("huge", Err("is larger than 10 bytes")),
+            ("missing", Err("No such file")),
+            (".", Err("is a directory")),
+        ] {
+            let argument = format!("@{}", path(name).display());
+            match (text("goal", &argument, 10), expected) {
+                (Ok(got), Ok(expected)) => assert_eq!(got, expected),
+                (Err(error), Err(part)) => {
+                    assert!(error.message.contains(part), "{name}: {}", error.message);
+                    assert_eq!(error.field.as_deref(), Some("goal"));
+                }
+                (got, expected) => panic!("{name}: {got:?}, not {expected:?}"),
+            }
+        }
+        assert_eq!(text("goal", "@@home", 10).unwrap(), "@home");
+        assert!(text("goal", "@", 10).is_err());
+        assert!(text("goal", "more than ten", 10).is_err());
+    }
+}

@@ -1,0 +1,161 @@
+//! How things look to whoever reads them: width, colour, times. Decided once, handed to everything
+//! that draws, so that drawing itself asks no terminal and no clock.
+
+use anstyle::{AnsiColor, Style};
+use jiff::{Timestamp, tz::TimeZone};
+
+/// How times are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Times {
+    /// How long ago.
+    #[default]
+    Relative,
+    /// The date and time, in UTC.
+    Iso,
+}
+
+/// What a word is coloured for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// Nothing.
+    Plain,
+    /// A heading.
+    Strong,
+    /// Less important.
+    Dim,
+    /// It went well.
+    Good,
+    /// It is going on.
+    Busy,
+    /// It waits for somebody.
+    Wait,
+    /// It went wrong.
+    Bad,
+}
+
+impl Tone {
+    fn style(self) -> Style {
+        let fg = |color: AnsiColor| Style::new().fg_color(Some(color.into()));
+        match self {
+            Self::Plain => Style::new(),
+            Self::Strong => Style::new().bold(),
+            Self::Dim => Style::new().dimmed(),
+            Self::Good => fg(AnsiColor::Green),
+            Self::Busy => fg(AnsiColor::Cyan),
+            Self::Wait => fg(AnsiColor::Yellow),
+            Self::Bad => fg(AnsiColor::Red),
+        }
+    }
+}
+
+/// How things look.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    /// Columns; nothing is cut when absent.
+    pub(crate) width: Option<usize>,
+    /// Whether colours are used.
+    pub(crate) color: bool,
+    /// How times are shown.
+    pub(crate) times: Times,
+    /// Now.
+    pub(crate) now: Timestamp,
+}
+
+impl Look {
+    /// Colours a text.
+    pub(crate) fn paint(&self, tone: Tone, text: &str) -> String {
+        if !self.color || tone == Tone::Plain || text.is_empty() {
+            return text.to_owned();
+        }
+        let style = tone.style();
+        format!("{style}{text}{style:#}")
+    }
+
+    /// The width for texts that are wrapped: that of the screen, but no more than reads well.
+    pub(crate) fn columns(&self) -> usize {
+        self.width.unwrap_or(100)
+    }
+
+    /// A point in time.
+    pub(crate) fn time(&self, at: Timestamp) -> String {
+        match self.times {
+            Times::Relative => relative(at, self.now),
+            Times::Iso => at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        }
+    }
+
+    /// The time of day, for logs.
+    pub(crate) fn clock(&self, at: Timestamp) -> String {
+        match self.times {
+            Times::Relative => at.to_zoned(TimeZone::UTC).strftime("%H:%M:%S%.3f").to_string(),
+            Times::Iso => at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn plain(width: Option<usize>) -> Self {
+        let now = "2026-11-21T10:00:00Z".parse().expect("this is a time");
+        Self { width, color: false, times: Times::Relative, now }
+    }
+}
+
+/// How long ago, or in how long.
+fn relative(at: Timestamp, now: Timestamp) -> String {
+    let seconds = now.duration_since(at).as_secs();
+    match seconds {
+        -1..=1 => "now".to_owned(),
+        2.. => format!("{} ago", rough(seconds.unsigned_abs())),
+        _ => format!("in {}", rough(seconds.unsigned_abs())),
+    }
+}
+
+fn rough(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// How long something took or has been going on.
+pub(crate) fn lasted(from: Timestamp, to: Timestamp) -> String {
+    let ms = to.duration_since(from).as_millis().max(0);
+    match ms {
+        0..1_000 => format!("{ms}ms"),
+        1_000..10_000 => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
+        10_000..60_000 => format!("{}s", ms / 1_000),
+        60_000..3_600_000 => format!("{}m{:02}s", ms / 60_000, ms % 60_000 / 1_000),
+        _ => format!("{}h{:02}m", ms / 3_600_000, ms % 3_600_000 / 60_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_read_as_people_say_them() {
+        let at = |s: &str| s.parse::<Timestamp>().unwrap();
+        let look = Look::plain(None);
+        for (time, shown) in [
+            ("2026-11-21T09:59:59.5Z", "now"),
+            ("2026-11-21T09:59:30Z", "30s ago"),
+            ("2026-11-21T09:00:00Z", "1h ago"),
+            ("2026-11-18T09:00:00Z", "3d ago"),
+            ("2026-11-21T10:05:00Z", "in 5m"),
+        ] {
+            assert_eq!(look.time(at(time)), shown);
+        }
+        let from = at("2026-11-21T10:00:00Z");
+        for (to, shown) in [
+            ("2026-11-21T09:59:59Z", "0ms"),
+            ("2026-11-21T10:00:00.250Z", "250ms"),
+            ("2026-11-21T10:00:02.34Z", "2.3s"),
+            ("2026-11-21T10:01:05Z", "1m05s"),
+            ("2026-11-21T12:01:05Z", "2h01m"),
+        ] {
+            assert_eq!(lasted(from, at(to)), shown);
+        }
+    }
+}

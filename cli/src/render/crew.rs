@@ -1,0 +1,49 @@
+//! The processes that are alive.
+
+use jiff::Timestamp;
+use proto::{
+    door::Crew,
+    escape,
+    wire::{PoolLoad, Presence},
+};
+
+use crate::{
+    look::{Look, Tone},
+    render::table::{Piece, plain, table},
+};
+
+/// The list, by id.
+pub(crate) fn list(look: &Look, crew: &Crew) -> String {
+    let heads = ["WORKER", "UP SINCE?", "HOST?", "VERSION?", "SHARDS?", "BUSY?", "ROLES"];
+    let rows = crew.workers.iter().map(|worker| row(look, worker)).collect();
+    table(look, &heads, rows, "nobody is there; start `callboard serve` or `callboard dev`")
+}
+
+fn row(look: &Look, worker: &Presence) -> Vec<Piece> {
+    let roles = worker.roles.join(",");
+    let shards: Vec<String> = worker.shards.iter().map(ToString::to_string).collect();
+    let started =
+        i64::try_from(worker.started_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    let busy = if worker.draining {
+        (Tone::Wait, "draining".to_owned())
+    } else {
+        plain(busy(&worker.pools))
+    };
+    vec![
+        plain(worker.worker.as_str()),
+        plain(started.map(|at| look.time(at)).unwrap_or_default()),
+        plain(format!("{}:{}", escape::line(&worker.host), worker.pid)),
+        plain(escape::line(&worker.version)),
+        plain(shards.join(",")),
+        busy,
+        plain(escape::line(&roles)),
+    ]
+}
+
+fn busy(pools: &[PoolLoad]) -> String {
+    let loads: Vec<String> = pools
+        .iter()
+        .map(|pool| format!("{} {}/{}", escape::line(&pool.pool), pool.in_flight, pool.capacity))
+        .collect();
+    loads.join(" ")
+}

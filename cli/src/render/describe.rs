@@ -1,0 +1,119 @@
+//! Everything about one job, with the reasons.
+
+use proto::{
+    escape,
+    job::{JobState, Outcome, SubStatus},
+    view::JobView,
+};
+
+use crate::{
+    look::{Look, Tone},
+    render::{
+        line::Line,
+        marks, question,
+        table::{pairs, plain},
+        tree::{self, Said},
+    },
+    text,
+};
+
+/// The description.
+pub(crate) fn describe(look: &Look, view: &JobView) -> String {
+    let (mark, tone) = marks::job(view.state);
+    let state = match view.sub_status {
+        None => format!("{mark} {}", view.state),
+        Some(sub) => format!("{mark} {} · {sub}", view.state),
+    };
+    let usage = tree::usage(view.usage).unwrap_or_default();
+    let ignored = match view.ignored {
+        0 => String::new(),
+        n => format!("{n} results came late, twice or from elsewhere, and changed nothing"),
+    };
+    let mut out = pairs(
+        look,
+        &[
+            ("job", (Tone::Strong, view.job.to_string())),
+            ("state", (tone, state)),
+            ("why", (tone, why(view))),
+            ("goal", plain(escape::text(&view.goal))),
+            ("agent", plain(format!("{} ({})", view.agent, view.language.code()))),
+            ("submitted", plain(look.time(view.created))),
+            ("changed", plain(look.time(view.updated))),
+            ("took", plain(tree::age(view, look.now))),
+            ("tokens", plain(usage)),
+            ("records", plain(format!("{}, the last is {}", view.records, view.seq))),
+            ("ignored", plain(ignored)),
+        ],
+    );
+    if let Some(plan) = &view.plan {
+        out.push('\n');
+        for line in tree::plan_lines(look, plan, &Said::new()) {
+            out.push_str(&line);
+            out.push('\n');
+        }
+    }
+    for asked in &view.questions {
+        out.push('\n');
+        out.push_str(&question::show(look, &view.job, asked));
+    }
+    if let Some(outcome) = &view.outcome {
+        out.push('\n');
+        out.push_str(&ending(look, outcome));
+    }
+    out
+}
+
+/// Why the job is where it is, and what would move it.
+fn why(view: &JobView) -> String {
+    let reason = view.reason.as_deref().map(escape::text).unwrap_or_default();
+    let next = match (view.state, view.sub_status) {
+        (_, Some(SubStatus::Poisoned)) => {
+            "a record of its log cannot be understood; nothing is done until that is mended (docs/errors/poisoned.md)"
+        }
+        (_, Some(SubStatus::Paused)) => {
+            "an operator holds it; `callboard jobs resume` lets it go on"
+        }
+        (JobState::InputRequired, _) => "it waits for a person; see the questions below",
+        (JobState::Submitted, _) => {
+            "no supervisor has looked at it yet; `callboard crew ls` shows who is there"
+        }
+        (
+            JobState::Working
+            | JobState::AuthRequired
+            | JobState::Completed
+            | JobState::Failed
+            | JobState::Canceled
+            | JobState::Rejected,
+            _,
+        ) => "",
+    };
+    match (reason.is_empty(), next.is_empty()) {
+        (true, _) => next.to_owned(),
+        (false, true) => reason.into_owned(),
+        (false, false) => format!("{reason}; {next}"),
+    }
+}
+
+/// How a job ended, in full.
+pub(crate) fn ending(look: &Look, outcome: &Outcome) -> String {
+    let (mark, tone) = marks::job(outcome.state());
+    let (head, body): (String, Option<&str>) = match outcome {
+        Outcome::Completed { summary, .. } => ("completed".to_owned(), Some(summary)),
+        Outcome::Failed { reason, message, .. } => {
+            (format!("failed: {}", reason.as_str()), Some(message))
+        }
+        Outcome::Canceled { reason } => ("canceled".to_owned(), reason.as_deref()),
+    };
+    let mut out = format!("{}\n", Line::new().add(tone, format!("{mark} {head}")).render(look));
+    if let Some(body) = body.filter(|b| !b.trim().is_empty()) {
+        let body = escape::text(body.trim_end());
+        if look.width.is_some() {
+            out.push_str(&text::indent(&body, 2, look.columns()));
+        } else {
+            // Whoever reads from a pipe wants the words as they are.
+            out.push_str(&body);
+            out.push('\n');
+        }
+    }
+    out
+}

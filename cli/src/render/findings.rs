@@ -1,0 +1,104 @@
+//! What a doctor found, and what to do about it.
+
+use proto::escape;
+use serde::Serialize;
+
+use crate::{
+    look::{Look, Tone},
+    text,
+};
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Grade {
+    /// As it should be.
+    Ok,
+    /// It could not be looked at, because of something above.
+    Skipped,
+    /// It works, and somebody should know.
+    Warning,
+    /// It does not work.
+    Bad,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Finding {
+    /// What was looked at: a stable word.
+    pub(crate) check: &'static str,
+    /// How bad it is.
+    pub(crate) grade: Grade,
+    /// What was found.
+    pub(crate) found: String,
+    /// What to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) advice: Option<String>,
+}
+
+impl Finding {
+    fn new(check: &'static str, grade: Grade, found: impl Into<String>) -> Self {
+        Self { check, grade, found: found.into(), advice: None }
+    }
+
+    /// As it should be.
+    pub(crate) fn ok(check: &'static str, found: impl Into<String>) -> Self {
+        Self::new(check, Grade::Ok, found)
+    }
+
+    /// It could not be looked at.
+    pub(crate) fn skipped(check: &'static str, why: impl Into<String>) -> Self {
+        Self::new(check, Grade::Skipped, why)
+    }
+
+    /// It works, and somebody should know.
+    pub(crate) fn warning(
+        check: &'static str,
+        found: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self { advice: Some(advice.into()), ..Self::new(check, Grade::Warning, found) }
+    }
+
+    /// It does not work.
+    pub(crate) fn bad(
+        check: &'static str,
+        found: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self { advice: Some(advice.into()), ..Self::new(check, Grade::Bad, found) }
+    }
+}
+
+/// The list, in the order of looking.
+pub(crate) fn list(look: &Look, findings: &[Finding]) -> String {
+    let widest = findings.iter().map(|f| f.check.len()).max().unwrap_or(0);
+    let narrow = look.width.is_some_and(|width| width < 60);
+    let lead = if narrow { 2 } else { widest + 4 };
+    let mut out = String::new();
+    for finding in findings {
+        let (mark, tone) = match finding.grade {
+            Grade::Ok => ("✓", Tone::Good),
+            Grade::Skipped => ("–", Tone::Dim),
+            Grade::Warning => ("!", Tone::Wait),
+            Grade::Bad => ("✗", Tone::Bad),
+        };
+        let head = format!("{mark} {:widest$}", finding.check);
+        let found = text::indent(&escape::text(&finding.found), lead, look.columns());
+        out.push_str(&look.paint(tone, head.trim_end()));
+        if narrow {
+            out.push('\n');
+            out.push_str(&found);
+        } else {
+            out.push_str(&" ".repeat(lead - text::width(head.trim_end())));
+            out.push_str(found.trim_start());
+        }
+        if let Some(advice) = &finding.advice {
+            let advice = format!("→ {}", escape::text(advice));
+            for line in text::indent(&advice, lead, look.columns()).lines() {
+                out.push_str(&format!("{}\n", look.paint(tone, line)));
+            }
+        }
+    }
+    out
+}

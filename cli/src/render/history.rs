@@ -1,0 +1,190 @@
+//! A job's log, one line a record: what it says, for people. It never decides what a record means
+//! for the job; the supervisor's fold does.
+
+use jiff::Timestamp;
+use proto::{
+    decision::{Decision, Note},
+    escape,
+    fact::{CallTarget, Fact, PlanReply, Signal, TurnReply},
+    interaction::Verdict,
+    job::Outcome,
+    record::{Known, Record, Unreadable},
+};
+use serde_json::Value;
+
+use crate::{
+    look::{Look, Tone},
+    render::line::Line,
+};
+
+/// A stored record as the watch sends it.
+#[derive(Debug)]
+pub(crate) struct Entry<'a> {
+    /// Its position.
+    pub(crate) seq: u64,
+    /// Its family and kind.
+    pub(crate) family: &'a str,
+    /// When it was stored.
+    pub(crate) time: Timestamp,
+    /// As it is stored.
+    pub(crate) record: &'a Value,
+}
+
+/// One line.
+pub(crate) fn line(look: &Look, entry: &Entry<'_>) -> String {
+    let kind = entry.record.get("kind").and_then(Value::as_str).unwrap_or("?");
+    let (tone, words) = match read(entry.record) {
+        Ok(Known::Fact(fact)) => self::fact(&fact),
+        Ok(Known::Decision(decision)) => self::decision(&decision),
+        // What a new version or a large body looks like from here; the job may be fine.
+        Err(error) => (Tone::Wait, error.to_string()),
+    };
+    Line::new()
+        .add(Tone::Dim, format!("{:>6} ", entry.seq))
+        .add(Tone::Dim, format!("{} ", look.clock(entry.time)))
+        .add(Tone::Plain, format!("{:<9} ", escape::line(&family(entry.family))))
+        .add(tone, format!("{:<9} ", escape::line(kind)))
+        .add(Tone::Plain, escape::line(&words))
+        .render(look)
+}
+
+/// `in.crew` and `do.call.builtin` as `in.crew` and `do`: the kind follows anyway.
+fn family(family: &str) -> String {
+    match family.split_once('.') {
+        Some(("do", rest)) => match rest.split_once('.') {
+            Some((_, pool)) if pool != "none" => format!("→{pool}"),
+            Some(_) | None => "do".to_owned(),
+        },
+        Some(_) | None => family.to_owned(),
+    }
+}
+
+fn read(record: &Value) -> Result<Known, Unreadable> {
+    let bytes = serde_json::to_vec(record).map_err(|e| Unreadable::Malformed(e.to_string()))?;
+    Record::from_slice(&bytes)?.known()
+}
+
+fn fact(fact: &Fact) -> (Tone, String) {
+    match fact {
+        Fact::Submitted(submitted) => {
+            let by = submitted.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+            (Tone::Strong, format!("{}{by}: {}", submitted.agent.name, submitted.goal))
+        }
+        Fact::Signaled(signaled) => {
+            let word = match signaled.signal {
+                Signal::Cancel => "cancel",
+                Signal::Pause => "pause",
+                Signal::Resume => "resume",
+            };
+            let by = signaled.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+            let why = signaled.reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+            (Tone::Wait, format!("{word}{by}{why}"))
+        }
+        Fact::Planned(planned) => {
+            let (tone, words) = plan_reply(&planned.reply);
+            (tone, format!("{}#{} {words}", planned.work, planned.attempt))
+        }
+        Fact::Turned(turned) => {
+            let (tone, words) = turn_reply(&turned.reply);
+            (tone, format!("{}#{} {words}", turned.work, turned.attempt))
+        }
+        Fact::Started(started) => (Tone::Busy, format!("{}#{}", started.work, started.attempt)),
+        Fact::Called(called) => {
+            let result = &called.result;
+            let fault = called.fault.map(|fault| format!(" {}", word(&fault))).unwrap_or_default();
+            let said = result.error.as_deref().or(result.message.as_deref()).unwrap_or_default();
+            let data = result.data.as_ref().map(ToString::to_string).unwrap_or_default();
+            let said = if said.is_empty() { &data } else { said };
+            let tone = if result.success { Tone::Good } else { Tone::Bad };
+            let mark = if result.success { "ok" } else { "failed" };
+            let ms = called.duration_ms;
+            (tone, format!("{}#{} {mark}{fault} in {ms}ms {said}", called.work, called.attempt))
+        }
+        Fact::Answered(answered) => {
+            let verdict = match answered.answer.decision {
+                Verdict::Approve => "approve",
+                Verdict::Reject => "reject",
+                Verdict::Respond => "respond",
+            };
+            let value = answered.answer.value.as_ref().map(|v| format!(" {v}")).unwrap_or_default();
+            let text =
+                answered.answer.text.as_deref().map(|t| format!(" “{t}”")).unwrap_or_default();
+            (Tone::Good, format!("{} {verdict} by {}{value}{text}", answered.ask, answered.by))
+        }
+        Fact::Fired(fired) => (Tone::Dim, fired.timer.to_string()),
+    }
+}
+
+fn plan_reply(reply: &PlanReply) -> (Tone, String) {
+    match reply {
+        PlanReply::Plan { plan } => {
+            (Tone::Good, format!("{} steps: {}", plan.steps.len(), plan.title))
+        }
+        PlanReply::Question { question } => (Tone::Wait, format!("asks: {}", question.prompt)),
+        PlanReply::Unparseable { error, .. } => (Tone::Bad, format!("no plan: {error}")),
+        PlanReply::Failed { error } => (Tone::Bad, format!("no reply: {}", error.message)),
+    }
+}
+
+fn turn_reply(reply: &TurnReply) -> (Tone, String) {
+    match reply {
+        TurnReply::Calls { text, calls } => {
+            let calls: Vec<String> = calls
+                .iter()
+                .map(|call| match &call.target {
+                    CallTarget::Tool { tool, .. } => tool.to_string(),
+                    CallTarget::Person { .. } => "a person".to_owned(),
+                    CallTarget::Refused { error } => format!("{} (refused: {error})", call.name),
+                })
+                .collect();
+            (Tone::Busy, format!("calls {} {text}", calls.join(", ")))
+        }
+        TurnReply::Done { success: true, response } => (Tone::Good, format!("done: {response}")),
+        TurnReply::Done { success: false, response } => {
+            (Tone::Bad, format!("gives up: {response}"))
+        }
+        TurnReply::Failed { error } => (Tone::Bad, format!("no reply: {}", error.message)),
+    }
+}
+
+fn decision(decision: &Decision) -> (Tone, String) {
+    match decision {
+        Decision::Plan(work) => (Tone::Busy, format!("{}#{}", work.work, work.attempt)),
+        Decision::Turn(work) => (
+            Tone::Busy,
+            format!("{}#{} turn {} of {}", work.work, work.attempt, work.turn, work.step),
+        ),
+        Decision::Call(work) => {
+            (Tone::Busy, format!("{}#{} {} {}", work.work, work.attempt, work.tool, work.args))
+        }
+        Decision::Ask(ask) => {
+            let question = &ask.question;
+            (Tone::Wait, format!("{} {}: {}", question.id, question.kind.name(), question.prompt))
+        }
+        Decision::Wait(wait) => (
+            Tone::Wait,
+            format!("{}#{} until {}: {}", wait.work, wait.attempt, wait.until, wait.reason),
+        ),
+        Decision::Note(Note::QuestionClosed { ask, because }) => {
+            (Tone::Dim, format!("{ask} is closed: {}", word(because)))
+        }
+        Decision::Finish(finish) => match &finish.outcome {
+            Outcome::Completed { summary, .. } => (Tone::Good, format!("completed: {summary}")),
+            Outcome::Failed { reason, message, .. } => {
+                (Tone::Bad, format!("failed, {}: {message}", reason.as_str()))
+            }
+            Outcome::Canceled { reason } => {
+                (Tone::Dim, format!("canceled {}", reason.as_deref().unwrap_or_default()))
+            }
+        },
+    }
+}
+
+/// The word by which a plain value is written in records.
+fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        Ok(other) => other.to_string(),
+        Err(_) => String::new(),
+    }
+}

@@ -1,0 +1,98 @@
+//! A line of coloured pieces that never becomes wider than the screen.
+
+use crate::{
+    look::{Look, Tone},
+    text,
+};
+
+/// Pieces of one line, in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Line {
+    pieces: Vec<(Tone, String)>,
+}
+
+impl Line {
+    /// An empty line.
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a piece. It must be free of control characters and line ends.
+    pub(crate) fn add(mut self, tone: Tone, text: impl Into<String>) -> Self {
+        self.pieces.push((tone, text.into()));
+        self
+    }
+
+    /// Columns it would take.
+    pub(crate) fn width(&self) -> usize {
+        self.pieces.iter().map(|(_, t)| text::width(t)).sum()
+    }
+
+    /// Adds a piece at the right edge of a block of lines that ends at `column`; right after the
+    /// line when there is no room to align it, not at all when there is no room for it.
+    pub(crate) fn add_right(self, tone: Tone, right: &str, column: usize, look: &Look) -> Self {
+        let (left, right_width) = (self.width(), text::width(right));
+        if right.is_empty() {
+            return self;
+        }
+        let gap = column.saturating_sub(left + right_width).max(2);
+        if look.width.is_some_and(|most| left + gap + right_width > most) {
+            return self;
+        }
+        self.add(Tone::Plain, " ".repeat(gap)).add(tone, right)
+    }
+
+    /// The line, cut to the width of the screen.
+    pub(crate) fn render(&self, look: &Look) -> String {
+        let Some(mut room) = look.width else {
+            return self.pieces.iter().map(|(tone, t)| look.paint(*tone, t)).collect();
+        };
+        let mut out = String::new();
+        let mut left = self.width();
+        for (tone, piece) in &self.pieces {
+            let wide = text::width(piece);
+            // The last piece that fits must leave a column for the ellipsis if more follows.
+            let fits = wide <= room && (left <= room || wide < room);
+            if fits {
+                out.push_str(&look.paint(*tone, piece));
+                room -= wide;
+                left -= wide;
+            } else {
+                let cut = format!("{}…", text::fit_hard(piece, room.saturating_sub(1)));
+                out.push_str(&look.paint(*tone, &cut));
+                break;
+            }
+        }
+        out.trim_end().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_never_wider_than_the_screen() {
+        for width in [1, 2, 5, 9, 10, 11, 30] {
+            let look = Look::plain(Some(width));
+            let line =
+                Line::new().add(Tone::Good, "✓ ").add(Tone::Plain, "标记任务").add(Tone::Dim, "!");
+            let shown = line.render(&look);
+            assert!(text::width(&shown) <= width, "{shown:?} in {width}");
+        }
+        let look = Look::plain(Some(10));
+        let line = Line::new().add(Tone::Good, "✓ ").add(Tone::Plain, "标记任务完成");
+        assert_eq!(line.render(&look), "✓ 标记任…");
+    }
+
+    #[test]
+    fn what_stands_at_the_right_goes_first() {
+        let line = || Line::new().add(Tone::Plain, "left");
+        let shown = |width| {
+            line().add_right(Tone::Dim, "1.2s", 12, &Look::plain(width)).render(&Look::plain(width))
+        };
+        assert_eq!(shown(None), "left    1.2s");
+        assert_eq!(shown(Some(12)), "left    1.2s");
+        assert_eq!(shown(Some(9)), "left");
+    }
+}

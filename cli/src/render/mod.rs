@@ -1,0 +1,20 @@
+//! What things look like: pure functions from the protocol's types to text. Every text that came
+//! from a model, a tool or a person is neutralised here, on its way in.
+
+pub(crate) mod crew;
+pub(crate) mod describe;
+pub(crate) mod findings;
+pub(crate) mod history;
+pub(crate) mod jobs;
+pub(crate) mod line;
+pub(crate) mod marks;
+pub(crate) mod question;
+pub(crate) mod settings;
+pub(crate) mod table;
+pub(crate) mod tools;
+pub(crate) mod tree;
+
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod snapshots;

@@ -1,0 +1,217 @@
+//! A question as a person must see it before answering: all of it, and none of it able to pose as
+//! something else.
+
+use proto::{
+    escape,
+    id::JobId,
+    interaction::{Field, Input, Question, QuestionKind},
+    plan::Action,
+};
+
+use crate::{
+    look::{Look, Tone},
+    render::table::{note, pairs, plain, table},
+    text,
+};
+
+/// The inbox, oldest first.
+pub(crate) fn list(look: &Look, page: &proto::door::InboxPage) -> String {
+    let heads = ["JOB", "QUESTION", "KIND?", "AGE?", "CLOSES?", "PROMPT"];
+    let rows = page.questions.iter().map(|entry| {
+        let asked = &entry.question;
+        vec![
+            plain(entry.job.as_str()),
+            (Tone::Wait, asked.id.to_string()),
+            plain(asked.kind.name()),
+            plain(look.time(entry.asked)),
+            plain(asked.deadline.map(|at| look.time(at)).unwrap_or_default()),
+            plain(escape::line(&asked.prompt)),
+        ]
+    });
+    let mut out = table(look, &heads, rows.collect(), "no open questions");
+    if page.more {
+        out.push_str(&note(look, "there are more; raise --limit"));
+    }
+    out
+}
+
+/// A question wholly, with how to answer it.
+pub(crate) fn show(look: &Look, job: &JobId, asked: &Question) -> String {
+    let closes = match (asked.deadline, &asked.default) {
+        (None, _) => String::new(),
+        (Some(at), None) => format!("{}; without an answer the job fails", look.time(at)),
+        (Some(at), Some(default)) => {
+            format!("{}; then the answer is {}", look.time(at), escape::line(&default.to_string()))
+        }
+    };
+    let step = asked.step.as_ref().map(ToString::to_string).unwrap_or_default();
+    let mut out = pairs(
+        look,
+        &[
+            ("question", (Tone::Wait, format!("{} {}", job, asked.id))),
+            ("kind", plain(asked.kind.name())),
+            ("step", plain(step)),
+            ("closes", plain(closes)),
+        ],
+    );
+    out.push('\n');
+    out.push_str(&body(look, asked));
+    out.push('\n');
+    for line in how(job, asked) {
+        out.push_str(&look.paint(Tone::Dim, &format!("  {line}")));
+        out.push('\n');
+    }
+    out
+}
+
+/// What is asked, without how to answer it.
+pub(crate) fn body(look: &Look, asked: &Question) -> String {
+    let mut out = text::indent(&escape::text(&asked.prompt), 2, look.columns());
+    match &asked.kind {
+        QuestionKind::Question => {}
+        QuestionKind::PlanCheck { plan, revision, digest: _ } => {
+            let title = escape::line(&plan.title);
+            let title = match revision {
+                0 => title.into_owned(),
+                n => format!("{title} (plan {})", n + 1),
+            };
+            out.push('\n');
+            out.push_str(&painted(look, Tone::Strong, &title, 2));
+            for step in &plan.steps {
+                out.push_str(&planned(look, step));
+            }
+        }
+        QuestionKind::Choice { options, multiple } => {
+            let which = if *multiple { "one or more of:" } else { "one of:" };
+            out.push_str(&look.paint(Tone::Dim, &format!("  {which}\n")));
+            for (n, option) in options.iter().enumerate() {
+                out.push_str(&option_line(look, n, &option.value, option.label.as_deref()));
+            }
+        }
+        QuestionKind::Form { fields } => {
+            for field in fields {
+                out.push_str(&field_lines(look, field));
+            }
+        }
+        QuestionKind::ToolApproval { tool, version, args, digest } => {
+            let head = format!("{tool} (version {})", escape::line(version));
+            out.push('\n');
+            out.push_str(&painted(look, Tone::Strong, &head, 2));
+            out.push_str(&text::indent(&escape::json(args), 4, look.columns()));
+            let digest = format!("digest {}", escape::line(digest));
+            out.push_str(&painted(look, Tone::Dim, &digest, 2));
+        }
+    }
+    out
+}
+
+/// Words in one colour, wrapped and indented.
+fn painted(look: &Look, tone: Tone, words: &str, by: usize) -> String {
+    let lines = text::indent(words, by, look.columns());
+    lines.lines().map(|line| format!("{}\n", look.paint(tone, line))).collect()
+}
+
+fn planned(look: &Look, step: &proto::plan::Step) -> String {
+    let after: Vec<_> = step.depends_on.iter().map(proto::id::StepId::as_str).collect();
+    let after =
+        if after.is_empty() { String::new() } else { format!(" (after {})", after.join(", ")) };
+    let mut out = text::indent(
+        &format!("{}. {}{after}", step.id, escape::line(step.label())),
+        2,
+        look.columns(),
+    );
+    if !step.title.is_empty() && step.title != step.description {
+        out.push_str(&text::indent(&escape::text(&step.description), 6, look.columns()));
+    }
+    match &step.action {
+        Action::Agent => {}
+        Action::Tool { tool, args, .. } => {
+            let args = if args.is_null() { String::new() } else { args.to_string() };
+            let call = format!("{tool} {}", escape::line(&args));
+            out.push_str(&painted(look, Tone::Dim, call.trim_end(), 6));
+        }
+    }
+    out
+}
+
+fn option_line(look: &Look, n: usize, value: &str, label: Option<&str>) -> String {
+    let value = escape::line(value);
+    let words = match label.map(escape::line) {
+        Some(label) if label != value => format!("{label} ({value})"),
+        Some(_) | None => value.into_owned(),
+    };
+    text::indent(&format!("{}. {words}", n + 1), 4, look.columns())
+}
+
+/// A field of a form and what it takes.
+pub(crate) fn field_lines(look: &Look, field: &Field) -> String {
+    let must = if field.required { " *" } else { "" };
+    let head = format!(
+        "{}{must} [{}] {}",
+        escape::line(&field.label),
+        escape::line(&field.key),
+        takes(&field.input)
+    );
+    let mut out = text::indent(head.trim_end(), 4, look.columns());
+    if let Some(words) = &field.description {
+        out.push_str(&text::indent(&escape::text(words), 8, look.columns()));
+    }
+    if let Some(default) = &field.default {
+        let words = format!("default: {}", escape::line(&default.to_string()));
+        out.push_str(&text::indent(&words, 8, look.columns()));
+    }
+    if let Input::Select { options, .. } = &field.input {
+        for (n, option) in options.iter().enumerate() {
+            out.push_str(&format!(
+                "    {}",
+                option_line(look, n, &option.value, option.label.as_deref())
+            ));
+        }
+    }
+    out
+}
+
+/// What a field takes, in words.
+pub(crate) fn takes(input: &Input) -> String {
+    match input {
+        Input::Text { max_length, min_length, multiline: _ } => match (min_length, max_length) {
+            (None, None) => "text".to_owned(),
+            (Some(min), None) => format!("text, at least {min} characters"),
+            (None, Some(max)) => format!("text, at most {max} characters"),
+            (Some(min), Some(max)) => format!("text, {min} to {max} characters"),
+        },
+        Input::Number { min, max, integer } => {
+            let what = if *integer { "whole number" } else { "number" };
+            match (min, max) {
+                (None, None) => what.to_owned(),
+                (Some(min), None) => format!("{what}, at least {min}"),
+                (None, Some(max)) => format!("{what}, at most {max}"),
+                (Some(min), Some(max)) => format!("{what}, {min} to {max}"),
+            }
+        }
+        Input::Boolean => "yes or no".to_owned(),
+        Input::Select { multiple: true, .. } => "one or more of:".to_owned(),
+        Input::Select { multiple: false, .. } => "one of:".to_owned(),
+    }
+}
+
+/// The commands that answer it.
+pub(crate) fn how(job: &JobId, asked: &Question) -> Vec<String> {
+    let id = &asked.id;
+    let answer = format!("callboard inbox answer {job} {id}");
+    match &asked.kind {
+        QuestionKind::PlanCheck { .. } => vec![
+            format!("callboard inbox approve {job} {id}"),
+            format!("{answer} --text \"how it is to change\""),
+            format!("callboard inbox reject {job} {id}"),
+        ],
+        QuestionKind::ToolApproval { digest, .. } => vec![
+            format!("callboard inbox approve {job} {id} --digest {}", escape::line(digest)),
+            format!("callboard inbox reject {job} {id} --text \"why\""),
+        ],
+        QuestionKind::Question => vec![format!("{answer} --text \"…\"")],
+        QuestionKind::Choice { multiple: false, .. } => vec![format!("{answer} --value '\"…\"'")],
+        QuestionKind::Choice { multiple: true, .. } => vec![format!("{answer} --value '[\"…\"]'")],
+        QuestionKind::Form { .. } => vec![format!("{answer} --value '{{\"field\": …}}'")],
+    }
+}

@@ -1,0 +1,124 @@
+//! What the snapshot tests draw: jobs, questions, tools and a crew as the protocol sends them, with
+//! long titles, Chinese and hostile text among them.
+
+use proto::{
+    door::{Crew, InboxPage, Listed, Tools},
+    view::JobView,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+fn read<T: DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).expect("the samples are what the protocol sends")
+}
+
+/// Some jobs.
+pub(crate) fn listed() -> Listed {
+    let job = |job: &str,
+               state: &str,
+               sub: Option<&str>,
+               goal: &str,
+               done: u32,
+               steps: u32,
+               questions: u32| {
+        json!({
+            "job": job, "state": state, "sub_status": sub, "goal": goal, "agent": "default",
+            "steps_done": done, "steps": steps, "questions": questions,
+            "created": "2026-11-21T09:58:00Z", "updated": "2026-11-21T09:59:00Z",
+        })
+    };
+    read(json!({"more": true, "jobs": [
+        job("demo-zh", "working", Some("executing"), "先标记任务 ID:62 完成，创建发邮件任务，标记完成，创建等待反馈任务", 1, 4, 0),
+        job("trip", "input-required", Some("parked"), "Plan a trip to Kyoto", 0, 3, 1),
+        job("bad", "working", Some("poisoned"), "evil \u{1b}[2J\u{202e}goal\nwith two lines", 0, 0, 0),
+        job("0193f3a0-c0de-7000-8000-000000000001", "failed", None, "x", 2, 2, 0),
+    ]}))
+}
+
+/// A job in the middle of its plan.
+pub(crate) fn view() -> JobView {
+    let at = |s: &str| format!("2026-11-21T09:59:{s}Z");
+    read(json!({
+        "job": "demo-zh", "state": "input-required", "sub_status": "parked",
+        "reason": "waits for an answer to q2", "goal": "先标记任务 ID:62 完成，创建发邮件任务，标记完成，创建等待反馈任务",
+        "agent": "default", "language": "zh",
+        "plan": {"title": "完成任务并创建后续任务", "revision": 1, "confirmed": true, "steps": [
+            {"id": "step1", "title": "标记任务 62 完成", "description": "d", "tool": "complete_task",
+             "state": "completed", "success": true, "response": "任务 \"写周报\" 已标记为完成",
+             "attempts": 1, "turns": 0, "started": at("10"), "ended": at("10.012"),
+             "calls": [{"tool": "complete_task", "state": "succeeded", "attempts": 1, "message": "任务 \"写周报\" 已标记为完成"}]},
+            {"id": "step2", "title": "创建发邮件任务", "description": "d", "tool": "create_task",
+             "state": "failed", "success": false, "response": "no answer within 60 s \u{1b}]0;owned\u{7}",
+             "attempts": 2, "turns": 0, "started": at("11"), "ended": at("13.5"),
+             "calls": [{"tool": "create_task", "state": "failed", "attempts": 3, "message": "timeout"}]},
+            {"id": "step3", "title": "Think about what a rather long title does to a narrow terminal", "description": "d",
+             "state": "running", "attempts": 1, "turns": 2, "started": at("58"),
+             "calls": [{"tool": "read_file", "state": "succeeded", "attempts": 1},
+                       {"tool": "http_get", "state": "running", "attempts": 2}]},
+            {"id": "step4", "title": "", "description": "等待反馈", "depends_on": ["step2", "step3"],
+             "state": "pending", "attempts": 0, "turns": 0},
+            {"id": "step5", "title": "after a failure", "description": "d", "depends_on": ["step2"],
+             "state": "blocked", "attempts": 0, "turns": 0},
+        ]},
+        "questions": questions(),
+        "usage": {"input_tokens": 1200, "output_tokens": 88}, "ignored": 1, "records": 14, "seq": 4711,
+        "created": at("00"), "updated": at("59"),
+    }))
+}
+
+/// One question of each kind.
+pub(crate) fn questions() -> Value {
+    json!([
+        {"id": "q1", "prompt": "Is this plan right?", "kind": "plan_check", "revision": 0, "digest": "ab12",
+         "deadline": "2026-11-21T10:05:00Z",
+         "plan": {"title": "Two steps", "steps": [
+            {"id": "step1", "title": "Complete", "description": "Mark task 62 as done", "action": "tool",
+             "tool": "complete_task", "args": {"id": 62}, "binding": {"pool": "builtin", "effect": "idempotent", "version": "1"}},
+            {"id": "step2", "title": "", "description": "Say what was done", "depends_on": ["step1"], "action": "agent"}]}},
+        {"id": "q2", "prompt": "收件人是谁？", "kind": "question", "step": "step3"},
+        {"id": "q3", "prompt": "Which colours?", "kind": "choice", "multiple": true,
+         "options": [{"value": "r", "label": "Red"}, {"value": "blue"}]},
+        {"id": "q4", "prompt": "Fill in", "kind": "form", "deadline": "2026-11-21T11:00:00Z", "default": {"name": "nobody"},
+         "fields": [
+            {"key": "name", "label": "Name", "type": "text", "required": true, "max_length": 10},
+            {"key": "n", "label": "How many", "type": "number", "min": 1.0, "max": 9.0, "integer": true, "default": 3},
+            {"key": "go", "label": "Go?", "type": "boolean", "description": "whether to go at all"},
+            {"key": "c", "label": "Class", "type": "select", "options": [{"value": "1", "label": "First"}, {"value": "2"}]}]},
+        {"id": "q5", "prompt": "May it run?\u{1b}[8m", "kind": "tool_approval", "tool": "send_mail", "version": "1",
+         "args": {"to": "eve\u{200b}@example.org", "body": "你好"}, "digest": "9f86d081884c7d65"},
+    ])
+}
+
+/// The inbox.
+pub(crate) fn inbox() -> InboxPage {
+    let entries: Vec<Value> = questions()
+        .as_array()
+        .expect("it is a list")
+        .iter()
+        .map(|question| json!({"job": "demo-zh", "goal": "g", "asked": "2026-11-21T09:30:00Z", "question": question}))
+        .collect();
+    read(json!({"questions": entries, "more": false}))
+}
+
+/// Tools.
+pub(crate) fn tools() -> Tools {
+    read(json!({"tools": [
+        {"name": "complete_task", "description": "Marks a task of the task list as done.", "schema": {},
+         "effect": "idempotent", "pool": "builtin"},
+        {"name": "send_mail", "description": "Sends \u{1b}[31mmail", "schema": {}, "effect": "once", "pool": "python",
+         "timeout_ms": 1500, "approval": "always", "version": "2.1"},
+    ]}))
+}
+
+/// A crew.
+pub(crate) fn crew() -> Crew {
+    let worker = |worker: &str, roles: &[&str], shards: &[u16], draining: bool| {
+        json!({"worker": worker, "roles": roles, "version": "0.1.0", "host": "box", "pid": 42,
+               "started_ms": 1_795_255_200_000_u64, "shards": shards, "draining": draining,
+               "pools": [{"pool": "call.builtin", "in_flight": 3, "capacity": 1024}]})
+    };
+    read(json!({"workers": [
+        worker("box-1", &["supervisor", "interaction"], &[0, 1, 7], false),
+        worker("box-2", &["tools"], &[], true),
+    ]}))
+}

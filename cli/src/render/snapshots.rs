@@ -1,0 +1,130 @@
+//! What people see, as snapshots: wide, 40 and 20 columns, without colour; and once with it.
+
+use proto::job::Outcome;
+use serde_json::json;
+
+use super::*;
+use crate::{look::Look, text};
+
+const WIDTHS: [Option<usize>; 4] = [None, Some(100), Some(40), Some(20)];
+
+/// Draws at every width, checks that nothing is wider or drives the terminal, and compares.
+fn check(name: &str, draw: impl Fn(&Look) -> String) {
+    for width in WIDTHS {
+        let shown = draw(&Look::plain(width));
+        for line in shown.lines() {
+            let wide = text::width(line);
+            // A command that is shown to be copied is left whole.
+            let whole = line.contains("callboard inbox");
+            assert!(
+                whole || width.is_none_or(|most| wide <= most),
+                "{name}: {wide} columns: {line:?}"
+            );
+            assert!(!line.chars().any(proto::escape::is_deceptive), "{name}: {line:?}");
+        }
+        let name = format!("{name}_{}", width.map_or("pipe".to_owned(), |w| w.to_string()));
+        insta::assert_snapshot!(name, shown);
+    }
+}
+
+#[test]
+fn a_list_of_jobs() {
+    check("jobs", |look| jobs::list(look, &samples::listed()));
+}
+
+#[test]
+fn a_live_tree() {
+    let said = tree::Said::from([(
+        proto::id::StepId::new("step3").unwrap(),
+        "I am reading the file now. 它有三行：第一行是标题，第二行是正文，第三行是签名。\nThen \u{1b}[31mI go on.".to_owned(),
+    )]);
+    check("tree", |look| tree::tree(look, &samples::view(), &said, None).join("\n"));
+}
+
+#[test]
+fn a_job_that_is_being_planned() {
+    let mut view = samples::view();
+    view.plan = None;
+    view.questions.clear();
+    check("planning", |look| {
+        tree::tree(look, &view, &tree::Said::new(), Some("{\"title\": \"t\"")).join("\n")
+    });
+}
+
+#[test]
+fn a_description() {
+    let mut view = samples::view();
+    view.questions.truncate(2);
+    check("describe", |look| describe::describe(look, &view));
+}
+
+#[test]
+fn an_ending() {
+    let outcome: Outcome = serde_json::from_value(json!({
+        "state": "failed", "reason": "step_failed", "message": "步骤 step2 失败: 没有回答\nand \u{1b}[2J more",
+    }))
+    .unwrap();
+    check("ending", |look| describe::ending(look, &outcome));
+}
+
+#[test]
+fn questions_of_every_kind() {
+    let page = samples::inbox();
+    check("inbox", |look| question::list(look, &page));
+    check("questions", |look| {
+        let shown: Vec<_> =
+            page.questions.iter().map(|e| question::body(look, &e.question)).collect();
+        shown.join("\n")
+    });
+}
+
+#[test]
+fn every_record() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../proto/tests/golden/v1");
+    let mut files: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|f| f.unwrap().path()).collect();
+    files.sort();
+    let records: Vec<serde_json::Value> = files
+        .iter()
+        .map(|f| serde_json::from_slice(&std::fs::read(f).unwrap()).unwrap())
+        .chain([json!({"v": 9, "kind": "da\u{1b}nced", "id": "1", "by": "w", "body": {}})])
+        .collect();
+    check("history", |look| {
+        let lines = records.iter().enumerate().map(|(n, record)| {
+            let time = look.now;
+            let family = if n % 2 == 0 { "in.crew" } else { "do.call.builtin" };
+            history::line(look, &history::Entry { seq: n as u64, family, time, record })
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    });
+}
+
+#[test]
+fn tools_and_crew() {
+    check("tools", |look| tools::list(look, &samples::tools()));
+    check("crew", |look| crew::list(look, &samples::crew()));
+}
+
+#[test]
+fn findings_with_advice() {
+    let found = [
+        findings::Finding::ok("config", "callboard.toml"),
+        findings::Finding::bad(
+            "nats",
+            "nats://127.0.0.1:4222 refuses connections",
+            "start nats-server, or give its address with --url",
+        ),
+        findings::Finding::skipped("jetstream", "nats cannot be reached"),
+    ];
+    check("findings", |look| findings::list(look, &found));
+}
+
+#[test]
+fn colours_are_used_only_when_they_are_wanted() {
+    let mut look = Look::plain(Some(100));
+    assert!(!jobs::list(&look, &samples::listed()).contains('\u{1b}'));
+    look.color = true;
+    let shown = jobs::list(&look, &samples::listed());
+    assert!(shown.contains("\u{1b}["));
+    assert!(!shown.contains("\u{1b}[2J"), "a job's goal is never acted upon");
+}

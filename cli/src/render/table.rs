@@ -1,0 +1,149 @@
+//! Tables of one line a row; on a narrow screen, a block of lines a row.
+
+use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
+
+use crate::{
+    look::{Look, Tone},
+    render::line::Line,
+    text,
+};
+
+/// Columns the last cell of a row must have; with less, rows become blocks.
+const LAST_MIN: usize = 12;
+
+/// A cell: its colour and its text, free of control characters.
+pub(crate) type Piece = (Tone, String);
+
+/// A cell without colour.
+pub(crate) fn plain(text: impl Into<String>) -> Piece {
+    (Tone::Plain, text.into())
+}
+
+/// Draws rows under their headings; a column whose heading ends with `?` is left out where there is
+/// no room for it, the last such first. `empty` stands in the place of no rows at all.
+pub(crate) fn table(look: &Look, heads: &[&str], rows: Vec<Vec<Piece>>, empty: &str) -> String {
+    if rows.is_empty() {
+        return note(look, empty);
+    }
+    let (heads, rows, last) = match arranged(look, heads, rows) {
+        Ok(arranged) => arranged,
+        Err((heads, rows)) => return blocks(look, &heads, &rows),
+    };
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    if look.color {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    table.set_header(heads.iter().map(|head| Cell::new(head).add_attribute(Attribute::Dim)));
+    for mut row in rows {
+        if let Some((_, text)) = row.last_mut() {
+            *text = text::fit(text, last);
+        }
+        table.add_row(row.into_iter().map(cell).collect::<Vec<_>>());
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    format!("{}\n", table.trim_fmt())
+}
+
+type Arranged<'a> = (Vec<&'a str>, Vec<Vec<Piece>>, usize);
+
+/// Leaves out what there is no room for. Without room for the rest, gives everything back.
+fn arranged<'a>(
+    look: &Look,
+    heads: &[&'a str],
+    mut rows: Vec<Vec<Piece>>,
+) -> Result<Arranged<'a>, (Vec<&'a str>, Vec<Vec<Piece>>)> {
+    let bare = |heads: &[&'a str]| -> Vec<&'a str> {
+        heads.iter().map(|head| head.trim_end_matches('?')).collect()
+    };
+    let mut heads = heads.to_vec();
+    let all = (bare(&heads), rows.clone());
+    loop {
+        if let Some(last) = room(look, &bare(&heads), &rows) {
+            return Ok((bare(&heads), rows, last));
+        }
+        let Some(at) = heads.iter().rposition(|head| head.ends_with('?')) else { return Err(all) };
+        heads.remove(at);
+        for row in &mut rows {
+            row.remove(at);
+        }
+    }
+}
+
+/// Columns for the last cell; none when there are too few. Ids are never cut: people copy them.
+fn room(look: &Look, heads: &[&str], rows: &[Vec<Piece>]) -> Option<usize> {
+    let Some(width) = look.width else { return Some(usize::MAX) };
+    let widest = |at: usize, head: &str| {
+        let cells = rows.iter().filter_map(|row| row.get(at));
+        cells.map(|(_, t)| text::width(t)).chain([text::width(head)]).max().unwrap_or(0)
+    };
+    let others = heads.len().saturating_sub(1);
+    let taken: usize = heads.iter().take(others).enumerate().map(|(n, h)| widest(n, h) + 2).sum();
+    width.checked_sub(taken).filter(|room| *room >= LAST_MIN)
+}
+
+/// A sentence below a table or in its place.
+pub(crate) fn note(look: &Look, words: &str) -> String {
+    let lines = text::wrap(words, look.columns());
+    lines.iter().map(|line| format!("{}\n", look.paint(Tone::Dim, line))).collect()
+}
+
+fn cell((tone, text): Piece) -> Cell {
+    let cell = Cell::new_owned(text);
+    match tone {
+        Tone::Plain => cell,
+        Tone::Strong => cell.add_attribute(Attribute::Bold),
+        Tone::Dim => cell.add_attribute(Attribute::Dim),
+        Tone::Good => cell.fg(Color::DarkGreen),
+        Tone::Busy => cell.fg(Color::DarkCyan),
+        Tone::Wait => cell.fg(Color::DarkYellow),
+        Tone::Bad => cell.fg(Color::DarkRed),
+    }
+}
+
+fn blocks(look: &Look, heads: &[&str], rows: &[Vec<Piece>]) -> String {
+    let widest = heads.iter().map(|head| text::width(head)).max().unwrap_or(0);
+    let mut out = String::new();
+    for (n, row) in rows.iter().enumerate() {
+        if n > 0 {
+            out.push('\n');
+        }
+        for (at, (head, (tone, value))) in heads.iter().zip(row).enumerate() {
+            let line = if at == 0 {
+                Line::new().add(Tone::Strong, value.as_str())
+            } else if value.is_empty() {
+                continue;
+            } else {
+                let head =
+                    format!("  {}{} ", head.to_lowercase(), " ".repeat(widest - text::width(head)));
+                Line::new().add(Tone::Dim, head).add(*tone, value.as_str())
+            };
+            out.push_str(&line.render(look));
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Draws labels and values, the values wrapped beside their labels.
+pub(crate) fn pairs(look: &Look, pairs: &[(&str, Piece)]) -> String {
+    let shown = || pairs.iter().filter(|(_, (_, value))| !value.is_empty());
+    let widest = shown().map(|(label, _)| text::width(label)).max().unwrap_or(0);
+    let room = look.columns().saturating_sub(widest + 2).max(8);
+    let mut out = String::new();
+    for (label, (tone, value)) in shown() {
+        for (n, line) in text::wrap(value, room).into_iter().enumerate() {
+            let label = if n == 0 { *label } else { "" };
+            let space = " ".repeat(widest + 2 - text::width(label));
+            out.push_str(&look.paint(Tone::Dim, label));
+            out.push_str(format!("{space}{}", look.paint(*tone, &line)).trim_end());
+            out.push('\n');
+        }
+    }
+    out
+}

@@ -1,0 +1,44 @@
+//! The tools that are registered.
+
+use proto::{
+    door::Tools,
+    escape,
+    tool::{Approval, Effect, ToolSpec},
+};
+
+use crate::{
+    look::{Look, Tone},
+    render::table::{Piece, plain, table},
+};
+
+/// The list, by name.
+pub(crate) fn list(look: &Look, tools: &Tools) -> String {
+    let heads = ["TOOL", "POOL?", "EFFECT", "TIMEOUT?", "ASKS", "VERSION?", "DESCRIPTION"];
+    let rows = tools.tools.iter().map(row).collect();
+    table(look, &heads, rows, "no tools are registered; is a process with the role `tools` alive?")
+}
+
+fn row(tool: &ToolSpec) -> Vec<Piece> {
+    let (effect, tone) = match tool.effect {
+        Effect::Pure => ("pure", Tone::Dim),
+        Effect::Idempotent => ("idempotent", Tone::Plain),
+        Effect::Once => ("once", Tone::Wait),
+    };
+    let asks = match tool.approval {
+        Approval::Never => (Tone::Dim, "never".to_owned()),
+        Approval::Always => (Tone::Wait, "always".to_owned()),
+    };
+    let timeout = match tool.timeout_ms {
+        ms if ms % 1_000 == 0 => format!("{}s", ms / 1_000),
+        ms => format!("{ms}ms"),
+    };
+    vec![
+        plain(tool.name.as_str()),
+        plain(tool.pool.as_str()),
+        (tone, effect.to_owned()),
+        plain(timeout),
+        asks,
+        plain(escape::line(&tool.version)),
+        plain(escape::line(&tool.description)),
+    ]
+}

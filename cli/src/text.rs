@@ -1,0 +1,77 @@
+//! Texts measured in columns, not characters: a Chinese character takes two. Never splits a
+//! character, never makes a line wider than asked.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Columns a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The text, cut to `columns` with an ellipsis when it is wider.
+pub(crate) fn fit(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    if columns == 0 {
+        return String::new();
+    }
+    format!("{}…", fit_hard(text, columns - 1))
+}
+
+/// As much of the text as fits in `columns`, without a mark that something is missing.
+pub(crate) fn fit_hard(text: &str, columns: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > columns {
+            return text.get(..at).unwrap_or_default();
+        }
+    }
+    text
+}
+
+/// The text in lines of at most `columns`; its own line ends are kept.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(2);
+    textwrap::wrap(text, columns).into_iter().map(|line| line.into_owned()).collect()
+}
+
+/// The text, wrapped, with every line after an indent.
+pub(crate) fn indent(text: &str, by: usize, columns: usize) -> String {
+    let space = " ".repeat(by);
+    let lines = wrap(text, columns.saturating_sub(by));
+    lines.iter().map(|line| format!("{space}{line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_cut_by_columns() {
+        for (text, columns, cut) in [
+            ("plain", 5, "plain"),
+            ("plainly", 5, "plai…"),
+            ("标记任务", 8, "标记任务"),
+            ("标记任务", 7, "标记任…"),
+            ("标记任务", 6, "标记…"),
+            ("x", 0, ""),
+        ] {
+            assert_eq!(fit(text, columns), cut);
+            assert!(width(&fit(text, columns)) <= columns);
+        }
+    }
+
+    #[test]
+    fn texts_are_wrapped_by_columns() {
+        for columns in [2, 7, 20] {
+            for text in ["先标记任务 ID:62 完成，创建发邮件任务", "words and some words", "a\nb"]
+            {
+                for line in wrap(text, columns) {
+                    assert!(width(&line) <= columns, "{line} in {columns}");
+                }
+            }
+        }
+    }
+}
