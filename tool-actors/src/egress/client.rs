@@ -134,10 +134,10 @@ impl Egress {
             EgressError::Failed(why) if !error.is_connect() => EgressError::Uncertain(why),
             refused => refused,
         })?;
-        body(url, response, post.max_bytes).await.map_err(|error| match error {
-            EgressError::Failed(why) => EgressError::Uncertain(why),
-            refused => refused,
-        })
+        // Whatever is wrong with the answer, the server has the body.
+        body(url, response, post.max_bytes)
+            .await
+            .map_err(|error| EgressError::Uncertain(error.to_string()))
     }
 
     async fn follow(&self, mut get: Get) -> Result<Fetched, EgressError> {

@@ -246,27 +246,28 @@ fn writers_take_turns() {
 #[test]
 fn a_path_swapped_for_a_link_again_and_again_never_leads_out() {
     let place = Place::new();
-    let (target, link) = (place.root().join("dir/f"), place.root().join("swap"));
-    fs::write(&target, "inside").unwrap();
-    let stop = std::sync::atomic::AtomicBool::new(false);
+    let (link, next) = (place.root().join("swap"), place.root().join("next"));
+    fs::write(place.root().join("dir/f"), "inside").unwrap();
+    symlink("dir/f", &link).unwrap();
+    // Ends the swapping also when an assertion fails; a scope waits for its threads.
+    let stop = CancellationToken::new();
     std::thread::scope(|scope| {
+        let _guard = stop.clone().drop_guard();
         scope.spawn(|| {
-            let mut turn = 0;
-            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                let next = link.with_extension("next");
-                let _ = fs::remove_file(&next);
-                symlink(if turn % 2 == 0 { "../secret" } else { "dir/f" }, &next).unwrap();
+            for target in ["../secret", "dir/f"].into_iter().cycle() {
+                if stop.is_cancelled() {
+                    break;
+                }
+                symlink(target, &next).unwrap();
                 fs::rename(&next, &link).unwrap();
-                turn += 1;
             }
         });
         for n in 0..500 {
             if let Ok(content) = place.workspace.read("swap") {
                 assert_eq!(content.bytes, b"inside");
             }
-            let _ = place.write("swap", "x", false, &n.to_string());
+            place.write("swap", "x", false, &n.to_string()).unwrap_err();
         }
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
     assert_eq!(fs::read_to_string(place.outer.path().join("secret")).unwrap(), "secret");
 }

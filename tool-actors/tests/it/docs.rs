@@ -114,6 +114,7 @@ fn the_page_names_every_built_in_tool_and_fault() {
         "read_file",
         "write_file",
         "http_get",
+        "http_post",
         "model",
         "stop",
         "echo",

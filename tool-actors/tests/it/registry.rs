@@ -53,6 +53,7 @@ async fn the_built_in_tools_are_announced_and_answer() {
             "delete_task",
             "echo",
             "http_get",
+            "http_post",
             "list_tasks",
             "model",
             "read_file",

@@ -51,3 +51,12 @@ async fn a_post_that_breaks_off_after_it_was_sent_is_unknown() {
     let args = json!({"url": format!("http://{address}/"), "json": 1});
     assert_eq!(call(&tool(), args).await.unwrap_err().fault, Fault::Unknown);
 }
+
+#[tokio::test]
+async fn a_post_whose_answer_cannot_be_read_is_unknown() {
+    let server = MockServer::start().await;
+    let answer = ResponseTemplate::new(200).insert_header("content-encoding", "gzip");
+    Mock::given(wiremock::matchers::any()).respond_with(answer).mount(&server).await;
+    let fault = call(&tool(), json!({"url": server.uri(), "json": 1})).await.unwrap_err();
+    assert_eq!(fault.fault, Fault::Unknown);
+}
