@@ -130,9 +130,10 @@ impl Egress {
         let url = parse(&post.url)?;
         self.check(&url)?;
         let request = self.client.post(url.clone()).headers(post.headers).body(post.body);
-        let response = request.send().await.map_err(|error| match explain(&error) {
-            EgressError::Failed(why) if !error.is_connect() => EgressError::Uncertain(why),
-            refused => refused,
+        let response = request.send().await.map_err(|error| {
+            let why = explain(&error);
+            let sent = matches!(why, EgressError::Failed(_)) && !error.is_connect();
+            if sent { EgressError::Uncertain(why.to_string()) } else { why }
         })?;
         // Whatever is wrong with the answer, the server has the body.
         body(url, response, post.max_bytes)
