@@ -48,6 +48,8 @@ pub enum PoolMsg {
     Stopped(JobId),
     /// Take nothing new.
     Drain,
+    /// Everything that had been taken before draining began has been seen.
+    Settled,
     /// The time to drain is over.
     Abort,
     /// Tasks that do not even react to the end of the time to drain are left behind.
@@ -66,7 +68,10 @@ pub struct PoolState {
     closing: CancellationToken,
     abort: CancellationToken,
     started: Instant,
-    _tasks: Vec<AbortOnDropHandle<()>>,
+    /// Whether everything that was taken before draining began has been seen.
+    settled: bool,
+    feed: Option<AbortOnDropHandle<()>>,
+    _tasks: [AbortOnDropHandle<()>; 2],
 }
 
 impl std::fmt::Debug for PoolState {
@@ -125,8 +130,9 @@ impl Actor for PoolActor {
             closing,
             abort: CancellationToken::new(),
             started: Instant::now(),
-            _tasks: vec![
-                AbortOnDropHandle::new(tokio::spawn(take)),
+            settled: false,
+            feed: Some(AbortOnDropHandle::new(tokio::spawn(take))),
+            _tasks: [
                 AbortOnDropHandle::new(tokio::spawn(stops)),
                 AbortOnDropHandle::new(tokio::spawn(drain)),
             ],
@@ -143,7 +149,11 @@ impl Actor for PoolActor {
         match message {
             PoolMsg::Taken(delivery) => state.take(*delivery, &myself).await,
             PoolMsg::Stopped(job) => state.hint(&job),
-            PoolMsg::Drain => state.drain(&myself),
+            PoolMsg::Drain => state.drain(&myself).await,
+            PoolMsg::Settled => {
+                state.settled = true;
+                state.stop_when_empty(&myself);
+            }
             PoolMsg::Abort => {
                 if !state.in_hand.is_empty() {
                     tracing::warn!(
@@ -177,9 +187,7 @@ impl Actor for PoolActor {
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
         }
-        if state.closing.is_cancelled() && state.in_hand.is_empty() {
-            myself.stop(None);
-        }
+        state.stop_when_empty(&myself);
         Ok(())
     }
 }
@@ -270,12 +278,20 @@ impl PoolState {
         }
     }
 
-    fn drain(&self, myself: &ActorRef<PoolMsg>) {
+    /// Closes the queue. What is in the mailbox already is still seen, and given back.
+    async fn drain(&mut self, myself: &ActorRef<PoolMsg>) {
         self.closing.cancel();
-        if self.in_hand.is_empty() {
+        if let Some(feed) = self.feed.take() {
+            // It ends at once, and so does what it could still put into the mailbox.
+            let _ = feed.await;
+        }
+        let _ = myself.cast(PoolMsg::Settled);
+        myself.send_after(self.args.options.drain, || PoolMsg::Abort);
+    }
+
+    fn stop_when_empty(&self, myself: &ActorRef<PoolMsg>) {
+        if self.settled && self.in_hand.is_empty() {
             myself.stop(None);
-        } else {
-            myself.send_after(self.args.options.drain, || PoolMsg::Abort);
         }
     }
 

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use futures::StreamExt;
 use proto::{
     decision::{Decision, DecisionKind, pools},
     fact::{Fact, PlanReply, Signal, Signaled},
@@ -17,6 +18,7 @@ use proto::{
     record::Record,
     subject::{Family, Subjects},
     tool::{Effect, Fault, ToolResult},
+    wire::{self, Live, Said},
 };
 use ractor::Actor;
 use rstest::rstest;
@@ -217,6 +219,21 @@ async fn a_draining_pool_finishes_what_it_has_and_takes_nothing_new() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_taken_when_draining_begins_is_run_or_given_back() {
+    let mut stage = stage(64).await;
+    for _ in 0..64 {
+        stage.call("fine", Effect::Pure);
+    }
+    stage.shutdown.cancel();
+    (&mut stage.pool).await.unwrap();
+    let mut settled = 0;
+    while let Ok(seen) = stage.seen.try_recv() {
+        settled += u64::from(matches!(seen, Seen::Done | Seen::Later(_)));
+    }
+    assert_eq!(settled, stage.log.taken.load(Ordering::SeqCst));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_does_not_end_in_the_time_to_drain_goes_to_another_worker() {
     let mut stage = stage(4).await;
     stage.call("endless", Effect::Pure);
@@ -329,4 +346,16 @@ async fn another_worker_does_what_a_dead_one_had_in_hand() {
     let depth = broker.log.depth(DecisionKind::Call, &pools::builtin()).await.unwrap();
     assert_eq!(depth, Depth::default());
     assert_eq!(running.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_takes_a_while_says_who_has_it() {
+    let stage = stage(1).await;
+    let live = stage.log.subjects.live(&job());
+    let mut heard = stage.broker.bus.subscribe(live).await.unwrap();
+    stage.call("wait", Effect::Pure);
+    let message = heard.next().await.unwrap();
+    let live: Live = wire::decode(&message.payload).unwrap();
+    assert_eq!((live.index, live.said), (0, Said::Taken { worker: by() }));
+    assert_eq!((live.work.as_str(), live.step.unwrap().as_str()), ("g0.s1", "s1"));
 }

@@ -57,6 +57,8 @@ pub(super) struct Scripted {
     /// What the next appends answer before they succeed.
     pub(super) refusals: Mutex<VecDeque<LogError>>,
     pub(super) cut_off: Mutex<bool>,
+    /// Commands that were handed out.
+    pub(super) taken: Arc<AtomicU64>,
     pub(super) seen: mpsc::UnboundedSender<Seen>,
 }
 
@@ -91,11 +93,13 @@ impl Log for Scripted {
         let Some(commands) = self.commands.lock().unwrap().take() else {
             return Err(LogError::Drift("there is one stream".into()));
         };
-        let stream = futures::stream::unfold((commands, slots), |(mut commands, slots)| async {
+        let from = (commands, slots, Arc::clone(&self.taken));
+        let stream = futures::stream::unfold(from, |(mut commands, slots, taken)| async {
             let permit = Arc::clone(&slots).acquire_owned().await.ok()?;
             let mut delivery: Delivery = commands.recv().await?;
             delivery.slot = Some(permit);
-            Some((Ok(delivery), (commands, slots)))
+            taken.fetch_add(1, Ordering::SeqCst);
+            Some((Ok(delivery), (commands, slots, taken)))
         });
         Ok(stream.boxed())
     }
@@ -286,6 +290,7 @@ pub(super) async fn stage(slots: usize) -> Stage {
         entries: Mutex::default(),
         refusals: Mutex::default(),
         cut_off: Mutex::new(false),
+        taken: Arc::default(),
         seen: acks.clone(),
     });
     let mut broker = memory::start(log.subjects.clone(), MemoryOptions::default());
