@@ -227,12 +227,14 @@ class Worker:
             ack_policy=AckPolicy.EXPLICIT,
             ack_wait=self.ack_wait_s,
             max_deliver=-1,
-            max_ack_pending=1000,
+            max_ack_pending=20_000,
         )
         try:
-            await self.js.consumer_info(stream, durable)
+            consumer = await self.js.consumer_info(stream, durable)
         except NotFoundError:
-            await self.js.add_consumer(stream, config)
+            consumer = await self.js.add_consumer(stream, config)
+        # As it is, and not as we would have it: heartbeats depend on it.
+        self.ack_wait_s = consumer.config.ack_wait or self.ack_wait_s
         queue = await self.js.pull_subscribe_bind(consumer=durable, stream=stream)
         while not self.stopping.is_set():
             await self.slots.acquire()
