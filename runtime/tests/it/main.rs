@@ -12,3 +12,4 @@ extern crate callboard_runtime as runtime;
 
 mod contract;
 mod memory;
+mod server;

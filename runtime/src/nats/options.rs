@@ -1,0 +1,133 @@
+//! What can be set about the connection and about what is made on the server.
+
+use std::{path::PathBuf, time::Duration};
+
+use secrecy::SecretString;
+use serde::Deserialize;
+
+/// How to reach an installation, and what is made on the server when it is not there yet. Times are
+/// in milliseconds.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NatsOptions {
+    /// Servers; more than one only for the members of one cluster.
+    pub servers: Vec<String>,
+    /// The connection's name, as the server shows it. The writer's id is added.
+    pub name: String,
+    /// A NATS credentials file: its path.
+    pub credentials_file: Option<PathBuf>,
+    /// The content of a NATS credentials file.
+    pub credentials: Option<SecretString>,
+    /// The seed of an nkey.
+    pub nkey: Option<SecretString>,
+    /// A token.
+    pub token: Option<SecretString>,
+    /// Whether a connection without TLS is refused.
+    pub require_tls: bool,
+    /// Certificates of authorities, in PEM, beside those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// A client certificate and its key, in PEM.
+    pub certificate: Option<Certificate>,
+    /// Copies of every record: 1, 3 or 5.
+    pub replicas: u8,
+    /// Whether what is missing on the server is made. Otherwise it is refused.
+    pub create: bool,
+    /// How long a command may go without a sign of life before it is handed to another worker.
+    pub ack_wait_ms: u64,
+    /// How long a supervisor may keep a fact before it is handed out again.
+    pub facts_ack_wait_ms: u64,
+    /// How long a supervisor may go without asking for facts before another one is given them.
+    pub pin_timeout_ms: u64,
+    /// How long to wait for a connection.
+    pub connect_timeout_ms: u64,
+    /// How long to wait for an answer to one request.
+    pub request_timeout_ms: u64,
+    /// How long writes are tried again before they fail; an election of a leader takes up to 8 s.
+    pub write_patience_ms: u64,
+    /// The same for submissions, which somebody waits for and nobody repeats.
+    pub submit_patience_ms: u64,
+    /// How long a consumer may have something to give and give nothing before its subscription is
+    /// opened anew, and once more before the stream of deliveries fails.
+    pub stall_ms: u64,
+    /// Commands, or facts, that one consumer hands out before it waits for acknowledgements.
+    pub ack_pending_max: u32,
+}
+
+/// A client certificate.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Certificate {
+    /// The certificate.
+    pub file: PathBuf,
+    /// Its key.
+    pub key_file: PathBuf,
+}
+
+impl Default for NatsOptions {
+    fn default() -> Self {
+        Self {
+            servers: vec!["nats://127.0.0.1:4222".to_owned()],
+            name: "callboard".to_owned(),
+            credentials_file: None,
+            credentials: None,
+            nkey: None,
+            token: None,
+            require_tls: false,
+            ca_file: None,
+            certificate: None,
+            replicas: 1,
+            create: true,
+            ack_wait_ms: 30_000,
+            facts_ack_wait_ms: 10_000,
+            pin_timeout_ms: 2_000,
+            connect_timeout_ms: 5_000,
+            request_timeout_ms: 5_000,
+            write_patience_ms: 12_000,
+            submit_patience_ms: 30_000,
+            stall_ms: 60_000,
+            ack_pending_max: 20_000,
+        }
+    }
+}
+
+impl From<&crate::config::Nats> for NatsOptions {
+    fn from(nats: &crate::config::Nats) -> Self {
+        Self {
+            servers: nats.servers().map(str::to_owned).collect(),
+            credentials: nats.credentials.as_ref().map(|secret| secret.value().clone()),
+            replicas: nats.replicas,
+            ack_wait_ms: nats.ack_wait_ms,
+            facts_ack_wait_ms: nats.facts_ack_wait_ms,
+            pin_timeout_ms: nats.pin_timeout_ms,
+            connect_timeout_ms: nats.connect_timeout_ms,
+            request_timeout_ms: nats.request_timeout_ms,
+            ..Self::default()
+        }
+    }
+}
+
+impl NatsOptions {
+    pub(super) fn ack_wait(&self) -> Duration {
+        Duration::from_millis(self.ack_wait_ms)
+    }
+
+    pub(super) fn facts_ack_wait(&self) -> Duration {
+        Duration::from_millis(self.facts_ack_wait_ms)
+    }
+
+    pub(super) fn pin_timeout(&self) -> Duration {
+        Duration::from_millis(self.pin_timeout_ms)
+    }
+
+    pub(super) fn connect_timeout(&self) -> Duration {
+        Duration::from_millis(self.connect_timeout_ms)
+    }
+
+    pub(super) fn request_timeout(&self) -> Duration {
+        Duration::from_millis(self.request_timeout_ms)
+    }
+
+    pub(super) fn stall(&self) -> Duration {
+        Duration::from_millis(self.stall_ms)
+    }
+}

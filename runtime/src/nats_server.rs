@@ -1,0 +1,327 @@
+//! A nats-server of our own, as a child process: for `callboard dev` and for tests.
+//!
+//! It finds the program, writes a configuration, waits until the server takes connections, and ends
+//! the server when it is dropped. It must never touch a server that it did not start.
+
+use std::{
+    fmt, io,
+    net::TcpListener,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{self, Stdio},
+    str::FromStr,
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal};
+use tokio::{io::AsyncReadExt, net::TcpStream, time::Instant};
+
+/// Names a nats-server to use instead of any that is found.
+pub const VARIABLE: &str = "CALLBOARD_NATS_SERVER";
+
+/// How often a server that starts is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A version of nats-server. What follows the patch number (`-beta.1`) is not looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// Major.
+    pub major: u16,
+    /// Minor.
+    pub minor: u16,
+    /// Patch.
+    pub patch: u16,
+}
+
+impl Version {
+    /// The oldest that has what jobs need: batch reads, scheduled messages, pinned consumers.
+    pub const FLOOR: Self = Self { major: 2, minor: 12, patch: 0 };
+    /// The oldest without known faults in what jobs use.
+    pub const SOUND: Self = Self { major: 2, minor: 14, patch: 4 };
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// A text is no version.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no version")]
+pub struct InvalidVersion(String);
+
+impl FromStr for Version {
+    type Err = InvalidVersion;
+
+    fn from_str(text: &str) -> Result<Self, InvalidVersion> {
+        let invalid = || InvalidVersion(text.chars().take(40).collect());
+        let plain = text.trim().trim_start_matches('v');
+        let plain = plain.split(['-', '+']).next().unwrap_or_default();
+        let mut numbers = plain.split('.').map(str::parse);
+        let mut next = || numbers.next().and_then(Result::ok).ok_or_else(invalid);
+        Ok(Self { major: next()?, minor: next()?, patch: next()? })
+    }
+}
+
+/// A nats-server program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its version.
+    pub version: Version,
+}
+
+/// The nats-server to use: the one that [`VARIABLE`] names and no other, or else the first that is
+/// new enough in `.tools/bin` of the working directory or one above it and on the `PATH`. Finds one
+/// that is too old when there is no other.
+#[must_use]
+pub fn find() -> Option<Found> {
+    if let Some(path) = std::env::var_os(VARIABLE) {
+        return look_at(Path::new(&path));
+    }
+    let cwd = std::env::current_dir().unwrap_or_default();
+    let tools = cwd.ancestors().map(|dir| dir.join(".tools/bin")).collect::<Vec<_>>();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = tools.into_iter().chain(std::env::split_paths(&path));
+    let mut too_old = None;
+    for place in places.filter(|p| p.is_absolute()) {
+        match look_at(&place.join("nats-server")) {
+            Some(found) if found.version >= Version::FLOOR => return Some(found),
+            Some(found) => too_old = too_old.or(Some(found)),
+            None => {}
+        }
+    }
+    too_old
+}
+
+fn look_at(path: &Path) -> Option<Found> {
+    if !path.is_file() {
+        return None;
+    }
+    let said = process::Command::new(path).arg("--version").stdin(Stdio::null()).output().ok()?;
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let version = said.split_whitespace().find_map(|word| word.parse().ok())?;
+    Some(Found { path: path.to_owned(), version })
+}
+
+/// How a server is started.
+#[derive(Debug, Clone, Default)]
+pub struct ChildOptions {
+    /// The program; [`find`] when absent.
+    pub program: Option<PathBuf>,
+    /// Where it listens, on the loopback interface; 0 for a free port.
+    pub port: u16,
+    /// Where it keeps its data. Made when it is not there.
+    pub store_dir: PathBuf,
+    /// Further lines of its configuration.
+    pub config: Vec<String>,
+    /// Further lines within `jetstream { … }`, for instance `sync_interval: always`.
+    pub jetstream: Vec<String>,
+    /// How long it may take to start; 0 for 30 seconds.
+    pub patience: Duration,
+}
+
+/// A server could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is none.
+    #[error(
+        "no nats-server was found: `make nats-server` installs one into .tools/bin, or set \
+         {VARIABLE} to the path of one ({} or newer)",
+        Version::FLOOR
+    )]
+    NotFound,
+    /// It is too old.
+    #[error("{} is nats-server {}: {} is the least", .0.path.display(), .0.version, Version::FLOOR)]
+    TooOld(Found),
+    /// A file or the process could not be made.
+    #[error("nats-server could not be started: {0}")]
+    Io(#[from] io::Error),
+    /// It ended while it started.
+    #[error("nats-server ended while it started; the end of its log:\n{0}")]
+    Ended(String),
+    /// It took too long.
+    #[error("nats-server took no connections within {0:?}; the end of its log:\n{1}")]
+    TooSlow(Duration, String),
+}
+
+/// A nats-server that was started here. Killed when it is dropped.
+#[derive(Debug)]
+pub struct Child {
+    process: process::Child,
+    port: u16,
+    version: Version,
+    log: PathBuf,
+}
+
+impl Child {
+    /// Starts a server and waits until it takes connections. It is in a process group of its own, so
+    /// that an interrupt from the terminal reaches it through its parent alone.
+    ///
+    /// # Errors
+    /// When there is no program that is new enough, or it does not start.
+    pub async fn start(options: &ChildOptions) -> Result<Self, StartError> {
+        let found = match &options.program {
+            Some(path) => look_at(path),
+            None => find(),
+        };
+        let found = found.ok_or(StartError::NotFound)?;
+        if found.version < Version::FLOOR {
+            return Err(StartError::TooOld(found));
+        }
+        std::fs::create_dir_all(&options.store_dir)?;
+        let port = if options.port == 0 { free_port()? } else { options.port };
+        let config = options.store_dir.join("nats-server.conf");
+        let log = options.store_dir.join("nats-server.log");
+        std::fs::write(&config, configuration(port, options))?;
+        let output = std::fs::OpenOptions::new().create(true).append(true).open(&log)?;
+        let process = process::Command::new(&found.path)
+            .arg("--config")
+            .arg(&config)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .process_group(0)
+            .spawn()?;
+        let mut child = Self { process, port, version: found.version, log };
+        let patience =
+            if options.patience.is_zero() { Duration::from_secs(30) } else { options.patience };
+        child.wait_until_ready(patience).await?;
+        Ok(child)
+    }
+
+    async fn wait_until_ready(&mut self, patience: Duration) -> Result<(), StartError> {
+        let start = Instant::now();
+        while !greets(self.port).await {
+            if self.process.try_wait()?.is_some() {
+                return Err(StartError::Ended(self.end_of_log()));
+            }
+            if start.elapsed() > patience {
+                return Err(StartError::TooSlow(patience, self.end_of_log()));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        // A server that could not have the port would have ended by now, and another one greeted.
+        match self.process.try_wait()? {
+            Some(_) => Err(StartError::Ended(self.end_of_log())),
+            None => Ok(()),
+        }
+    }
+
+    fn end_of_log(&self) -> String {
+        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(10)..].join("\n")
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Where it listens, as a URL.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Its version.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Sends it a signal. Nothing happens when it has ended.
+    pub fn signal(&mut self, signal: Signal) {
+        // The process was not waited for, so its id cannot be another's.
+        if let (Ok(None), Some(pid)) = (self.process.try_wait(), self.pid()) {
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        i32::try_from(self.process.id()).ok().and_then(Pid::from_raw)
+    }
+
+    /// Asks it to end and waits; kills it when it takes longer than `patience`.
+    pub async fn stop(mut self, patience: Duration) {
+        self.signal(Signal::TERM);
+        let start = Instant::now();
+        while start.elapsed() < patience {
+            if !matches!(self.process.try_wait(), Ok(None)) {
+                return;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Kills it and waits until it is gone.
+    pub fn kill(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A port nobody listens on now. Somebody may by the time the server does; then it says so and ends.
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+fn configuration(port: u16, options: &ChildOptions) -> String {
+    let dir = options.store_dir.join("data").display().to_string().replace('\\', "/");
+    let mut config = format!(
+        "# Written at every start; changes are lost.\n\
+         listen: \"127.0.0.1:{port}\"\n\
+         jetstream {{\n  store_dir: {}\n",
+        serde_json::Value::String(dir)
+    );
+    options.jetstream.iter().for_each(|line| config.extend(["  ", line, "\n"]));
+    config.push_str("}\n");
+    options.config.iter().for_each(|line| config.extend([line.as_str(), "\n"]));
+    config
+}
+
+/// Whether a server speaks there: the first thing it says is what it is.
+async fn greets(port: u16) -> bool {
+    let greeting = async {
+        let mut server = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
+        let mut word = [0; 5];
+        server.read_exact(&mut word).await.ok()?;
+        Some(&word == b"INFO ")
+    };
+    let greeting = tokio::time::timeout(Duration::from_secs(1), greeting).await;
+    greeting.ok().flatten().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_and_compared() {
+        let version = |text: &str| text.parse::<Version>();
+        assert_eq!(version("v2.15.1"), Ok(Version { major: 2, minor: 15, patch: 1 }));
+        assert_eq!(version("2.15.0-beta.1+x"), Ok(Version { major: 2, minor: 15, patch: 0 }));
+        for bad in ["", "nats-server:", "2.15", "v2.x.1", "2..1"] {
+            assert!(version(bad).is_err(), "{bad}");
+        }
+        assert!(version("2.9.10").unwrap() < Version::FLOOR);
+        assert!(version("2.12.0").unwrap() >= Version::FLOOR);
+        assert_eq!(Version::SOUND.to_string(), "2.14.4");
+    }
+}
