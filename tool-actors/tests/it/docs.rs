@@ -35,7 +35,7 @@ fn every_example_has_a_test() {
 
 #[test]
 fn the_announcement_would_be_accepted() {
-    let [example] = examples()["announcement"][..] else { panic!("one example") };
+    let example = example("announcement");
     let announcement: Announcement = serde_json::from_str(example).unwrap();
     registry::check(&announcement.spec).unwrap();
     let written = serde_json::to_value(&announcement).unwrap();
@@ -62,7 +62,7 @@ fn records_are_read_and_written_as_they_stand_there() {
 
 #[test]
 fn a_reference_is_read() {
-    let [example] = examples()["record-by-reference"][..] else { panic!("one example") };
+    let example = example("record-by-reference");
     let record = Record::from_slice(example.as_bytes()).unwrap();
     assert!(matches!(record.body, Body::Stored(body) if body.bytes == 70_000));
 }
@@ -90,7 +90,7 @@ fn the_answers_belong_to_the_call() {
 
 #[test]
 fn the_approval_has_the_digest_that_is_told() {
-    let [example] = examples()["approval"][..] else { panic!("one example") };
+    let example = example("approval");
     let bound: Value = serde_json::from_str(example).unwrap();
     let text = |name: &str| bound[name].as_str().unwrap().to_owned();
     let digest = approval_digest(
@@ -130,4 +130,10 @@ fn the_page_names_every_built_in_tool_and_fault() {
     ] {
         assert!(PAGE.contains(&format!("`{word}")), "{word}");
     }
+}
+
+/// The one example of a kind.
+pub(crate) fn example(kind: &str) -> &'static str {
+    let [example] = examples()[kind][..] else { panic!("one example of {kind}") };
+    example
 }
