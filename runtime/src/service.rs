@@ -172,33 +172,54 @@ impl Actor for ServiceActor {
 }
 
 async fn listen(args: ServiceArgs, mut requests: BoxStream<'static, Request>) -> ServiceMsg {
-    let places = Arc::new(Semaphore::new(args.in_flight));
-    let tracker = TaskTracker::new();
+    let counter = Counter {
+        places: Arc::new(Semaphore::new(args.in_flight)),
+        tracker: TaskTracker::new(),
+        args,
+    };
     let end = loop {
         let request = tokio::select! {
             biased;
-            () = args.shutdown.cancelled() => break ServiceMsg::Finished,
+            () = counter.args.shutdown.cancelled() => break ServiceMsg::Finished,
             request = requests.next() => request,
         };
         let Some(request) = request else { break ServiceMsg::Ended };
-        match Arc::clone(&places).try_acquire_owned() {
+        counter.take(request).await;
+    };
+    // What was handed over already is nobody else's: it would wait for its time to run out.
+    while let Some(Some(request)) = requests.next().now_or_never() {
+        counter.take(request).await;
+    }
+    drop(requests);
+    counter.tracker.close();
+    if tokio::time::timeout(DRAIN, counter.tracker.wait()).await.is_err() {
+        let (service, left) = (counter.args.service.name(), counter.tracker.len());
+        tracing::warn!(service, left, "requests are left unanswered");
+    }
+    end
+}
+
+/// Where requests are counted in.
+struct Counter {
+    args: ServiceArgs,
+    places: Arc<Semaphore>,
+    tracker: TaskTracker,
+}
+
+impl Counter {
+    async fn take(&self, request: Request) {
+        match Arc::clone(&self.places).try_acquire_owned() {
             Ok(place) => {
-                let call = call(request, place, args.shutdown.clone());
-                drop(tracker.spawn(answer(Arc::clone(&args.service), call)));
+                let call = call(request, place, self.args.shutdown.clone());
+                drop(self.tracker.spawn(answer(Arc::clone(&self.args.service), call)));
             }
             Err(_) => {
-                let why = format!("{} requests are in hand already", args.in_flight);
+                let why = format!("{} requests are in hand already", self.args.in_flight);
                 let refused = request.reply.refuse(Failure::new(Code::Overloaded, why)).await;
                 unheard(request.verb, refused);
             }
         }
-    };
-    drop(requests);
-    tracker.close();
-    if tokio::time::timeout(DRAIN, tracker.wait()).await.is_err() {
-        tracing::warn!(service = args.service.name(), left = tracker.len(), "left unanswered");
     }
-    end
 }
 
 fn call(request: Request, place: OwnedSemaphorePermit, closing: CancellationToken) -> Call {

@@ -1,0 +1,85 @@
+//! Tokens: who is let in, and as whom.
+
+use std::collections::BTreeMap;
+
+use proto::{
+    digest,
+    error::Code,
+    id::{JobId, Seq},
+};
+use runtime::{
+    config::{Door, Person, PersonName, Role},
+    memory::MemoryOptions,
+    people::People,
+};
+use serde_json::Value;
+
+use super::hall::{Hall, Setup, ask};
+
+fn people() -> People {
+    let person = |name: &str, roles: &[Role]| {
+        let hash = digest::of_bytes(format!("{name}-token").as_bytes());
+        let name = PersonName::try_from(name.to_owned()).unwrap();
+        (name, Person { token_sha256: hash, roles: roles.to_vec() })
+    };
+    let people = BTreeMap::from([
+        person("ann", &[Role::Submit, Role::Read]),
+        person("bob", &[Role::Operate]),
+    ]);
+    People::new(&Door { people, max_in_flight: 1, submits_per_minute: None })
+}
+
+async fn check(hall: &Hall, verb: &str, body: &str, token: Option<&str>, code: Option<Code>) {
+    let answer = ask(&hall.broker, verb, body, token).await;
+    let got = answer.as_ref().err().map(|failure| failure.code);
+    assert_eq!(got, code, "{verb} as {token:?}: {answer:?}");
+}
+
+#[tokio::test]
+async fn every_verb_needs_a_token_with_its_role() {
+    let setup = Setup { people: people(), ..Setup::default() };
+    let hall = Hall::with(MemoryOptions::default(), setup).await;
+    let (ann, bob) = (Some("ann-token"), Some("bob-token"));
+    let bodies = [
+        ("submit", r#"{"id":"j","goal":"g"}"#),
+        ("get", r#"{"job":"j"}"#),
+        ("list", ""),
+        ("watch", r#"{"job":"j"}"#),
+        ("tools", ""),
+        ("crew", ""),
+        ("signal", r#"{"job":"j","signal":"pause"}"#),
+    ];
+    for (verb, body) in bodies {
+        check(&hall, verb, body, None, Some(Code::Forbidden)).await;
+        check(&hall, verb, body, Some("eve-token"), Some(Code::Forbidden)).await;
+        // Who may not ask is not told whether the request is well formed or the job exists.
+        check(&hall, verb, "{", None, Some(Code::Forbidden)).await;
+        let (may, may_not) = if verb == "signal" { (bob, ann) } else { (ann, bob) };
+        check(&hall, verb, body, may_not, Some(Code::Forbidden)).await;
+        check(&hall, verb, body, may, None).await;
+    }
+}
+
+#[tokio::test]
+async fn who_asked_is_recorded_from_the_token_and_not_from_the_body() {
+    let setup = Setup { people: people(), ..Setup::default() };
+    let hall = Hall::with(MemoryOptions::default(), setup).await;
+    let submit = r#"{"id":"j","goal":"g"}"#;
+    check(&hall, "submit", submit, Some("ann-token"), None).await;
+    let pause = r#"{"job":"j","signal":"pause","by":"eve"}"#;
+    check(&hall, "signal", pause, Some("bob-token"), None).await;
+    let entries = hall.broker.log.read(&JobId::new("j").unwrap(), Seq(0)).await.unwrap();
+    let by = entries.iter().map(|entry| {
+        let record = serde_json::to_value(entry.record.as_ref().unwrap()).unwrap();
+        record["body"]["by"].as_str().map(str::to_owned)
+    });
+    assert_eq!(by.collect::<Vec<_>>(), [Some("ann".to_owned()), Some("bob".to_owned())]);
+}
+
+#[tokio::test]
+async fn a_token_is_neither_answered_nor_shown() {
+    let setup = Setup { people: people(), ..Setup::default() };
+    let hall = Hall::with(MemoryOptions::default(), setup).await;
+    let refusal = ask(&hall.broker, "list", "", Some("eve-token")).await.unwrap_err();
+    assert!(!Value::to_string(&serde_json::to_value(&refusal).unwrap()).contains("eve-token"));
+}
