@@ -15,6 +15,6 @@ pub(crate) mod tools;
 pub(crate) mod tree;
 
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 #[cfg(test)]
 mod snapshots;

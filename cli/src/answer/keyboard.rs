@@ -1,0 +1,92 @@
+//! Lines from standard input, one at a time, by a thread of its own: a prompt can be given up (the
+//! question was answered elsewhere) while nobody has typed anything.
+
+use std::io::BufRead;
+
+use tokio::sync::mpsc;
+
+/// Longest line that is taken; the rest of it is dropped.
+const LINE_BYTES_MAX: usize = proto::limits::ANSWER_BYTES_MAX;
+
+/// Lines that somebody types.
+#[derive(Debug)]
+pub(crate) struct Keyboard {
+    lines: mpsc::Receiver<String>,
+}
+
+impl Keyboard {
+    /// Reads standard input from now on.
+    pub(crate) fn open() -> Self {
+        let (sender, lines) = mpsc::channel(1);
+        // Not joined: a read that waits for somebody to type cannot be called off, and the process
+        // ends without it.
+        std::thread::spawn(move || {
+            let mut stdin = std::io::stdin().lock();
+            let mut bytes = Vec::new();
+            while let Ok(true) = line(&mut stdin, &mut bytes) {
+                let text =
+                    String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned();
+                if sender.blocking_send(text).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { lines }
+    }
+
+    /// The next line; none when there will be no more. Cancel-safe.
+    pub(crate) async fn line(&mut self) -> Option<String> {
+        self.lines.recv().await
+    }
+
+    /// Forgets what was typed before anything was asked.
+    pub(crate) fn forget(&mut self) {
+        while self.lines.try_recv().is_ok() {}
+    }
+
+    /// Lines that were typed beforehand.
+    #[cfg(test)]
+    pub(crate) fn of(typed: &[&str]) -> Self {
+        let (sender, lines) = mpsc::channel(typed.len().max(1));
+        for line in typed {
+            sender.try_send((*line).to_owned()).expect("there is room");
+        }
+        Self { lines }
+    }
+}
+
+/// Reads one line, cut at [`LINE_BYTES_MAX`]; says whether there was one.
+fn line(input: &mut impl BufRead, bytes: &mut Vec<u8>) -> std::io::Result<bool> {
+    bytes.clear();
+    loop {
+        let buffer = input.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(!bytes.is_empty());
+        }
+        let end = buffer.iter().position(|b| *b == b'\n');
+        let taken = end.map_or(buffer.len(), |at| at + 1);
+        let room = LINE_BYTES_MAX.saturating_sub(bytes.len());
+        bytes.extend(buffer.iter().take(taken.min(room)));
+        input.consume(taken);
+        if end.is_some() {
+            return Ok(true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_end_takes_no_memory_without_end() {
+        let long = vec![b'x'; LINE_BYTES_MAX * 3];
+        let mut input: &[u8] = &[long.as_slice(), b"\nnext"].concat();
+        let mut bytes = Vec::new();
+        assert!(line(&mut input, &mut bytes).unwrap());
+        assert_eq!(bytes.len(), LINE_BYTES_MAX);
+        assert!(line(&mut input, &mut bytes).unwrap());
+        assert_eq!(bytes, b"next");
+        assert!(!line(&mut input, &mut bytes).unwrap());
+    }
+}

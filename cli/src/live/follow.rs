@@ -1,0 +1,209 @@
+//! What a watcher knows of a job: the last view, and what is being said right now. Pure.
+//!
+//! Text that streams by may be lost, repeated, or come from an attempt that failed since; a turn
+//! that is tried again starts its text anew instead of showing it twice.
+
+use std::collections::BTreeMap;
+
+use proto::{door::Watched, error::Failure, id::StepId, view::JobView};
+use serde_json::Value;
+
+use crate::render::tree::Said;
+
+/// Most bytes of one streaming text that are kept; only its end is ever shown.
+const TEXT_BYTES_MAX: usize = 8 * 1024;
+/// Most streaming texts at a time; a job runs far fewer turns at once.
+const STREAMS_MAX: usize = 512;
+
+/// What a watcher knows.
+#[derive(Debug, Default)]
+pub(crate) struct Follow {
+    view: Option<JobView>,
+    streams: BTreeMap<String, Stream>,
+}
+
+/// What an item of the watch changed.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Change {
+    /// Nothing that is shown.
+    Nothing,
+    /// The job.
+    Job,
+    /// What is being said.
+    Said,
+    /// There is no more.
+    End(Option<Failure>),
+}
+
+#[derive(Debug)]
+struct Stream {
+    attempt: u32,
+    next: u32,
+    step: Option<StepId>,
+    text: String,
+}
+
+impl Follow {
+    /// Takes in one item.
+    pub(crate) fn apply(&mut self, item: Watched) -> Change {
+        match item {
+            Watched::Record { record, .. } => self.record(&record),
+            Watched::View { view } => {
+                self.view = Some(*view);
+                Change::Job
+            }
+            Watched::Live { work, attempt, step, index, what, text } => {
+                let step = step.and_then(|step| StepId::new(step).ok());
+                self.said(work, attempt, step, index, (&what, &text))
+            }
+            Watched::Heartbeat => Change::Nothing,
+            Watched::End { error } => Change::End(error.map(|e| *e)),
+        }
+    }
+
+    /// The job, once it is known.
+    pub(crate) fn view(&self) -> Option<&JobView> {
+        self.view.as_ref()
+    }
+
+    /// What is being said for steps.
+    pub(crate) fn of_steps(&self) -> Said {
+        let spoken = self.streams.values().filter(|stream| !stream.text.trim().is_empty());
+        spoken.filter_map(|s| Some((s.step.clone()?, s.text.clone()))).collect()
+    }
+
+    /// What a planner is saying.
+    pub(crate) fn of_planner(&self) -> Option<&str> {
+        let planner = self.streams.values().find(|stream| stream.step.is_none());
+        planner.map(|stream| stream.text.as_str()).filter(|text| !text.trim().is_empty())
+    }
+
+    /// A reply that is stored is not streaming any more.
+    fn record(&mut self, record: &Value) -> Change {
+        let field = |name: &str| record.get(name).and_then(Value::as_str);
+        if matches!(field("kind"), Some("turned" | "planned")) {
+            let work = record.pointer("/body/work").and_then(Value::as_str);
+            match work {
+                Some(work) => drop(self.streams.remove(work)),
+                // The body is elsewhere; whatever streams on will be heard again.
+                None => self.streams.clear(),
+            }
+            return Change::Said;
+        }
+        Change::Nothing
+    }
+
+    fn said(
+        &mut self,
+        work: String,
+        attempt: u32,
+        step: Option<StepId>,
+        index: u32,
+        (what, text): (&str, &str),
+    ) -> Change {
+        if self.streams.len() >= STREAMS_MAX && !self.streams.contains_key(&work) {
+            self.streams.pop_first();
+        }
+        let fresh = Stream { attempt, next: 0, step, text: String::new() };
+        let stream = self.streams.entry(work).or_insert(fresh);
+        if attempt < stream.attempt {
+            return Change::Nothing;
+        }
+        // A new attempt, or the same one with another worker after the first was lost.
+        if attempt > stream.attempt || index == 0 {
+            (stream.attempt, stream.next) = (attempt, 0);
+            stream.text.clear();
+        }
+        if index < stream.next {
+            return Change::Nothing;
+        }
+        if index > stream.next && !stream.text.is_empty() {
+            stream.text.push('…');
+        }
+        stream.next = index.saturating_add(1);
+        if what != "text" {
+            return Change::Said;
+        }
+        stream.text.push_str(text);
+        if stream.text.len() > TEXT_BYTES_MAX {
+            let mut from = stream.text.len() - TEXT_BYTES_MAX / 2;
+            while !stream.text.is_char_boundary(from) {
+                from += 1;
+            }
+            stream.text.drain(..from);
+        }
+        Change::Said
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::id::Seq;
+    use serde_json::json;
+
+    use super::*;
+
+    fn live(work: &str, attempt: u32, index: u32, what: &str, text: &str) -> Watched {
+        let step = work.starts_with('s').then(|| "step1".to_owned());
+        Watched::Live {
+            work: work.into(),
+            attempt,
+            step,
+            index,
+            what: what.into(),
+            text: text.into(),
+        }
+    }
+
+    fn heard(items: &[(u32, u32, &str, &str)]) -> String {
+        let mut follow = Follow::default();
+        for (attempt, index, what, text) in items {
+            follow.apply(live("s1", *attempt, *index, what, text));
+        }
+        follow.of_steps().into_values().next().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_text_is_never_shown_twice() {
+        for (items, text) in [
+            (&[(1, 0, "taken", "w"), (1, 1, "text", "a"), (1, 2, "text", "b")][..], "ab"),
+            (&[(1, 1, "text", "a"), (1, 1, "text", "a"), (1, 2, "text", "b")], "ab"),
+            (&[(1, 1, "text", "a"), (2, 0, "taken", "w"), (2, 1, "text", "c")], "c"),
+            (&[(2, 1, "text", "c"), (1, 2, "text", "late")], "c"),
+            (&[(1, 1, "text", "a"), (1, 0, "taken", "other"), (1, 1, "text", "z")], "z"),
+            (&[(1, 1, "text", "a"), (1, 4, "text", "d")], "a…d"),
+            (&[(1, 0, "taken", "w"), (1, 1, "thought", "hm"), (1, 2, "text", "a")], "a"),
+        ] {
+            assert_eq!(heard(items), text, "{items:?}");
+        }
+    }
+
+    #[test]
+    fn a_reply_that_is_stored_streams_no_more() {
+        let mut follow = Follow::default();
+        follow.apply(live("p1", 1, 1, "text", "{"));
+        follow.apply(live("s1", 1, 1, "text", "words"));
+        assert_eq!(follow.of_planner(), Some("{"));
+        let record = |kind: &str, work: &str| Watched::Record {
+            seq: Seq(1),
+            family: "in.crew".into(),
+            time: jiff::Timestamp::UNIX_EPOCH,
+            record: json!({"kind": kind, "body": {"work": work}}),
+        };
+        assert_eq!(follow.apply(record("called", "s1")), Change::Nothing);
+        assert_eq!(follow.apply(record("planned", "p1")), Change::Said);
+        assert_eq!(follow.of_planner(), None);
+        assert_eq!(follow.of_steps().len(), 1);
+        follow.apply(record("turned", "s1"));
+        assert!(follow.of_steps().is_empty());
+    }
+
+    #[test]
+    fn a_text_without_end_takes_no_memory_without_end() {
+        let mut follow = Follow::default();
+        for index in 0..2_000 {
+            follow.apply(live("s1", 1, index + 1, "text", "标记任务"));
+        }
+        assert!(follow.of_steps().into_values().all(|text| text.len() <= TEXT_BYTES_MAX));
+    }
+}

@@ -1,0 +1,142 @@
+//! What changed between two looks at a job, as lines that are only ever appended: for pipes, files
+//! and terminals on which nothing can be drawn again. Pure.
+
+use proto::{
+    escape,
+    step::StepState,
+    view::{CallState, JobView, PlanView, StepView},
+};
+
+use crate::{
+    look::{Look, Tone, lasted},
+    render::{line::Line, marks},
+};
+
+/// The lines that tell what is new.
+pub(crate) fn between(look: &Look, old: Option<&JobView>, new: &JobView) -> Vec<String> {
+    let mut lines = Vec::new();
+    let stands = |view: &JobView| (view.state, view.sub_status, view.reason.clone());
+    if old.map(stands) != Some(stands(new)) && new.outcome.is_none() {
+        lines.push(job(look, new));
+    }
+    if let Some(plan) = &new.plan {
+        let before = old.and_then(|view| view.plan.as_ref());
+        if before.is_none_or(|b| b.revision != plan.revision || b.title != plan.title) {
+            lines.extend(planned(look, plan));
+        }
+        for step in &plan.steps {
+            let was = before.and_then(|b| b.steps.iter().find(|s| s.id == step.id));
+            lines.extend(stepped(look, was, step));
+        }
+    }
+    for question in &new.questions {
+        if old.is_none_or(|view| view.questions.iter().all(|q| q.id != question.id)) {
+            let head = format!("⏸ {} {}: ", question.id, question.kind.name());
+            let line = Line::new().add(Tone::Wait, head);
+            lines.push(line.add(Tone::Plain, escape::line(&question.prompt)).render(look));
+        }
+    }
+    lines
+}
+
+fn job(look: &Look, view: &JobView) -> String {
+    let (mark, tone) = marks::job(view.state);
+    let mut line = Line::new().add(tone, format!("{mark} {}", view.state));
+    if let Some(sub) = view.sub_status {
+        line = line.add(marks::sub_status(sub), format!(" · {sub}"));
+    }
+    if let Some(reason) = view.reason.as_deref().filter(|r| !r.is_empty()) {
+        line = line.add(Tone::Dim, format!(" · {}", escape::line(reason)));
+    }
+    line.render(look)
+}
+
+fn planned(look: &Look, plan: &PlanView) -> Vec<String> {
+    let title = format!("plan {}: {}", plan.revision + 1, escape::line(&plan.title));
+    let mut lines = vec![Line::new().add(Tone::Strong, title).render(look)];
+    lines.extend(plan.steps.iter().map(|step| {
+        let after: Vec<_> = step.depends_on.iter().map(proto::id::StepId::as_str).collect();
+        let after =
+            if after.is_empty() { String::new() } else { format!(" (after {})", after.join(", ")) };
+        let head = Line::new().add(Tone::Dim, format!("  {} ", step.id));
+        head.add(Tone::Plain, label(step)).add(Tone::Dim, after).render(look)
+    }));
+    lines
+}
+
+fn label(step: &StepView) -> String {
+    let words = if step.title.is_empty() { &step.description } else { &step.title };
+    escape::line(words).into_owned()
+}
+
+fn stepped(look: &Look, was: Option<&StepView>, step: &StepView) -> Vec<String> {
+    let mut lines = Vec::new();
+    let moved = was.map(|was| (was.state, was.attempts)) != Some((step.state, step.attempts));
+    // Steps that have not begun were told of with the plan.
+    let told = matches!(step.state, StepState::Pending | StepState::Ready);
+    for (n, call) in step.calls.iter().enumerate() {
+        let before = was.and_then(|was| was.calls.get(n));
+        let same = before.is_some_and(|b| (b.state, b.attempts) == (call.state, call.attempts));
+        // A step that is one call says by its own line how that call went.
+        let said = step.tool.is_some() && call.attempts <= 1 && call.state != CallState::Waiting;
+        if same || said {
+            continue;
+        }
+        let (mark, tone) = marks::call(call.state);
+        let mut line = Line::new()
+            .add(Tone::Dim, format!("  {} ", step.id))
+            .add(tone, format!("{mark} "))
+            .add(Tone::Plain, escape::line(&call.tool));
+        if call.attempts > 1 {
+            line = line.add(Tone::Wait, format!(" (try {})", call.attempts));
+        }
+        if let Some(message) = call.message.as_deref().filter(|m| !m.is_empty()) {
+            line = line.add(Tone::Dim, format!(" {}", escape::line(message)));
+        }
+        lines.push(line.render(look));
+    }
+    if moved && !told {
+        lines.push(step_line(look, step));
+    }
+    lines
+}
+
+fn step_line(look: &Look, step: &StepView) -> String {
+    let (mark, tone) = marks::step(step);
+    let mut line = Line::new()
+        .add(tone, format!("{mark} {}", step.id))
+        .add(Tone::Plain, format!(" {}", label(step)));
+    if step.attempts > 1 {
+        line = line.add(Tone::Wait, format!(" (try {})", step.attempts));
+    }
+    if !matches!(step.state, StepState::Completed | StepState::Running) {
+        line = line.add(tone, format!(" {}", step.state));
+    }
+    if let (Some(from), Some(to)) = (step.started, step.ended) {
+        line = line.add(Tone::Dim, format!(" {}", lasted(from, to)));
+    }
+    if let Some(response) = step.response.as_deref().filter(|r| !r.trim().is_empty()) {
+        line = line.add(Tone::Dim, format!(" — {}", escape::line(response.trim())));
+    }
+    line.render(look)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples;
+
+    #[test]
+    fn only_what_changed_is_told() {
+        let look = Look::plain(None);
+        let new = samples::view();
+        insta::assert_snapshot!("everything", between(&look, None, &new).join("\n"));
+        assert!(between(&look, Some(&new), &new).is_empty());
+        let mut old = new.clone();
+        let steps = &mut old.plan.as_mut().unwrap().steps;
+        steps[2].state = StepState::Pending;
+        steps[2].calls.clear();
+        old.questions.truncate(4);
+        insta::assert_snapshot!("difference", between(&look, Some(&old), &new).join("\n"));
+    }
+}
