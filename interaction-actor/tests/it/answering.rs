@@ -1,0 +1,344 @@
+//! `answer`: checked whole, taken once, and never for the wrong thing.
+
+use std::collections::BTreeMap;
+
+use futures::future::join_all;
+use proto::{
+    decision::Closed,
+    digest,
+    error::Code,
+    id::{JobId, Seq, ToolName},
+    interaction::{Choice, QuestionKind, approval_digest},
+    plan::Plan,
+    record::Known,
+};
+use rstest::rstest;
+use runtime::{
+    config::{Door, Person, PersonName, Role},
+    memory::MemoryOptions,
+    people::People,
+};
+use serde_json::{Value, json};
+
+use crate::office::{Office, job, question};
+
+fn choice() -> QuestionKind {
+    let options = ["red", "green"].map(|value| Choice { value: value.into(), label: None });
+    QuestionKind::Choice { options: options.to_vec(), multiple: false }
+}
+
+fn form() -> QuestionKind {
+    let fields = json!([
+        {"key": "to", "label": "To", "type": "text", "required": true, "max_length": 5},
+        {"key": "days", "label": "Days", "type": "number", "min": 1.0, "max": 9.0, "integer": true},
+        {"key": "by", "label": "By", "type": "select", "options": [{"value": "a"}], "multiple": true},
+    ]);
+    QuestionKind::Form { fields: serde_json::from_value(fields).unwrap() }
+}
+
+fn approval(job: &JobId) -> (QuestionKind, String) {
+    let tool = ToolName::new("send_mail").unwrap();
+    let args = json!({"to": "a@example.org"});
+    let digest = approval_digest(job, "g0.r1.s1", &tool, "1", &args);
+    let version = "1".to_owned();
+    (QuestionKind::ToolApproval { tool, version, args, digest: digest.clone() }, digest)
+}
+
+fn plan_check() -> QuestionKind {
+    let plan = Plan { title: "t".into(), steps: Vec::new() };
+    QuestionKind::PlanCheck { plan, revision: 0, digest: "d1".into() }
+}
+
+/// The facts that people have written to a job.
+async fn answers(office: &Office, job: &JobId) -> Vec<proto::fact::Answered> {
+    let entries = office.broker.log.read(job, Seq(0)).await.unwrap();
+    let facts = entries.into_iter().filter_map(|entry| match entry.record.unwrap().known() {
+        Ok(Known::Fact(fact)) => Some(*fact),
+        Ok(Known::Decision(_)) | Err(_) => None,
+    });
+    let answers = facts.filter_map(|fact| match fact {
+        proto::fact::Fact::Answered(answered) => Some(answered),
+        proto::fact::Fact::Submitted(_)
+        | proto::fact::Fact::Signaled(_)
+        | proto::fact::Fact::Planned(_)
+        | proto::fact::Fact::Turned(_)
+        | proto::fact::Fact::Started(_)
+        | proto::fact::Fact::Called(_)
+        | proto::fact::Fact::Fired(_) => None,
+    });
+    answers.collect()
+}
+
+#[tokio::test]
+async fn i1_an_answer_to_nothing_is_not_found() {
+    let office = Office::new().await;
+    let asked = office.asked("j", QuestionKind::Question).await;
+    let refused = office.refused(&job("other"), json!({"value": "x"})).await;
+    assert_eq!(refused, (Code::NotFound, "job".to_owned()));
+    let refused = office.refused(&asked, json!({"ask": "q2", "value": "x"})).await;
+    assert_eq!(refused, (Code::NotFound, "ask".to_owned()));
+    let refused = office.refused(&asked, json!({"ask": "*", "value": "x"})).await;
+    assert_eq!(refused, (Code::InvalidId, "ask".to_owned()));
+    assert!(answers(&office, &asked).await.is_empty());
+}
+
+#[tokio::test]
+async fn i2_the_first_answer_wins_and_the_next_is_told_whose_it_was() {
+    let office = Office::new().await;
+    let job = office.asked("j", QuestionKind::Question).await;
+    let first = json!({"value": "now", "by": "ann"});
+    let taken = office.answer(&job, first.clone()).await.unwrap();
+    assert_eq!(taken["ask"], "q1");
+    for again in [json!({"value": "later", "by": "bob"}), first] {
+        let failure = office.answer(&job, again).await.unwrap_err();
+        let winner = failure.winner.unwrap();
+        assert_eq!((failure.code, winner.by.as_str()), (Code::AlreadyAnswered, "ann"));
+        assert_eq!(winner.answer.value, Some(json!("now")));
+    }
+    assert_eq!(answers(&office, &job).await.len(), 1);
+    office.until(&job, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i2_of_a_hundred_answers_at_the_same_instant_one_wins() {
+    let mut office = Office::new().await;
+    office.hire(People::default()).await;
+    let job = office.asked("j", QuestionKind::Question).await;
+    let all = join_all((0..100).map(|n| {
+        office.answer(&job, json!({"value": format!("answer {n}"), "by": format!("p{n}")}))
+    }));
+    let (mut taken, mut winners) = (0, Vec::new());
+    for answer in all.await {
+        match answer {
+            Ok(_) => taken += 1,
+            Err(failure) => {
+                assert_eq!(failure.code, Code::AlreadyAnswered, "{failure}");
+                winners.push(failure.winner.unwrap().by);
+            }
+        }
+    }
+    let stored = answers(&office, &job).await;
+    assert_eq!((taken, stored.len()), (1, 1));
+    assert!(winners.iter().all(|winner| *winner == stored[0].by));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_to_different_questions_of_a_job_do_not_get_in_each_others_way() {
+    let office = Office::new().await;
+    let job = office.submit("j").await;
+    for n in 0..20 {
+        office.ask(&job, question(&format!("q{n}"), QuestionKind::Question)).await;
+    }
+    let all = (0..20).map(|n| office.answer(&job, json!({"ask": format!("q{n}"), "value": "x"})));
+    assert!(join_all(all).await.iter().all(Result::is_ok));
+    assert_eq!(answers(&office, &job).await.len(), 20);
+    office.until(&job, 0).await;
+}
+
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Expired,
+    Superseded,
+    Canceled,
+    Finished,
+}
+
+#[rstest]
+#[case(End::Expired, "its deadline passed")]
+#[case(End::Superseded, "is not wanted any more")]
+#[case(End::Canceled, "the job has ended")]
+#[case(End::Finished, "the job has ended")]
+#[tokio::test]
+async fn i3_a_question_that_is_closed_takes_no_answer_and_leaves_the_inbox(
+    #[case] end: End,
+    #[case] why: &str,
+) {
+    let office = Office::new().await;
+    let job = office.asked("j", QuestionKind::Question).await;
+    match end {
+        End::Expired => office.expire(&job).await,
+        End::Superseded => office.close(&job, Closed::Superseded).await,
+        End::Canceled => office.cancel(&job).await,
+        End::Finished => office.finish(&job).await,
+    }
+    let failure = office.answer(&job, json!({"value": "now"})).await.unwrap_err();
+    assert_eq!(failure.code, Code::Closed);
+    assert!(failure.message.contains(why), "{failure}");
+    assert!(answers(&office, &job).await.is_empty());
+    // Found closed by the answer, the inbox is put right without anybody being told.
+    office.until(&job, 0).await;
+}
+
+#[tokio::test]
+async fn i4_an_approval_of_something_else_is_stale() {
+    let office = Office::new().await;
+    let (kind, digest) = approval(&job("j"));
+    let job = office.asked("j", kind).await;
+    for seen in [json!("older"), json!(null)] {
+        let body = json!({"decision": "approve", "digest": seen});
+        assert_eq!(office.refused(&job, body).await, (Code::Stale, "digest".to_owned()));
+    }
+    office.answer(&job, json!({"decision": "approve", "digest": digest})).await.unwrap();
+}
+
+#[tokio::test]
+async fn i8_an_approval_of_another_job_is_stale() {
+    let office = Office::new().await;
+    let ((one, captured), (two, _)) = (approval(&job("one")), approval(&job("two")));
+    office.asked("one", one).await;
+    office.asked("two", two).await;
+    let body = json!({"decision": "approve", "digest": captured});
+    assert_eq!(office.refused(&job("two"), body).await, (Code::Stale, "digest".to_owned()));
+}
+
+#[rstest]
+#[case::no_value(QuestionKind::Question, json!({}), "value")]
+#[case::words_for_a_value(QuestionKind::Question, json!({"text": "now"}), "value")]
+#[case::empty(QuestionKind::Question, json!({"value": ""}), "value")]
+#[case::not_a_text(QuestionKind::Question, json!({"value": 7}), "value")]
+#[case::approved(QuestionKind::Question, json!({"decision": "approve"}), "decision")]
+#[case::outside(choice(), json!({"value": "blue"}), "value")]
+#[case::several(choice(), json!({"value": ["red"]}), "value")]
+#[case::no_form(form(), json!({"value": "x"}), "value")]
+#[case::missing(form(), json!({"value": {}}), "value.to")]
+#[case::too_long(form(), json!({"value": {"to": "abcdef"}}), "value.to")]
+#[case::too_many(form(), json!({"value": {"to": "a", "days": 10}}), "value.days")]
+#[case::not_whole(form(), json!({"value": {"to": "a", "days": 1.5}}), "value.days")]
+#[case::no_option(form(), json!({"value": {"to": "a", "by": ["z"]}}), "value.by[0]")]
+#[case::unknown_field(form(), json!({"value": {"to": "a", "cc": 1}}), "value.cc")]
+#[case::no_words(plan_check(), json!({"decision": "respond"}), "text")]
+#[case::a_value_for_words(plan_check(), json!({"decision": "respond", "text": "x", "value": 1}), "value")]
+#[case::endless_words(plan_check(), json!({"decision": "reject", "text": "x".repeat(70_000)}), "text")]
+#[tokio::test]
+async fn i5_an_answer_that_does_not_fit_is_refused_with_the_field_named(
+    #[case] kind: QuestionKind,
+    #[case] body: Value,
+    #[case] field: &str,
+) {
+    let office = Office::new().await;
+    let job = office.asked("j", kind).await;
+    assert_eq!(office.refused(&job, body).await, (Code::InvalidAnswer, field.to_owned()));
+    assert!(answers(&office, &job).await.is_empty());
+    office.until(&job, 1).await;
+}
+
+#[rstest]
+#[case(QuestionKind::Question, json!({"value": "now"}))]
+#[case(QuestionKind::Question, json!({"decision": "reject", "text": "no idea"}))]
+#[case(choice(), json!({"value": "red"}))]
+#[case(form(), json!({"value": {"to": "abcde", "days": 9, "by": ["a"]}}))]
+#[case(plan_check(), json!({"decision": "approve"}))]
+#[case(plan_check(), json!({"decision": "approve", "digest": "d1"}))]
+#[case(plan_check(), json!({"decision": "respond", "text": "先做第二步"}))]
+#[case(plan_check(), json!({"decision": "reject"}))]
+#[tokio::test]
+async fn an_answer_that_fits_is_a_fact(#[case] kind: QuestionKind, #[case] body: Value) {
+    let office = Office::new().await;
+    let job = office.asked("j", kind).await;
+    let taken = office.answer(&job, body.clone()).await.unwrap();
+    let stored = answers(&office, &job).await;
+    assert_eq!((stored.len(), stored[0].by.as_str()), (1, "anonymous"));
+    assert_eq!(stored[0].answer.value.as_ref(), body.get("value"));
+    let last = office.broker.log.read(&job, Seq(0)).await.unwrap();
+    assert_eq!(taken["seq"], last.last().unwrap().seq.0);
+}
+
+#[tokio::test]
+async fn i5_a_body_without_end_is_too_large() {
+    let office = Office::new().await;
+    let asked = office.asked("j", QuestionKind::Question).await;
+    let refused = office.refused(&asked, json!({"value": "x".repeat(300_000)})).await;
+    assert_eq!(refused.0, Code::TooLarge);
+}
+
+fn people() -> People {
+    let person = |name: &str, roles: &[Role]| {
+        let token_sha256 = digest::of_bytes(name.as_bytes());
+        let name = PersonName::try_from(name.to_owned()).unwrap();
+        (name, Person { token_sha256, roles: roles.to_vec() })
+    };
+    let people = BTreeMap::from([
+        person("ann", &[Role::Answer]),
+        person("bob", &[Role::Read, Role::Submit]),
+    ]);
+    People::new(&Door { people, max_in_flight: 1, submits_per_minute: None })
+}
+
+#[tokio::test]
+async fn i6_only_somebody_with_the_role_answers_and_under_their_own_name() {
+    let office = Office::with(MemoryOptions::default(), people()).await;
+    let job = office.submit("j").await;
+    office.ask(&job, question("q1", QuestionKind::Question)).await;
+    let body = json!({"job": "j", "ask": "q1", "value": "x", "by": "eve"}).to_string();
+    for token in [None, Some("bob"), Some("eve")] {
+        let failure = office.send("answer", &body, token).await.unwrap_err();
+        assert_eq!(failure.code, Code::Forbidden, "{token:?}");
+    }
+    assert!(office.send("inbox", "", None).await.is_err());
+    assert!(office.send("inbox", "", Some("bob")).await.is_ok());
+    office.send("answer", &body, Some("ann")).await.unwrap();
+    assert_eq!(answers(&office, &job).await[0].by, "ann");
+}
+
+#[tokio::test]
+async fn i6_agents_and_processes_never_answer_for_a_person() {
+    let office = Office::new().await;
+    let job = office.asked("j", QuestionKind::Question).await;
+    // The process that stored the question, and the agent of the job.
+    for by in ["test", "default"] {
+        let refused = office.refused(&job, json!({"value": "x", "by": by})).await;
+        assert_eq!(refused, (Code::Forbidden, "by".to_owned()), "{by}");
+    }
+    office.answer(&job, json!({"value": "x", "by": "ann"})).await.unwrap();
+}
+
+#[tokio::test]
+async fn i7_an_answer_is_stored_as_it_was_given() {
+    let office = Office::new().await;
+    let job = office.asked("j", QuestionKind::Question).await;
+    let hostile = "<script>{{step1.id}}\u{1b}]52;c;cm0=\u{7}\u{202e}${HOME}";
+    office.answer(&job, json!({"value": hostile})).await.unwrap();
+    assert_eq!(answers(&office, &job).await[0].answer.value, Some(json!(hostile)));
+    assert!(!proto::escape::text(hostile).contains(['\u{1b}', '\u{7}', '\u{202e}']));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i9_a_question_outlives_every_process() {
+    let mut office = Office::new().await;
+    let job = office.asked("j", QuestionKind::Question).await;
+    office.fire_everybody().await;
+    // Asked while nobody is there.
+    office.ask(&job, question("q2", QuestionKind::Question)).await;
+    office.hire(People::default()).await;
+    office.until(&job, 2).await;
+    office.answer(&job, json!({"value": "x"})).await.unwrap();
+    office.answer(&job, json!({"ask": "q2", "value": "y"})).await.unwrap();
+    assert_eq!(answers(&office, &job).await.len(), 2);
+}
+
+#[tokio::test]
+async fn i12_the_servers_time_decides_and_no_other_clock() {
+    let office = Office::new().await;
+    let job = office.submit("j").await;
+    let mut late = question("q1", QuestionKind::Question);
+    // By every clock here the deadline has passed; the broker's timer has not fired.
+    late.deadline = Some("2001-01-01T00:00:00Z".parse().unwrap());
+    office.ask(&job, late).await;
+    office.answer(&job, json!({"value": "x"})).await.unwrap();
+
+    let other = office.submit("k").await;
+    let mut early = question("q1", QuestionKind::Question);
+    early.deadline = Some("2999-01-01T00:00:00Z".parse().unwrap());
+    office.ask(&other, early).await;
+    office.expire(&other).await;
+    assert_eq!(office.refused(&other, json!({"value": "x"})).await.0, Code::Closed);
+}
+
+#[tokio::test]
+async fn a_job_that_is_parked_at_a_record_takes_no_answer() {
+    let office = Office::new().await;
+    let job = office.asked("j", QuestionKind::Question).await;
+    let subject = office.broker.log.subjects().fact(&job, proto::fact::Source::Crew);
+    office.memory.store_raw(&subject, bytes::Bytes::from_static(b"{")).unwrap();
+    assert_eq!(office.refused(&job, json!({"value": "x"})).await.0, Code::Poisoned);
+}

@@ -1,0 +1,213 @@
+//! A desk where questions are answered, and somebody who asks them.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use callboard_interaction_actor::{desk::Desk, work::Asking};
+use proto::{
+    agent::Agent,
+    decision::{AskWork, Decision, DecisionKind, Finish, Note, pools},
+    door::Refusal,
+    error::{Code, Failure},
+    fact::{Fact, Signal, Signaled, Submitted},
+    id::{AskId, JobId, Seq, TimerName, WorkId, WorkerId},
+    interaction::{Question, QuestionKind},
+    job::Outcome,
+    lang::Language,
+    message::Usage,
+    subject::Subjects,
+};
+use ractor::{Actor, ActorCell};
+use runtime::{
+    broker::Broker,
+    bus::RequestContext,
+    log::{Guarded, Submission},
+    memory::{Memory, MemoryOptions},
+    people::People,
+    service::{ServiceActor, ServiceArgs},
+    telemetry::new_trace,
+    worker::{PoolActor, PoolArgs, PoolOptions},
+};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) struct Office {
+    pub(crate) memory: Memory,
+    pub(crate) broker: Broker,
+    staff: Vec<ActorCell>,
+}
+
+pub(crate) fn job(id: &str) -> JobId {
+    JobId::new(id).unwrap()
+}
+
+pub(crate) fn question(id: &str, kind: QuestionKind) -> Question {
+    let id = AskId::new(id).unwrap();
+    Question { id, prompt: "When?".into(), kind, step: None, deadline: None, default: None }
+}
+
+impl Office {
+    pub(crate) async fn new() -> Self {
+        Self::with(MemoryOptions::default(), People::default()).await
+    }
+
+    pub(crate) async fn with(options: MemoryOptions, people: People) -> Self {
+        let memory = Memory::new(Subjects::new("cb", 4).unwrap(), options);
+        let broker = memory.connect(WorkerId::new("test").unwrap());
+        let mut office = Self { memory, broker, staff: Vec::new() };
+        office.hire(people).await;
+        office
+    }
+
+    /// One more process with the role.
+    pub(crate) async fn hire(&mut self, people: People) {
+        let worker = WorkerId::new(format!("clerk-{}", self.staff.len())).unwrap();
+        let broker = self.memory.connect(worker.clone());
+        let shutdown = CancellationToken::new();
+        let work = Arc::new(Asking::new(broker.clone()));
+        for kind in [DecisionKind::Ask, DecisionKind::Note] {
+            let options = PoolOptions::new(kind, pools::people(), 16);
+            let args = PoolArgs::new(
+                broker.clone(),
+                worker.clone(),
+                work.clone(),
+                options,
+                shutdown.clone(),
+            );
+            let (actor, _) = Actor::spawn(None, PoolActor, args).await.unwrap();
+            self.staff.push(actor.get_cell());
+        }
+        let service = Arc::new(Desk::new(broker.clone(), people));
+        let args = ServiceArgs { broker, service, in_flight: 20_000, shutdown };
+        let (actor, _) = Actor::spawn(None, ServiceActor, args).await.unwrap();
+        self.staff.push(actor.get_cell());
+    }
+
+    /// Ends every process with the role at once, whatever they are doing.
+    pub(crate) async fn fire_everybody(&mut self) {
+        for actor in self.staff.drain(..) {
+            actor.kill();
+            actor.wait(None).await.unwrap();
+        }
+        // What the killed actors had spawned is dropped when the runtime next looks at it.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+
+    pub(crate) async fn submit(&self, id: &str) -> JobId {
+        let fact = Fact::Submitted(Submitted {
+            goal: format!("goal of {id}"),
+            agent: Agent::default(),
+            language: Language::En,
+            digest: "d".into(),
+            by: Some("ann".into()),
+        });
+        let stored = self.broker.log.submit(&job(id), &fact, new_trace()).await.unwrap();
+        assert!(matches!(stored, Submission::Stored(_)));
+        job(id)
+    }
+
+    /// What the supervisor would store.
+    pub(crate) async fn decide(&self, job: &JobId, decision: &Decision) -> Seq {
+        let mut after = Seq(0);
+        for entry in self.broker.log.read(job, Seq(0)).await.unwrap() {
+            if entry.family.to_string().starts_with("do.") {
+                after = entry.seq;
+            }
+        }
+        let stored = self.broker.log.decide(job, decision, after, None, new_trace()).await;
+        match stored.unwrap() {
+            Guarded::Stored(seq) => seq,
+            Guarded::Conflict => panic!("somebody else decides"),
+        }
+    }
+
+    pub(crate) async fn ask(&self, job: &JobId, question: Question) -> Seq {
+        let work = WorkId::new(format!("g0.{}", question.id)).unwrap();
+        self.decide(job, &Decision::Ask(AskWork { work, question })).await
+    }
+
+    /// A job with one question of a kind, `q1`, that is in the inbox.
+    pub(crate) async fn asked(&self, id: &str, kind: QuestionKind) -> JobId {
+        let job = self.submit(id).await;
+        self.ask(&job, question("q1", kind)).await;
+        self.until(&job, 1).await;
+        job
+    }
+
+    pub(crate) async fn close(&self, job: &JobId, because: proto::decision::Closed) {
+        let ask = AskId::new("q1").unwrap();
+        self.decide(job, &Decision::Note(Note::QuestionClosed { ask, because })).await;
+    }
+
+    pub(crate) async fn finish(&self, job: &JobId) {
+        let outcome = Outcome::Canceled { reason: None };
+        self.decide(job, &Decision::Finish(Finish { outcome, usage: Usage::default() })).await;
+    }
+
+    pub(crate) async fn cancel(&self, job: &JobId) {
+        let signaled = Signaled { signal: Signal::Cancel, reason: None, by: None };
+        self.broker.log.append(job, &Fact::Signaled(signaled), new_trace()).await.unwrap();
+    }
+
+    /// Has the deadline of `q1` pass, and waits until the log says so.
+    pub(crate) async fn expire(&self, job: &JobId) {
+        let timer = TimerName::new("ask-q1").unwrap();
+        let now = jiff::Timestamp::now();
+        self.broker.log.arm(job, &timer, now, new_trace()).await.unwrap();
+        let is_fired = |entry: &runtime::log::Entry| {
+            entry.record.as_ref().is_ok_and(|record| record.kind == "fired")
+        };
+        while !self.broker.log.read(job, Seq(0)).await.unwrap().iter().any(is_fired) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    pub(crate) async fn send(
+        &self,
+        verb: &str,
+        body: impl AsRef<[u8]>,
+        token: Option<&str>,
+    ) -> Result<Value, Failure> {
+        let context = RequestContext { trace: None, token: token.map(str::to_owned) };
+        let subject = self.broker.log.subjects().service(verb);
+        let body = Bytes::copy_from_slice(body.as_ref());
+        let wait = Duration::from_secs(20);
+        let answer = self.broker.bus.request(subject, body, context, wait).await.unwrap();
+        match serde_json::from_slice::<Refusal>(&answer.payload) {
+            Ok(refusal) => Err(refusal.error),
+            Err(_) => Ok(serde_json::from_slice(&answer.payload).unwrap()),
+        }
+    }
+
+    pub(crate) async fn answer(&self, job: &JobId, mut body: Value) -> Result<Value, Failure> {
+        body["job"] = json!(job);
+        if body.get("ask").is_none() {
+            body["ask"] = json!("q1");
+        }
+        self.send("answer", body.to_string(), None).await
+    }
+
+    /// The code of a refused answer and the field it names.
+    pub(crate) async fn refused(&self, job: &JobId, body: Value) -> (Code, String) {
+        match self.answer(job, body.clone()).await {
+            Err(failure) => (failure.code, failure.field.unwrap_or_default()),
+            Ok(answer) => panic!("{body} was taken: {answer}"),
+        }
+    }
+
+    pub(crate) async fn inbox(&self, body: &str) -> Value {
+        self.send("inbox", body, None).await.unwrap()
+    }
+
+    /// Waits until so many questions of a job are in the inbox.
+    pub(crate) async fn until(&self, job: &JobId, count: usize) {
+        let body = json!({"job": job, "limit": 1000}).to_string();
+        let there = async {
+            while self.inbox(&body).await["questions"].as_array().unwrap().len() != count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let shown = tokio::time::timeout(Duration::from_secs(30), there).await;
+        assert!(shown.is_ok(), "the inbox never had {count} questions of {job}");
+    }
+}
