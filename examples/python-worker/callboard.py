@@ -228,6 +228,7 @@ class Worker:
             ack_wait=self.ack_wait_s,
             max_deliver=-1,
             max_ack_pending=20_000,
+            max_waiting=8192,
         )
         try:
             consumer = await self.js.consumer_info(stream, durable)

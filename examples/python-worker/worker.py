@@ -31,7 +31,7 @@ class Lines:
         self.db = sqlite3.connect(path, timeout=30)
         self.db.execute(
             "CREATE TABLE IF NOT EXISTS lines"
-            " (number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT UNIQUE NOT NULL, line TEXT NOT NULL)"
+            " (number INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL, line TEXT NOT NULL)"
         )
         self.db.commit()
 
