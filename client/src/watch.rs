@@ -14,7 +14,7 @@ use super::{Client, ask::understood, body, transport};
 
 /// A watch that says nothing for this long is taken up anew. The server says at least every
 /// [`proto::limits::WATCH_HEARTBEAT_SECONDS`] that it is there.
-const SILENCE: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_secs(15);
 /// First wait before a watch is taken up anew.
 const RETRY: Duration = Duration::from_millis(100);
 /// Longest such wait.

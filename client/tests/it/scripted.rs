@@ -1,0 +1,113 @@
+//! A door that answers from a script, so that a test can have it lose answers, break watches and
+//! refuse.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use callboard_client::Client;
+use proto::{error::Failure, id::WorkerId, subject::Subjects};
+use ractor::Actor;
+use runtime::{
+    bus::Endpoint,
+    memory::{Memory, MemoryOptions},
+    service::{Call, Handled, Service, ServiceActor, ServiceArgs},
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// What the door does with one request.
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    /// Answers.
+    Answer(Value),
+    /// Refuses.
+    Refuse(Failure),
+    /// Says nothing: the answer is lost.
+    Lose,
+    /// Sends these, and nothing after them.
+    Stream(Vec<Value>),
+}
+
+/// A request as it came in.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) verb: &'static str,
+    pub(crate) body: Value,
+    pub(crate) token: Option<String>,
+    pub(crate) trace: u128,
+}
+
+#[derive(Default)]
+struct Script {
+    acts: Mutex<VecDeque<Act>>,
+    seen: Mutex<Vec<Seen>>,
+}
+
+/// A client, and the door it speaks to.
+pub(crate) struct Stage {
+    pub(crate) client: Client,
+    script: Arc<Script>,
+}
+
+const VERBS: [&str; 9] =
+    ["submit", "get", "list", "watch", "signal", "answer", "inbox", "tools", "crew"];
+
+#[async_trait]
+impl Service for Script {
+    fn name(&self) -> &'static str {
+        "script"
+    }
+
+    fn endpoints(&self) -> Vec<Endpoint> {
+        VERBS.map(|verb| Endpoint { verb, description: "" }).to_vec()
+    }
+
+    async fn handle(&self, call: &Call) -> Result<Handled, Failure> {
+        self.seen.lock().unwrap().push(Seen {
+            verb: call.verb,
+            body: serde_json::from_slice(&call.payload).unwrap(),
+            token: call.token.clone(),
+            trace: call.trace.trace_id(),
+        });
+        let act = self.acts.lock().unwrap().pop_front().unwrap_or(Act::Lose);
+        match act {
+            Act::Answer(answer) => Ok(Handled::Reply(Bytes::from(answer.to_string()))),
+            Act::Refuse(failure) => Err(failure),
+            Act::Lose => Ok(Handled::Streamed),
+            Act::Stream(answers) => {
+                for answer in answers {
+                    call.send(Bytes::from(answer.to_string())).await.unwrap();
+                }
+                Ok(Handled::Streamed)
+            }
+        }
+    }
+}
+
+pub(crate) fn memory() -> Memory {
+    Memory::new(Subjects::new("cb", 4).unwrap(), MemoryOptions::default())
+}
+
+impl Stage {
+    pub(crate) async fn with(acts: impl IntoIterator<Item = Act>) -> Self {
+        let broker = memory().connect(WorkerId::new("test").unwrap());
+        let script = Arc::new(Script::default());
+        script.acts.lock().unwrap().extend(acts);
+        let args = ServiceArgs {
+            broker: broker.clone(),
+            service: script.clone(),
+            in_flight: 10,
+            shutdown: CancellationToken::new(),
+        };
+        Actor::spawn(None, ServiceActor, args).await.unwrap();
+        Self { client: Client::new(&broker), script }
+    }
+
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.script.seen.lock().unwrap().clone()
+    }
+}

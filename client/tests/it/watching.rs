@@ -1,0 +1,84 @@
+//! A watch is one stream, whatever happens below it.
+
+use callboard_client::WatchOptions;
+use futures::StreamExt;
+use proto::{
+    door::Watched,
+    error::{Code, Failure},
+    id::{JobId, Seq},
+};
+use serde_json::{Value, json};
+
+use crate::scripted::{Act, Stage};
+
+fn record(seq: u64) -> Value {
+    json!({"type": "record", "seq": seq, "family": "in.crew", "time": "2026-03-01T09:00:00Z", "record": {}})
+}
+
+fn end(code: Option<Code>) -> Value {
+    match code {
+        None => json!({"type": "end"}),
+        Some(code) => json!({"type": "end", "error": Failure::new(code, "why")}),
+    }
+}
+
+/// The positions of the records that came, and how the watch ended.
+async fn watch(stage: &Stage, after: u64) -> (Vec<u64>, Result<(), Code>) {
+    let options = WatchOptions { after: Seq(after), ..WatchOptions::default() };
+    let mut items = Box::pin(stage.client.watch(&JobId::new("j").unwrap(), options));
+    let mut records = Vec::new();
+    while let Some(item) = items.next().await {
+        match item {
+            Ok(Watched::Record { seq, .. }) => records.push(seq.0),
+            Ok(Watched::End { error: None }) => {
+                assert!(items.next().await.is_none(), "nothing comes after the end");
+                return (records, Ok(()));
+            }
+            Ok(Watched::View { .. } | Watched::Live { .. }) => {}
+            Ok(other @ (Watched::Heartbeat | Watched::End { .. })) => {
+                panic!("passed on: {other:?}")
+            }
+            Err(failure) => {
+                assert!(items.next().await.is_none(), "nothing comes after an error");
+                return (records, Err(failure.code));
+            }
+        }
+    }
+    panic!("it ended without an end");
+}
+
+fn asked_after(stage: &Stage) -> Vec<u64> {
+    stage.seen().iter().map(|seen| seen.body["after"].as_u64().unwrap()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_breaks_is_taken_up_where_it_was() {
+    let stage = Stage::with([
+        Act::Stream(vec![record(1), record(2), end(Some(Code::Unavailable))]),
+        Act::Stream(vec![record(3)]),
+        Act::Refuse(Failure::new(Code::Overloaded, "too many")),
+        Act::Lose,
+        Act::Stream(vec![json!({"type": "heartbeat"}), record(3), record(5), end(None)]),
+    ])
+    .await;
+    let (records, ended) = watch(&stage, 0).await;
+    // The third record came twice and is passed on once.
+    assert_eq!((records, ended), (vec![1, 2, 3, 5], Ok(())));
+    assert_eq!(asked_after(&stage), [0, 2, 3, 3, 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_does_not_pass_ends_the_watch() {
+    for code in [Code::NotFound, Code::Forbidden, Code::Poisoned, Code::Internal] {
+        let stage = Stage::with([Act::Stream(vec![record(8), end(Some(code))])]).await;
+        assert_eq!(watch(&stage, 7).await, (vec![8], Err(code)));
+        assert_eq!(asked_after(&stage), [7]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_door_that_is_gone_for_good_ends_the_watch_after_a_while() {
+    let stage = Stage::with([Act::Stream(vec![record(1)])]).await;
+    assert_eq!(watch(&stage, 0).await, (vec![1], Err(Code::Timeout)));
+    assert!(stage.seen().len() >= 2);
+}
