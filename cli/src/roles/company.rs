@@ -2,8 +2,12 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use interaction_actor::{desk::Desk, work::Asking};
 use model::Model;
-use proto::{decision::DecisionKind, id::WorkerId};
+use proto::{
+    decision::{DecisionKind, pools},
+    id::WorkerId,
+};
 use runtime::{
     actor::{self, Child, End, Restarts, Tree},
     broker::Broker,
@@ -14,7 +18,7 @@ use runtime::{
     presence::{Beacon, Crew, Status},
     registry::Registry,
     service::{Service, ServiceActor, ServiceArgs},
-    worker::PoolOptions,
+    worker::{PoolActor, PoolArgs, PoolOptions},
 };
 use supervisor::{
     actors::{SupervisorActor, SupervisorArgs, SupervisorOptions},
@@ -30,7 +34,6 @@ pub struct Company {
     tree: Tree,
     crew: Crew,
     status: Status,
-    shutdown: CancellationToken,
 }
 
 /// A role cannot be put to work.
@@ -90,12 +93,12 @@ impl Company {
             clock,
             shutdown: shutdown.clone(),
         };
-        let mut children = vec![Child::actor("beacon", || Beacon, (broker, status.clone()))];
+        let mut children = vec![Child::actor("beacon", || Beacon, (broker, status.clone())).in_background()];
         for role in roles {
             children.extend(parts.children(*role).await?);
         }
         let tree = Tree::start("callboard", Restarts::default(), children).await?;
-        Ok(Self { tree, crew, status, shutdown })
+        Ok(Self { tree, crew, status })
     }
 
     /// This process.
@@ -110,29 +113,10 @@ impl Company {
         &self.crew
     }
 
-    /// Waits until the shutdown has begun and every role has finished what it had in hand, or the
-    /// tree gave up.
-    pub async fn ended(&self, grace: Duration) -> End {
-        tokio::select! {
-            end = self.tree.ended() => return end,
-            () = self.shutdown.cancelled() => {}
-        }
-        // Pools stop by themselves when they are empty; the beacon goes on until all have.
-        let drained = self.drained();
-        let _ = tokio::time::timeout(grace, drained).await;
-        self.tree.stop();
+    /// Waits until every role has finished what it had in hand after the shutdown began, or the tree
+    /// gave up.
+    pub async fn ended(&self) -> End {
         self.tree.ended().await
-    }
-
-    async fn drained(&self) {
-        let mut every = tokio::time::interval(Duration::from_millis(50));
-        loop {
-            every.tick().await;
-            let presence = self.status.presence();
-            if presence.pools.iter().all(|pool| pool.in_flight == 0) && presence.shards.is_empty() {
-                return;
-            }
-        }
     }
 }
 
@@ -226,8 +210,22 @@ impl Parts<'_> {
     }
 
     fn interaction(&self) -> Vec<Child> {
-        let _ = DecisionKind::Ask;
-        Vec::new()
+        let mut children = Vec::new();
+        for kind in [DecisionKind::Ask, DecisionKind::Note] {
+            let options = PoolOptions::new(kind, pools::people(), self.config.workers.ask_slots);
+            let pool = PoolArgs::new(
+                self.broker.clone(),
+                self.status.worker().clone(),
+                Arc::new(Asking::new(self.broker.clone())),
+                self.bounds(options),
+                self.shutdown.clone(),
+            );
+            self.status.show(pool.gauge.clone());
+            children.push(Child::actor(format!("inbox.{}", kind.as_str()), || PoolActor, pool));
+        }
+        let desk = Desk::new(self.broker.clone(), People::new(&self.config.door));
+        children.push(self.service("desk", Arc::new(desk)));
+        children
     }
 
     fn model(&self) -> Result<Arc<dyn Model>, ModelSetupError> {
