@@ -91,7 +91,7 @@ impl From<TaskError> for ToolFault {
 }
 
 /// A refusal is an answer that a model can act upon; the rest is a fault.
-fn not_done(error: &FileError) -> Result<ToolResult, ToolFault> {
+fn not_done(error: &FileError, language: Language) -> Result<ToolResult, ToolFault> {
     let fault = match error {
         FileError::Missing(_)
         | FileError::Outside(_)
@@ -99,13 +99,13 @@ fn not_done(error: &FileError) -> Result<ToolResult, ToolFault> {
         | FileError::Kind { .. }
         | FileError::Protected(_)
         | FileError::TooLarge { .. }
-        | FileError::Failed { .. } => return Ok(ToolResult::failed(error.to_string())),
+        | FileError::Failed { .. } => return Ok(ToolResult::failed(error.text(language))),
         FileError::Unknown(_) => Fault::Unknown,
         FileError::Full(_) | FileError::Busy | FileError::Canceled | FileError::Unsupported => {
             Fault::Unavailable
         }
     };
-    Err(ToolFault::new(fault, error.to_string()))
+    Err(ToolFault::new(fault, error.text(language)))
 }
 
 /// Runs what blocks on a thread of its own.

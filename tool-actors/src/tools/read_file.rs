@@ -29,11 +29,11 @@ impl Tool for ReadFile {
         spec("read_file", words, Effect::Pure, schema)
     }
 
-    async fn call(&self, _: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+    async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
         let Args { path } = read(args)?;
         let (workspace, at) = (self.0.clone(), path.clone());
         match unblocked(move || workspace.read(&at)).await? {
-            Err(error) => not_done(&error),
+            Err(error) => not_done(&error, context.language),
             Ok(content) => {
                 let text = text::of(&content.bytes);
                 Ok(ToolResult::ok(json!({

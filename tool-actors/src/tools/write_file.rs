@@ -47,7 +47,7 @@ impl Tool for WriteFile {
         let _guard = canceled.clone().drop_guard();
         let workspace = self.0.clone();
         match unblocked(move || workspace.write(&write, &canceled)).await? {
-            Err(error) => not_done(&error),
+            Err(error) => not_done(&error, context.language),
             Ok(written) => {
                 let path = written.path.clone();
                 Ok(ToolResult::ok(json!(written)).with_message(say(

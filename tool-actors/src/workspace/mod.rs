@@ -5,6 +5,7 @@
 //! one name are touched. What is written stands there whole or not at all, once for each
 //! idempotency key.
 
+mod error;
 mod journal;
 mod path;
 mod read;
@@ -18,6 +19,7 @@ use rustix::{
 };
 
 pub use self::{
+    error::FileError,
     read::Content,
     write::{Write, Written},
 };
@@ -25,96 +27,6 @@ use crate::config::FilesConfig;
 
 /// How often a lookup is repeated that the kernel says was disturbed by a rename.
 const DISTURBED_MAX: usize = 16;
-
-/// A file operation failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FileError {
-    /// There is no such file.
-    #[error("{0}: no such file")]
-    Missing(String),
-    /// The path leads out of the workspace, or through what may not be followed.
-    #[error("{0}: refused, it leads out of the workspace or through a link that is not followed")]
-    Outside(String),
-    /// The path is no relative path of plain names.
-    #[error("{path}: refused, {why}")]
-    Path {
-        /// The path, cut.
-        path: String,
-        /// What is wrong with it.
-        why: &'static str,
-    },
-    /// Not a regular file with one name.
-    #[error("{path}: refused, {what} is not a plain file")]
-    Kind {
-        /// The path.
-        path: String,
-        /// What it is.
-        what: &'static str,
-    },
-    /// Policies and configuration are never written by tools.
-    #[error(
-        "{0}: refused, tools never write configuration, policies or names that begin with a dot"
-    )]
-    Protected(String),
-    /// The file would become too large.
-    #[error("{path}: refused, the file would be larger than {max} bytes")]
-    TooLarge {
-        /// The path.
-        path: String,
-        /// The limit.
-        max: u64,
-    },
-    /// A repeat found the file changed by somebody else, so whether it was written is not known.
-    #[error(
-        "{0}: an earlier attempt was cut off and the file was changed since; it may or may not have been written"
-    )]
-    Unknown(String),
-    /// There is no room.
-    #[error("{0}: no space left in the workspace")]
-    Full(String),
-    /// Others write all the time, or one of them is stuck.
-    #[error("the workspace is locked by another writer")]
-    Busy,
-    /// The caller does not want it any more; nothing was written.
-    #[error("canceled")]
-    Canceled,
-    /// The kernel cannot resolve paths beneath a directory.
-    #[error(
-        "this kernel cannot resolve paths beneath a directory (openat2); file tools need Linux 5.6"
-    )]
-    Unsupported,
-    /// Something else.
-    #[error("{path}: {why}")]
-    Failed {
-        /// The path.
-        path: String,
-        /// The system's words.
-        why: String,
-    },
-}
-
-impl FileError {
-    pub(super) fn system(path: &str, errno: Errno) -> Self {
-        let path = path.to_owned();
-        match errno {
-            Errno::NOENT => Self::Missing(path),
-            Errno::XDEV | Errno::LOOP => Self::Outside(path),
-            Errno::NOSPC | Errno::DQUOT => Self::Full(path),
-            Errno::NOSYS => Self::Unsupported,
-            Errno::NXIO => Self::Kind { path, what: "a pipe, socket or device" },
-            Errno::ISDIR => Self::Kind { path, what: "a directory" },
-            Errno::NOTDIR => Self::Kind { path, what: "a file used as a directory" },
-            other => Self::Failed { path, why: other.to_string() },
-        }
-    }
-
-    pub(super) fn io(path: &str, error: &std::io::Error) -> Self {
-        match Errno::from_io_error(error) {
-            Some(errno) => Self::system(path, errno),
-            None => Self::Failed { path: path.to_owned(), why: error.to_string() },
-        }
-    }
-}
 
 /// The directory beneath which tools read and write; cheap to clone. All its methods block.
 #[derive(Debug, Clone)]

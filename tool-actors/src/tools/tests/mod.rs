@@ -71,6 +71,8 @@ async fn files_are_written_and_read() {
         let result = call(tool, args).await.unwrap();
         assert!(!result.success && result.error.is_some());
     }
+    let missing = read.call(context("key", Language::Zh), json!({"path": "missing"})).await;
+    assert_eq!(missing.unwrap(), ToolResult::failed("missing：文件不存在"));
 }
 
 #[tokio::test]
