@@ -59,7 +59,11 @@ impl Default for Setup {
 }
 
 pub(super) async fn open(memory: &Memory, setup: Setup) -> OpenDoor {
-    let broker = memory.connect(WorkerId::new("door").unwrap());
+    open_on(memory.connect(WorkerId::new("door").unwrap()), setup).await
+}
+
+/// A door on any broker.
+pub(super) async fn open_on(broker: Broker, setup: Setup) -> OpenDoor {
     let named = |name: &str, confirm| {
         let name = AgentName::new(name).unwrap();
         (name.clone(), Agent { name, confirm, ..Agent::default() })
