@@ -85,7 +85,7 @@ impl Desk {
         let GiveAnswer { job, ask, decision, value, text, digest, .. } = request;
         let answer = Answer { decision, value, text, digest };
         for _ in 0..RACES_MAX {
-            let ledger = self.ledger(&job).await?;
+            let ledger = self.ledger(&job, &ask).await?;
             if ledger.is_crew(&by) {
                 tracing::warn!(%job, %ask, by, "an answer in the name of an agent was refused");
                 let why = format!("{by} works for this job; a person must answer");
@@ -105,9 +105,11 @@ impl Desk {
         Err(Failure::new(Code::Overloaded, format!("too many answers to job {job} at a time")))
     }
 
-    async fn ledger(&self, job: &JobId) -> Result<Ledger, Failure> {
+    async fn ledger(&self, job: &JobId, ask: &AskId) -> Result<Ledger, Failure> {
         let entries = self.broker.log.read(job, Seq(0)).await?;
         if entries.is_empty() {
+            // Purged while its question was open, or never there.
+            self.forget(job, ask).await;
             return Err(Failure::new(Code::NotFound, format!("there is no job {job}")).at("job"));
         }
         Ok(Ledger::of(&entries))
