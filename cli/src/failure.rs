@@ -64,11 +64,6 @@ impl CliError {
             .hint("`callboard doctor` says what is missing")
     }
 
-    /// Nobody answered in time.
-    pub(crate) fn timeout(message: impl Into<String>) -> Self {
-        Self::new(Exit::Unavailable, Code::Timeout.as_str(), message)
-    }
-
     /// The user said stop.
     pub(crate) fn interrupted(message: impl Into<String>) -> Self {
         Self::new(Exit::Interrupted, "interrupted", message)

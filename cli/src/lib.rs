@@ -3,14 +3,129 @@
 
 mod answer;
 mod args;
+mod commands;
+mod connect;
 mod exit;
 mod failure;
 mod input;
+mod interrupt;
 mod live;
 mod look;
 mod output;
 mod render;
 pub mod roles;
 mod text;
+mod token;
 
-pub use exit::Exit;
+use std::{ffi::OsString, process::ExitCode};
+
+use clap::{Parser, error::ErrorKind};
+
+pub use self::exit::Exit;
+use self::{
+    args::{Cli, Global},
+    failure::CliError,
+    output::{Color, Format, Loudness, Output},
+};
+
+/// Runs the program with the arguments of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return misread(&error, &arguments).into(),
+    };
+    let output = output_of(&cli.global);
+    if cli.global.verbose > 1 {
+        let log = runtime::config::Log {
+            level: "debug".to_owned(),
+            format: runtime::config::LogFormat::Pretty,
+        };
+        // Only fails when it was done before.
+        let _ = runtime::telemetry::init(&log);
+    }
+    // Fails only when a provider is there already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let started = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let exit = match started {
+        Err(error) => told(output, &CliError::io("the runtime", &error)),
+        Ok(runtime) => {
+            let outcome = runtime.block_on(Box::pin(commands::run(cli, output)));
+            // A thread that waits for somebody to type must not hold the program up.
+            runtime.shutdown_background();
+            outcome.unwrap_or_else(|error| told(output, &error))
+        }
+    };
+    exit.into()
+}
+
+fn output_of(global: &Global) -> Output {
+    let loudness = match (global.quiet, global.verbose) {
+        (true, _) => Loudness::Quiet,
+        (false, 0) => Loudness::Normal,
+        (false, _) => Loudness::Verbose,
+    };
+    Output::new(global.output, loudness, global.color, global.time)
+}
+
+/// Tells an error in the form that was asked for, on standard error.
+fn told(output: Output, error: &CliError) -> Exit {
+    let told = if output.format.is_json() { error.json() } else { error.text() };
+    output.warn(&told);
+    error.exit
+}
+
+/// Help and version are no mistakes; everything else is told in the form that was asked for, as far
+/// as that can be told from arguments that cannot be read.
+fn misread(error: &clap::Error, arguments: &[OsString]) -> Exit {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // A closed reader has all it wanted.
+            let _ = error.print();
+            return Exit::Success;
+        }
+        _ if wants_json(arguments) => {
+            let rendered = error.render().to_string();
+            let message = rendered.trim_start_matches("error: ").trim();
+            let output = Output::new(Format::Json, Loudness::Normal, Color::Never, Default::default());
+            return told(output, &CliError::usage(message));
+        }
+        _ => {
+            let _ = error.print();
+        }
+    }
+    Exit::Usage
+}
+
+fn wants_json(arguments: &[OsString]) -> bool {
+    let words: Vec<String> = arguments.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    let json = |value: &str| matches!(value, "json" | "jsonl");
+    words.iter().enumerate().any(|(n, word)| match word.as_str() {
+        "-o" | "--output" => words.get(n + 1).is_some_and(|next| json(next)),
+        _ => word
+            .strip_prefix("--output=")
+            .or_else(|| word.strip_prefix("-o="))
+            .or_else(|| word.strip_prefix("-o"))
+            .is_some_and(json),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_of_errors_is_found_in_arguments_that_cannot_be_read() {
+        let check = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            wants_json(&words)
+        };
+        for line in ["x -o json", "x --output=jsonl", "x -ojson", "x -o=json --what"] {
+            assert!(check(line), "{line}");
+        }
+        for line in ["x", "x -o table", "x -o", "x --json-ish"] {
+            assert!(!check(line), "{line}");
+        }
+    }
+}

@@ -1,2 +1,7 @@
-//! Skeleton.
-fn main() {}
+//! Starts the program; everything it does is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    callboard_cli::main()
+}

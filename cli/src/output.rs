@@ -84,6 +84,18 @@ impl Output {
         Look { width: columns(), color, times: self.times, now: Timestamp::now() }
     }
 
+    /// How things look on standard error, now.
+    pub(crate) fn look_of_notes(&self) -> Look {
+        let stderr = std::io::stderr();
+        let color = match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => AutoStream::choice(&stderr) != ColorChoice::Never,
+        };
+        let width = if stderr.is_terminal() { columns() } else { None };
+        Look { width, color, times: self.times, now: Timestamp::now() }
+    }
+
     /// Prints a text as it is.
     pub(crate) fn print(&self, text: &str) -> Result<(), CliError> {
         let mut out = std::io::stdout().lock();

@@ -9,9 +9,11 @@ use std::{path::PathBuf, time::Duration};
 use clap::{ArgAction, Args, Parser, Subcommand, builder::Styles};
 
 pub(crate) use self::{
-    inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, RejectArgs},
+    inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     jobs::{JobsCommand, ListArgs, ShowArgs, SignalArgs},
-    start::{DemoArgs, DevArgs, Person, RunArgs, ScriptArgs, ServeArgs, SubmitArgs, Waiting},
+    start::{
+        DemoArgs, DevArgs, JobArgs, Person, RunArgs, ScriptArgs, ServeArgs, SubmitArgs, Waiting,
+    },
 };
 use crate::{
     exit,

@@ -1,0 +1,23 @@
+//! `config show`: every setting with its source, secrets masked.
+
+use crate::{
+    args::Global,
+    connect,
+    exit::Exit,
+    failure::Outcome,
+    output::Output,
+    render::settings::{self, Shown},
+};
+
+/// Prints the settings.
+pub(super) fn show(global: &Global, output: Output) -> Outcome {
+    let config = connect::config(global)?;
+    let shown: Vec<Shown> = config.explain().iter().map(Shown::from).collect();
+    output.list(
+        &shown,
+        &shown,
+        |s| s.key.clone(),
+        |look| settings::list(look, config.explain()),
+    )?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,238 @@
+//! `demo`: two jobs from the goal to the result, on a log of their own. Ends with 0 only when both
+//! did what they should: what they left behind is looked at, not only what they say.
+
+use std::path::{Path, PathBuf};
+
+use proto::{
+    door::Submit,
+    id::JobId,
+    interaction::{Answer, Question, QuestionKind, Verdict},
+};
+use runtime::{
+    config::{Config, Flag, Sources},
+    telemetry,
+};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tool_actors::tasks::{Fields, Status, TaskList};
+
+use super::{
+    embedded::{self, Embedded, Kept, Options},
+    watch::{Asking, Policy, Session},
+};
+use crate::{
+    args::{DemoArgs, Global, Person, Waiting},
+    exit::Exit,
+    failure::{CliError, Outcome},
+    look::Tone,
+    output::{self, Loudness, Output},
+};
+
+/// The first goal: four task calls, of which the third needs the id that the second gives.
+const TASKS: &str = "先标记任务 ID:62 完成，创建发邮件任务，标记完成，创建等待反馈任务";
+/// The second goal: reads a file, asks a question, writes a file.
+const SUMMARY: &str =
+    "Read examples/demo/notes.md, ask me who the summary is for, and write it to summary.md";
+/// What the demo answers when nobody is there.
+const READER: &str = "the stage crew";
+
+/// Shows both jobs.
+pub(super) async fn run(global: &Global, output: Output, args: DemoArgs) -> Outcome {
+    let level = if output.loudness == Loudness::Verbose { "info" } else { "error" };
+    let (dir, keep) = directory(args.dir)?;
+    let workspace = dir.join("workspace");
+    let config = config(&dir, &workspace, level)?;
+    telemetry::init(&config.log).map_err(|e| CliError::start(e.to_string()))?;
+    embedded::put_examples(&workspace)?;
+    let options = Options {
+        dir: dir.clone(),
+        memory: args.memory,
+        port: 0,
+        script: embedded::SCRIPT.to_owned(),
+    };
+    let person =
+        if output::is_interactive() && !global.yes { Person::Present } else { Person::Absent };
+    let embedded = Embedded::start(config, options, CancellationToken::new()).await?;
+    let demo = Demo { output, person, workspace, embedded: &embedded };
+    let ended = demo.both().await;
+    // A log in memory leaves nothing that a directory would be kept for, but the file that was made.
+    drop(embedded.stop().await);
+    if keep {
+        output.note(&format!(
+            "everything is in {}; delete it when you have seen enough",
+            dir.display()
+        ));
+    }
+    ended
+}
+
+fn directory(named: Option<PathBuf>) -> Result<(PathBuf, bool), CliError> {
+    if let Some(dir) = named {
+        return Ok((dir, false));
+    }
+    let name = format!("callboard-demo-{}", std::process::id());
+    Ok((std::env::temp_dir().join(name), true))
+}
+
+/// The defaults: a demo shows the same on every machine, whatever is configured there.
+fn config(dir: &Path, workspace: &Path, level: &str) -> Result<Config, CliError> {
+    std::fs::create_dir_all(dir).map_err(|e| CliError::io(&dir.display().to_string(), &e))?;
+    let flag =
+        |key: &str, value: String| Flag { key: key.to_owned(), value, name: "demo".to_owned() };
+    let flags = vec![
+        flag("tools.workspace", workspace.display().to_string()),
+        flag("log.level", level.to_owned()),
+        flag("nats.shards", "2".to_owned()),
+    ];
+    let sources = Sources { file: None, env: Vec::new(), flags, cwd: dir.to_owned() };
+    Ok(Config::load(&sources)?)
+}
+
+struct Demo<'a> {
+    output: Output,
+    person: Person,
+    workspace: PathBuf,
+    embedded: &'a Embedded,
+}
+
+impl Demo<'_> {
+    async fn both(&self) -> Outcome {
+        self.introduce()?;
+        let tasks = TaskList::new(self.embedded.broker.kv.clone());
+        let sixty_two = Fields { title: Some("写周报".to_owned()), ..Fields::default() };
+        tasks.import(62, sixty_two).await.map_err(|e| CliError::start(e.to_string()))?;
+
+        self.head("1", TASKS)?;
+        let first = self.job("demo-tasks", TASKS).await?;
+        if first != Exit::Success {
+            return Ok(first);
+        }
+        self.check_tasks(&tasks).await?;
+
+        self.head("2", SUMMARY)?;
+        let second = self.job("demo-summary", SUMMARY).await?;
+        if second != Exit::Success {
+            return Ok(second);
+        }
+        self.check_file()?;
+        self.output.line(&self.good("✓ both jobs did what they should"))?;
+        Ok(Exit::Success)
+    }
+
+    fn introduce(&self) -> Result<(), CliError> {
+        let look = self.output.look();
+        self.output
+            .line(&look.paint(Tone::Strong, "Callboard: two jobs, from the goal to the result"))?;
+        let tone = match self.embedded.kept {
+            Kept::Server { .. } => Tone::Good,
+            Kept::Memory(_) => Tone::Wait,
+        };
+        self.output.line(&look.paint(tone, &self.embedded.kept.words()))?;
+        if let Some(server) = &self.embedded.model.script {
+            let words = format!("the model is scripted and speaks HTTP at {}", server.base_url());
+            self.output.line(&words)?;
+        }
+        match self.person {
+            Person::Present => self.output.line("plans are confirmed and questions answered by you"),
+            Person::Absent => self.output.line(
+                "nobody is asked (no terminal, CI, or --yes): the demo confirms plans and answers by itself, and says so",
+            ),
+        }
+    }
+
+    fn head(&self, number: &str, goal: &str) -> Result<(), CliError> {
+        let head = self.output.look().paint(Tone::Strong, &format!("\nJob {number}: {goal}"));
+        self.output.line(&head)
+    }
+
+    fn good(&self, words: &str) -> String {
+        self.output.look().paint(Tone::Good, words)
+    }
+
+    /// Submits a job and stays with it.
+    async fn job(&self, id: &str, goal: &str) -> Result<Exit, CliError> {
+        let unique = uuid::Uuid::new_v4().simple().to_string();
+        let id = format!("{id}-{}", unique.get(..6).unwrap_or_default());
+        let id = JobId::new(id).map_err(|e| CliError::internal(e.to_string()))?;
+        let submit = Submit { id: Some(id.clone()), ..Submit::goal(goal) };
+        self.embedded.client.submit(submit).await?;
+        let asking = match self.person {
+            Person::Present => Asking::by(Policy::Nothing, true),
+            Person::Absent => Asking::by(Policy::Decide(by_itself), false),
+        };
+        let session = Session {
+            client: &self.embedded.client,
+            output: self.output,
+            job: id,
+            waiting: Waiting::default(),
+            asking,
+            silent: false,
+        };
+        Ok(session.watch().await?.0)
+    }
+
+    /// What the first job must have left: 62 and the mail done, the other one open.
+    async fn check_tasks(&self, tasks: &TaskList) -> Result<(), CliError> {
+        let all = tasks.list().await.map_err(|e| CliError::start(e.to_string()))?;
+        let mut lines = Vec::new();
+        for task in &all {
+            let (mark, state) = match task.status {
+                Status::Completed => ("✓", "done"),
+                Status::Pending => ("○", "open"),
+                Status::Deleted => ("–", "deleted"),
+            };
+            lines.push(format!("  {mark} {} {} ({state})", task.id, task.title()));
+        }
+        self.output.line(&format!("the task list now:\n{}", lines.join("\n")))?;
+        let is = |title: &str, status: Status| {
+            all.iter().any(|task| task.title() == title && task.status == status)
+        };
+        let sixty_two = all.iter().any(|t| t.id == 62 && t.status == Status::Completed);
+        // A person may have changed the plan; then only they know what should be there.
+        let as_planned =
+            sixty_two && is("发邮件", Status::Completed) && is("等待反馈", Status::Pending);
+        if as_planned || self.person == Person::Present {
+            return Ok(());
+        }
+        Err(CliError::start("the first job completed, and the task list is not as it should be"))
+    }
+
+    /// What the second job must have left: the file.
+    fn check_file(&self) -> Result<(), CliError> {
+        let path = self.workspace.join("summary.md");
+        match std::fs::read_to_string(&path) {
+            Ok(text) if text.contains("20:45") || self.person == Person::Present => {
+                let shown = proto::escape::text(&text);
+                self.output.line(&format!("{} says:\n", path.display()))?;
+                self.output.line(shown.trim_end())
+            }
+            Ok(_) => Err(CliError::start(format!("{} is not the summary", path.display()))),
+            Err(_) if self.person == Person::Present => Ok(()),
+            Err(error) => Err(CliError::io(&path.display().to_string(), &error)),
+        }
+    }
+}
+
+/// What the demo answers when nobody is there, and what it says about that.
+fn by_itself(asked: &Question) -> Option<(Answer, String)> {
+    match &asked.kind {
+        QuestionKind::PlanCheck { digest, plan, .. } => {
+            let said =
+                format!("the demo confirms this plan of {} steps by itself", plan.steps.len());
+            Some((Answer::approve(Some(digest.clone())), said))
+        }
+        QuestionKind::Choice { options, .. } => {
+            let reader = options.iter().find(|option| option.value == READER)?;
+            let said = format!(
+                "{} the demo answers by itself: {READER}",
+                proto::escape::line(&asked.prompt)
+            );
+            Some((Answer::respond(json!(reader.value)), said))
+        }
+        QuestionKind::Question | QuestionKind::Form { .. } => None,
+        QuestionKind::ToolApproval { .. } => {
+            let no = Answer { decision: Verdict::Reject, value: None, text: None, digest: None };
+            Some((no, "the demo approves no tool calls".to_owned()))
+        }
+    }
+}

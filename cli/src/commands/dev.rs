@@ -1,0 +1,85 @@
+//! `dev`: everything in one process, to try things out, until Ctrl-C.
+
+use runtime::{config::Origin, shutdown, telemetry};
+
+use super::{
+    embedded::{self, Embedded, Kept, Options},
+    script_model, serve,
+};
+use crate::{
+    args::{DevArgs, Global},
+    connect,
+    failure::{CliError, Outcome},
+    look::Tone,
+    output::Output,
+};
+
+/// Where a nats-server of our own listens when nothing is said, which is where clients look.
+const PORT: u16 = 4222;
+
+/// Runs everything.
+pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outcome {
+    let mut config = connect::config(global)?;
+    telemetry::init(&config.log).map_err(|e| CliError::start(e.to_string()))?;
+    let workspace_is_set =
+        config.explain().iter().any(|s| s.key == "tools.workspace" && s.source != Origin::Default);
+    if !workspace_is_set {
+        config.tools.workspace = args.dir.join("workspace");
+        embedded::put_examples(&config.tools.workspace)?;
+    }
+    let script = match &args.script {
+        None => embedded::SCRIPT.to_owned(),
+        Some(path) => script_model::read(path)?,
+    };
+    let port = port(&config.nats.url);
+    let options = Options { dir: args.dir, memory: args.memory, port, script };
+    let shutdown = shutdown::on_signal().map_err(|e| CliError::io("signals", &e))?;
+    let workspace = config.tools.workspace.display().to_string();
+    let embedded = Embedded::start(config, options, shutdown.clone()).await?;
+    greet(output, &embedded, &workspace)?;
+    shutdown.cancelled().await;
+    output.note("finishing what is in hand; once more ends at once");
+    serve::ended(embedded.stop().await)
+}
+
+/// The port that clients with the same configuration will look at.
+fn port(url: &str) -> u16 {
+    let first = url.split(',').next().unwrap_or_default();
+    let port = first.rsplit_once(':').and_then(|(_, port)| port.trim_end_matches('/').parse().ok());
+    port.unwrap_or(PORT)
+}
+
+fn greet(output: Output, embedded: &Embedded, workspace: &str) -> Result<(), CliError> {
+    let look = output.look();
+    let tone = match embedded.kept {
+        Kept::Server { .. } => Tone::Good,
+        Kept::Memory(_) => Tone::Wait,
+    };
+    output.line(&look.paint(tone, &embedded.kept.words()))?;
+    output.line(&match &embedded.model.script {
+        Some(server) => format!("the model is scripted, at {}", server.base_url()),
+        None => "the model is the one that is configured".to_owned(),
+    })?;
+    output.line(&format!("files are read and written in {workspace}"))?;
+    match &embedded.kept {
+        Kept::Server { url, .. } => output.line(&format!(
+            "in another terminal:\n  callboard --url {url} run \"Read examples/demo/notes.md and write a summary\"\n  callboard --url {url} jobs ls"
+        )),
+        // Nobody else reaches a log in this process's memory.
+        Kept::Memory(_) => output.line(
+            "without nats-server nothing outside this process reaches it; try `callboard demo --memory`",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::port;
+
+    #[test]
+    fn the_server_listens_where_clients_look() {
+        assert_eq!(port("nats://127.0.0.1:4333, nats://127.0.0.1:1"), 4333);
+        assert_eq!(port("nats://127.0.0.1:4333/"), 4333);
+        assert_eq!(port("nats://localhost"), 4222);
+    }
+}

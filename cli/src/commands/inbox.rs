@@ -1,0 +1,202 @@
+//! `inbox`: questions that wait for a person, and their answers.
+
+use client::Client;
+use proto::{
+    door::{AnswerTaken, GiveAnswer, Inbox, InboxEntry},
+    error::{Code, Failure},
+    id::JobId,
+    interaction::{Answer, QuestionKind, Verdict},
+    limits,
+};
+use serde_json::Value;
+
+use super::jobs::caller;
+use crate::{
+    answer::{dialogue::Dialogue, keyboard::Keyboard},
+    args::{Answering, ApproveArgs, Global, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
+    connect,
+    exit::Exit,
+    failure::{CliError, Outcome},
+    input,
+    interrupt::Interrupts,
+    look::Tone,
+    output::{self, Output},
+    render::question,
+};
+
+/// Does what was asked.
+pub(super) async fn run(global: &Global, output: Output, command: InboxCommand) -> Outcome {
+    let client = connect::client(global, output).await?;
+    match command {
+        InboxCommand::Ls(args) => ls(&client, output, args).await,
+        InboxCommand::Show(arg) => {
+            let entry = find(&client, &arg).await?;
+            let id = entry.question.id.to_string();
+            output.one(&entry, &id, |look| question::show(look, &entry.job, &entry.question))?;
+            Ok(Exit::Success)
+        }
+        InboxCommand::Answer(args) => answer(&client, output, args).await,
+        InboxCommand::Approve(args) => approve(&client, output, global.yes, args).await,
+        InboxCommand::Reject(args) => reject(&client, output, args).await,
+    }
+}
+
+async fn ls(client: &Client, output: Output, args: InboxListArgs) -> Outcome {
+    let job = match &args.job {
+        None => None,
+        Some(named) => Some(connect::job(client, named).await?.job),
+    };
+    let page = client.inbox(&Inbox { job, limit: Some(args.limit) }).await?;
+    let id = |entry: &InboxEntry| format!("{} {}", entry.job, entry.question.id);
+    output.list(&page, &page.questions, id, |look| question::list(look, &page))?;
+    Ok(Exit::Success)
+}
+
+/// The question that is meant.
+async fn find(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliError> {
+    let job = match JobId::new(&arg.job) {
+        Ok(id) if !open(client, &id).await?.is_empty() => id,
+        Ok(_) => connect::job(client, &arg.job).await?.job,
+        Err(invalid) => return Err(Failure::from(invalid).into()),
+    };
+    let mut entries = open(client, &job).await?;
+    let Some(ask) = &arg.ask else {
+        return match entries.len() {
+            1 => Ok(entries.remove(0)),
+            0 => {
+                Err(Failure::new(Code::NotFound, format!("job {job} has no open question")).into())
+            }
+            n => Err(CliError::usage(format!("job {job} has {n} open questions; name one"))
+                .hint(format!("callboard inbox ls --job {job}"))),
+        };
+    };
+    entries.into_iter().find(|entry| entry.question.id == *ask).ok_or_else(|| {
+        let why = format!(
+            "job {job} has no open question {ask}: it was answered, closed, or never asked"
+        );
+        Failure::new(Code::NotFound, why).into()
+    })
+}
+
+async fn open(client: &Client, job: &JobId) -> Result<Vec<InboxEntry>, CliError> {
+    let request = Inbox { job: Some(job.clone()), limit: Some(limits::INBOX_MAX) };
+    Ok(client.inbox(&request).await?.questions)
+}
+
+async fn answer(client: &Client, output: Output, args: Answering) -> Outcome {
+    let entry = find(client, &args.question).await?;
+    let given = match (&args.value, &args.text) {
+        (Some(value), _) => Some(Answer::respond(json("value", value)?)),
+        (None, Some(text)) => Some(worded(&entry, text)?),
+        (None, None) => None,
+    };
+    match given {
+        Some(given) => send(client, output, &entry, given).await,
+        None if output::is_interactive() => converse(client, output, &entry).await,
+        None => Err(CliError::usage("say the answer with --value or --text")
+            .hint(question::how(&entry.job, &entry.question).join("\n    "))),
+    }
+}
+
+fn json(field: &str, argument: &str) -> Result<Value, CliError> {
+    let text = input::text(field, argument, limits::REQUEST_BYTES_MAX)?;
+    serde_json::from_str(&text).map_err(|e| {
+        CliError::input(field, format!("--{field} is not JSON: {e}"))
+            .hint("a text needs quotes of its own: --value '\"text\"'; or use --text")
+    })
+}
+
+/// Words: the change of a plan, or the value of a question or a choice.
+fn worded(entry: &InboxEntry, text: &str) -> Result<Answer, CliError> {
+    let text = input::text("text", text, limits::ANSWER_BYTES_MAX)?;
+    match &entry.question.kind {
+        QuestionKind::PlanCheck { .. } => {
+            Ok(Answer { decision: Verdict::Respond, value: None, text: Some(text), digest: None })
+        }
+        QuestionKind::Question | QuestionKind::Choice { multiple: false, .. } => {
+            Ok(Answer::respond(Value::from(text)))
+        }
+        QuestionKind::Choice { multiple: true, .. } => Ok(Answer::respond(Value::from(vec![text]))),
+        QuestionKind::Form { .. } => Err(CliError::usage("a form is answered with --value")
+            .hint(question::how(&entry.job, &entry.question).join("\n    "))),
+        QuestionKind::ToolApproval { .. } => {
+            Err(CliError::usage("a tool call is approved or rejected")
+                .hint(question::how(&entry.job, &entry.question).join("\n    ")))
+        }
+    }
+}
+
+async fn converse(client: &Client, output: Output, entry: &InboxEntry) -> Outcome {
+    let mut keyboard = Keyboard::open();
+    let mut interrupts = Interrupts::take()?;
+    let mut dialogue = Dialogue::new(&mut keyboard, std::io::stdout(), output.look());
+    let mut refused: Option<Failure> = None;
+    loop {
+        let given = tokio::select! {
+            given = dialogue.ask(&entry.question, refused.as_ref()) => given,
+            () = interrupts.next() => None,
+        };
+        let Some(given) = given else {
+            return Err(CliError::interrupted("no answer was given; the question stays open"));
+        };
+        match client.answer(&request(entry, given)).await {
+            Err(failure) if failure.code == Code::InvalidAnswer => refused = Some(failure),
+            answered => return taken(output, &answered?),
+        }
+    }
+}
+
+async fn approve(client: &Client, output: Output, yes: bool, args: ApproveArgs) -> Outcome {
+    let entry = find(client, &args.question).await?;
+    let digest = match (&entry.question.kind, args.digest) {
+        (_, Some(digest)) => Some(digest),
+        (QuestionKind::PlanCheck { digest, .. }, None) => Some(digest.clone()),
+        (QuestionKind::ToolApproval { digest, .. }, None) => {
+            if !yes && !output::is_interactive() {
+                let how = question::how(&entry.job, &entry.question).join("\n    ");
+                return Err(CliError::usage(
+                    "approving a tool call without seeing it needs --digest, which binds what was seen",
+                )
+                .hint(format!("callboard inbox show {} {}\n    {how}", entry.job, entry.question.id)));
+            }
+            if !yes {
+                return converse(client, output, &entry).await;
+            }
+            Some(digest.clone())
+        }
+        (
+            QuestionKind::Question | QuestionKind::Choice { .. } | QuestionKind::Form { .. },
+            None,
+        ) => None,
+    };
+    send(client, output, &entry, Answer::approve(digest)).await
+}
+
+async fn reject(client: &Client, output: Output, args: RejectArgs) -> Outcome {
+    let entry = find(client, &args.question).await?;
+    let text = match &args.text {
+        None => None,
+        Some(text) => Some(input::text("text", text, limits::ANSWER_BYTES_MAX)?),
+    };
+    let answer = Answer { decision: Verdict::Reject, value: None, text, digest: None };
+    send(client, output, &entry, answer).await
+}
+
+async fn send(client: &Client, output: Output, entry: &InboxEntry, answer: Answer) -> Outcome {
+    taken(output, &client.answer(&request(entry, answer)).await?)
+}
+
+/// An answer as it is sent.
+pub(super) fn request(entry: &InboxEntry, answer: Answer) -> GiveAnswer {
+    let Answer { decision, value, text, digest } = answer;
+    let (job, ask) = (entry.job.clone(), entry.question.id.clone());
+    GiveAnswer { job, ask, decision, value, text, digest, by: caller() }
+}
+
+fn taken(output: Output, answered: &AnswerTaken) -> Outcome {
+    output.one(answered, answered.ask.as_str(), |look| {
+        let words = format!("✓ {} {} is answered", answered.job, answered.ask);
+        format!("{}\n", look.paint(Tone::Good, &words))
+    })?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,148 @@
+//! `jobs`: looking at jobs and steering them.
+
+use std::{io::IsTerminal, pin::pin};
+
+use client::WatchOptions;
+use futures::StreamExt;
+use proto::{
+    door::{List, SendSignal, Watched},
+    fact::Signal,
+    id::Seq,
+    view::JobView,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    answer::{keyboard::Keyboard, parse},
+    args::{Global, JobsCommand, ListArgs, ShowArgs, SignalArgs},
+    connect,
+    exit::Exit,
+    failure::{CliError, Outcome},
+    interrupt::Interrupts,
+    look::Look,
+    output::{Format, Output},
+    render::{
+        describe,
+        history::{self, Entry},
+        jobs, marks,
+    },
+};
+
+/// Does what was asked.
+pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -> Outcome {
+    match command {
+        JobsCommand::Ls(args) => ls(global, output, args).await,
+        JobsCommand::Describe(arg) => {
+            let client = connect::client(global, output).await?;
+            let view = connect::job(&client, &arg.job).await?;
+            output.one(&view, view.job.as_str(), |look| describe::describe(look, &view))?;
+            Ok(Exit::Success)
+        }
+        JobsCommand::Show(args) => show(global, output, args).await,
+        JobsCommand::Cancel(args) => signal(global, output, Signal::Cancel, args).await,
+        JobsCommand::Pause(args) => signal(global, output, Signal::Pause, args).await,
+        JobsCommand::Resume(args) => signal(global, output, Signal::Resume, args).await,
+    }
+}
+
+async fn ls(global: &Global, output: Output, args: ListArgs) -> Outcome {
+    let client = connect::client(global, output).await?;
+    let listed = client.list(&List { states: args.state, limit: Some(args.limit) }).await?;
+    output.list(&listed, &listed.jobs, |j| j.job.to_string(), |look| jobs::list(look, &listed))?;
+    Ok(Exit::Success)
+}
+
+async fn show(global: &Global, output: Output, args: ShowArgs) -> Outcome {
+    let client = connect::client(global, output).await?;
+    let job = connect::job(&client, &args.job).await?.job;
+    let options = WatchOptions { after: Seq(args.after), ..WatchOptions::default() };
+    let mut stream = pin!(client.watch(&job, options));
+    let mut interrupts = Interrupts::take()?;
+    // One JSON value can only be printed when it is whole.
+    let mut whole = (output.format == Format::Json && !args.follow).then(Vec::new);
+    let look = output.look();
+    loop {
+        let item = tokio::select! {
+            item = stream.next() => item,
+            () = interrupts.next() => return Ok(Exit::Interrupted),
+        };
+        match item {
+            Some(Ok(Watched::Record { seq, family, time, record })) => {
+                let item = json!({"seq": seq, "time": time, "family": family, "record": record});
+                match &mut whole {
+                    Some(all) => all.push(item),
+                    None => record_line(output, &look, &item)?,
+                }
+            }
+            // A view says that there is nothing more to catch up with.
+            Some(Ok(Watched::View { .. })) if !args.follow => break,
+            Some(Ok(Watched::View { .. } | Watched::Live { .. } | Watched::Heartbeat)) => {}
+            Some(Ok(Watched::End { error: None })) | None => break,
+            Some(Ok(Watched::End { error: Some(failure) })) => return Err((*failure).into()),
+            Some(Err(failure)) => return Err(failure.into()),
+        }
+    }
+    if let Some(all) = whole {
+        output.json(&all)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn record_line(output: Output, look: &Look, item: &Value) -> Result<(), CliError> {
+    match output.format {
+        Format::Json | Format::Jsonl => output.line(&item.to_string()),
+        Format::Ids => output.line(&item["seq"].to_string()),
+        Format::Table => {
+            let entry = Entry {
+                seq: item["seq"].as_u64().unwrap_or_default(),
+                family: item["family"].as_str().unwrap_or_default(),
+                time: item["time"].as_str().and_then(|t| t.parse().ok()).unwrap_or(look.now),
+                record: &item["record"],
+            };
+            output.line(&history::line(look, &entry))
+        }
+    }
+}
+
+async fn signal(global: &Global, output: Output, signal: Signal, args: SignalArgs) -> Outcome {
+    let client = connect::client(global, output).await?;
+    let view = connect::job(&client, &args.job).await?;
+    // An ended job is refused by the server, with its own words; there is nothing to confirm.
+    if signal == Signal::Cancel && !global.yes && !view.state.is_terminal() {
+        confirm(output, &view).await?;
+    }
+    let request = SendSignal { job: view.job.clone(), signal, reason: args.reason, by: caller() };
+    let signaled = client.signal(&request).await?;
+    output.one(&signaled, signaled.job.as_str(), |look| {
+        let (mark, tone) = marks::job(signaled.state);
+        format!("{}\n", look.paint(tone, &format!("{mark} {} is {}", signaled.job, signaled.state)))
+    })?;
+    Ok(Exit::Success)
+}
+
+/// Asks whether a job is to be ended.
+async fn confirm(output: Output, view: &JobView) -> Result<(), CliError> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(CliError::unconfirmed("ending a job"));
+    }
+    let goal = proto::escape::line(&view.goal);
+    output.warn(&format!("{}: {goal}", view.job));
+    output.warn("Nothing new will be started; what is done stays done. End it? [y/N]");
+    let mut interrupts = Interrupts::take()?;
+    let mut keyboard = Keyboard::open();
+    let line = tokio::select! {
+        line = keyboard.line() => line,
+        () = interrupts.next() => None,
+    };
+    if line.and_then(|line| parse::yes(&line)) == Some(true) {
+        return Ok(());
+    }
+    Err(CliError::usage("nothing was done"))
+}
+
+/// Who is at this terminal, for the record of an open installation.
+pub(super) fn caller() -> Option<String> {
+    let name = std::env::var("USER").ok()?;
+    let plain = !name.trim().is_empty() && name.len() <= proto::limits::CALLER_BYTES_MAX;
+    (plain && !name.chars().any(proto::escape::is_deceptive)).then_some(name)
+}

@@ -1,0 +1,45 @@
+//! The commands, one file a verb.
+
+mod completions;
+mod config;
+mod crew;
+mod demo;
+mod dev;
+mod doctor;
+mod embedded;
+mod inbox;
+mod jobs;
+mod run;
+mod script_model;
+mod serve;
+mod submit;
+mod tools;
+mod version;
+mod watch;
+
+use crate::{
+    args::{Cli, Command},
+    failure::Outcome,
+    output::Output,
+};
+
+/// Does what was asked.
+pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
+    let Cli { global, command } = cli;
+    match command {
+        Command::Demo(args) => demo::run(&global, output, args).await,
+        Command::Dev(args) => dev::run(&global, output, args).await,
+        Command::Serve(args) => serve::run(&global, output, args).await,
+        Command::Submit(args) => submit::run(&global, output, args).await,
+        Command::Run(args) => run::run(&global, output, args).await,
+        Command::Jobs(command) => jobs::run(&global, output, command).await,
+        Command::Inbox(command) => inbox::run(&global, output, command).await,
+        Command::Tools(_) => tools::ls(&global, output).await,
+        Command::Crew(_) => crew::ls(&global, output).await,
+        Command::Doctor => doctor::run(&global, output).await,
+        Command::Config(_) => config::show(&global, output),
+        Command::ScriptModel(args) => script_model::run(output, args).await,
+        Command::Completions { shell } => completions::print(output, shell),
+        Command::Version => version::print(output),
+    }
+}

@@ -1,0 +1,48 @@
+//! `run`: submits a job, or attaches to one, and stays with it to its end.
+
+use super::{
+    submit,
+    watch::{Asking, Session},
+};
+use crate::{
+    args::{Global, RunArgs},
+    connect,
+    failure::{CliError, Outcome},
+    output::{self, Format, Output},
+};
+
+/// Runs.
+pub(super) async fn run(global: &Global, output: Output, args: RunArgs) -> Outcome {
+    if args.waiting.raw && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+        return Err(CliError::usage("--raw writes what a model wrote, which may drive a terminal")
+            .hint("redirect the output to a file or a pipe"));
+    }
+    let request = match &args.goal {
+        Some(goal) => Some(submit::request(goal, &args.job)?),
+        None => None,
+    };
+    let client = connect::client(global, output).await?;
+    let job = match (request, &args.attach) {
+        (Some(request), _) => {
+            let submitted = submit::store(&client, output, request).await?;
+            let attached = if submitted.created { "" } else { " (it was there already)" };
+            output.note(&format!("job {}{attached}", submitted.job));
+            submitted.job
+        }
+        (None, Some(named)) => connect::job(&client, named).await?.job,
+        (None, None) => return Err(CliError::usage("a goal or --attach is needed")),
+    };
+    if output.format == Format::Ids {
+        output.line(job.as_str())?;
+    }
+    let interactive = output.format == Format::Table && output::is_interactive();
+    let session = Session {
+        client: &client,
+        output,
+        job,
+        waiting: args.waiting,
+        asking: Asking::of(global.yes, interactive),
+        silent: false,
+    };
+    session.watch().await.map(|(exit, _)| exit)
+}

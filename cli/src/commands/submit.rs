@@ -1,0 +1,145 @@
+//! `submit`: stores a job and prints its id. Interrupted, it says whether the job exists.
+
+use std::time::Duration;
+
+use client::Client;
+use proto::{
+    agent::Agent,
+    door::{AgentChoice, Submit, Submitted},
+    error::{Code, Failure},
+    id::{AgentName, JobId},
+    limits, strict,
+};
+
+use super::watch::{Asking, Session};
+use crate::{
+    args::{Global, JobArgs, SubmitArgs, Waiting},
+    connect,
+    exit::Exit,
+    failure::{CliError, Outcome},
+    input,
+    interrupt::Interrupts,
+    output::{Format, Output},
+};
+
+/// How long an interrupted submission is looked for.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Submits.
+pub(super) async fn run(global: &Global, output: Output, args: SubmitArgs) -> Outcome {
+    let submit = request(&args.goal, &args.job)?;
+    let client = connect::client(global, output).await?;
+    let submitted = store(&client, output, submit).await?;
+    if !args.wait {
+        print(output, &submitted)?;
+        return Ok(Exit::Success);
+    }
+    if !output.format.is_json() {
+        output.line(submitted.job.as_str())?;
+    }
+    Session {
+        client: &client,
+        output,
+        job: submitted.job,
+        waiting: Waiting { plain: true, ..Waiting::default() },
+        asking: Asking::of(global.yes, false),
+        silent: true,
+    }
+    .watch()
+    .await
+    .map(|(exit, _)| exit)
+}
+
+fn print(output: Output, submitted: &Submitted) -> Result<(), CliError> {
+    let job = submitted.job.as_str();
+    match output.format {
+        // The id alone, so that it can be taken with $(…).
+        Format::Table | Format::Ids => output.line(job)?,
+        Format::Json | Format::Jsonl => output.json(submitted)?,
+    }
+    if !submitted.created {
+        output
+            .note(&format!("{job} was there already, with the same goal; nothing new was stored"));
+    }
+    Ok(())
+}
+
+/// Makes the request. The id is made up here, before anything is sent, so that it can be told even
+/// when the answer never comes.
+pub(super) fn request(goal: &str, job: &JobArgs) -> Result<Submit, CliError> {
+    let goal = input::text("goal", goal, limits::GOAL_BYTES_MAX)?;
+    if goal.trim().is_empty() {
+        return Err(CliError::input("goal", "the goal is empty"));
+    }
+    let agent = job.agent.as_deref().map(agent).transpose()?;
+    Ok(Submit {
+        id: Some(job.id.clone().unwrap_or_else(client::new_id)),
+        agent,
+        language: job.language,
+        confirm: job.no_confirm.then_some(false),
+        deadline_ms: job.deadline.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
+        ..Submit::goal(goal)
+    })
+}
+
+fn agent(named: &str) -> Result<AgentChoice, CliError> {
+    if !named.starts_with('@') {
+        let name = AgentName::new(named).map_err(|e| CliError::input("agent", e.to_string()))?;
+        return Ok(AgentChoice::Named(name));
+    }
+    let text = input::text("agent", named, limits::REQUEST_BYTES_MAX)?;
+    let agent: Agent = strict::from_slice(text.as_bytes())
+        .map_err(|e| CliError::input("agent", format!("{named}: {}", Failure::from(e).message)))?;
+    agent.check().map_err(|e| CliError::input("agent", format!("{named}: {e}")))?;
+    Ok(AgentChoice::Inline(Box::new(agent)))
+}
+
+/// Stores the job, or says what is known of it when that was interrupted.
+pub(super) async fn store(
+    client: &Client,
+    output: Output,
+    submit: Submit,
+) -> Result<Submitted, CliError> {
+    let id = submit.id.clone().ok_or_else(|| CliError::internal("a submission without an id"))?;
+    let mut interrupts = Interrupts::take()?;
+    tokio::select! {
+        stored = client.submit(submit) => stored.map_err(|failure| unsure(failure, &id)),
+        () = interrupts.next() => {
+            output.note("interrupted; looking whether the job was stored (Ctrl-C ends at once)");
+            Err(interrupted(client, &id).await)
+        }
+    }
+}
+
+/// After a timeout the job may be there all the same.
+fn unsure(failure: Failure, id: &JobId) -> CliError {
+    let unknown = matches!(failure.code, Code::Timeout | Code::Unavailable);
+    let error = CliError::from(failure);
+    if unknown {
+        let hint = format!(
+            "whether job {id} exists is not known; submit the same goal with --id {id}: it attaches to the job if it is there"
+        );
+        return error.hint(hint);
+    }
+    error
+}
+
+async fn interrupted(client: &Client, id: &JobId) -> CliError {
+    let found = tokio::time::timeout(LOOK, client.get(id)).await;
+    let again =
+        format!("submit the same goal with --id {id}: it attaches to the job if it is there");
+    match found {
+        Ok(Ok(view)) => {
+            CliError::interrupted(format!("interrupted; job {id} exists and is {}", view.state))
+                .hint(format!("callboard run --attach {id}"))
+        }
+        Ok(Err(failure)) if failure.code == Code::NotFound => {
+            CliError::interrupted(format!("interrupted; job {id} does not exist, or not yet"))
+                .hint(again)
+        }
+        Ok(Err(_)) | Err(_) => {
+            CliError::interrupted(format!("interrupted; whether job {id} exists is not known"))
+                .hint(again)
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Who answers the questions of a job that is watched, and which have been seen to.
+
+use std::collections::BTreeSet;
+
+use client::Client;
+use proto::{
+    door::GiveAnswer,
+    error::{Code, Failure},
+    id::{AskId, JobId},
+    interaction::{Answer, Question, QuestionKind},
+    view::JobView,
+};
+
+use super::super::jobs::caller;
+use crate::answer::keyboard::Keyboard;
+
+/// What is answered without a person.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::commands) enum Policy {
+    /// Nothing.
+    Nothing,
+    /// Plans are approved: somebody said `--yes`.
+    ApprovePlans,
+    /// What the function answers, with what is said about it.
+    Decide(fn(&Question) -> Option<(Answer, String)>),
+}
+
+/// Who answers.
+#[derive(Debug)]
+pub(in crate::commands) struct Asking {
+    policy: Policy,
+    interactive: bool,
+    keyboard: Option<Keyboard>,
+    seen: BTreeSet<AskId>,
+}
+
+impl Asking {
+    /// A person at the terminal, if there is one; plans by `--yes`.
+    pub(in crate::commands) fn of(yes: bool, interactive: bool) -> Self {
+        Self::by(if yes { Policy::ApprovePlans } else { Policy::Nothing }, interactive)
+    }
+
+    /// A policy first, then a person at the terminal, if there is one.
+    pub(in crate::commands) fn by(policy: Policy, interactive: bool) -> Self {
+        Self { policy, interactive, keyboard: None, seen: BTreeSet::new() }
+    }
+
+    /// The next question that nobody has seen to. Asked for once each.
+    pub(super) fn next(&mut self, view: Option<&JobView>) -> Option<Question> {
+        let open = view.map(|view| view.questions.as_slice()).unwrap_or_default();
+        let fresh = open.iter().find(|question| !self.seen.contains(&question.id))?;
+        self.seen.insert(fresh.id.clone());
+        Some(fresh.clone())
+    }
+
+    /// Has a question come up once more.
+    pub(super) fn again(&mut self, asked: &Question) {
+        self.seen.remove(&asked.id);
+    }
+
+    /// What the policy answers, and what is to be said about it.
+    pub(super) fn decided(&self, asked: &Question) -> Option<(Answer, String)> {
+        match (self.policy, &asked.kind) {
+            (Policy::Nothing, _) => None,
+            (Policy::Decide(decide), _) => decide(asked),
+            (Policy::ApprovePlans, QuestionKind::PlanCheck { digest, .. }) => {
+                let answer = Answer::approve(Some(digest.clone()));
+                Some((answer, format!("{}: the plan is approved, as --yes says", asked.id)))
+            }
+            (
+                Policy::ApprovePlans,
+                QuestionKind::Question
+                | QuestionKind::Choice { .. }
+                | QuestionKind::Form { .. }
+                | QuestionKind::ToolApproval { .. },
+            ) => None,
+        }
+    }
+
+    /// Whether a person is asked.
+    pub(super) fn is_interactive(&self) -> bool {
+        self.interactive
+    }
+
+    /// Nobody types any more.
+    pub(super) fn nobody(&mut self) {
+        self.interactive = false;
+    }
+
+    /// The keyboard, to be given back.
+    pub(super) fn keyboard(&mut self) -> Keyboard {
+        self.keyboard.take().unwrap_or_else(Keyboard::open)
+    }
+
+    /// Takes the keyboard back.
+    pub(super) fn keep(&mut self, keyboard: Keyboard) {
+        self.keyboard = Some(keyboard);
+    }
+}
+
+/// Sends an answer. Gives back the refusal of one that does not fit; a question that is closed
+/// already needs none, and the watch will tell.
+pub(super) async fn send(
+    client: &Client,
+    job: &JobId,
+    asked: &Question,
+    answer: Answer,
+) -> Result<Option<Failure>, Failure> {
+    let Answer { decision, value, text, digest } = answer;
+    let (job, ask) = (job.clone(), asked.id.clone());
+    let request = GiveAnswer { job, ask, decision, value, text, digest, by: caller() };
+    match client.answer(&request).await {
+        Ok(_) => Ok(None),
+        Err(failure) => match failure.code {
+            Code::AlreadyAnswered | Code::Closed | Code::JobEnded => Ok(None),
+            Code::InvalidAnswer | Code::TooLarge | Code::InvalidRequest => Ok(Some(failure)),
+            Code::InvalidEncoding
+            | Code::TooDeep
+            | Code::InvalidId
+            | Code::UnsupportedVersion
+            | Code::UnknownAgent
+            | Code::IdempotencyConflict
+            | Code::NotFound
+            | Code::Stale
+            | Code::Forbidden
+            | Code::Overloaded
+            | Code::Unavailable
+            | Code::Timeout
+            | Code::Poisoned
+            | Code::Internal => Err(failure),
+        },
+    }
+}

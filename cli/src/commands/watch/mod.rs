@@ -1,0 +1,264 @@
+//! Stays with a job: shows how it goes, sees that its questions are answered or says how they can
+//! be, and ends with the exit code of its outcome. It never cancels the job.
+
+mod asking;
+mod display;
+
+use std::{pin::Pin, time::Duration};
+
+use client::{Client, WatchOptions};
+use futures::{Stream, StreamExt};
+use proto::{
+    door::Watched,
+    error::Failure,
+    id::JobId,
+    interaction::Question,
+    job::{JobState, Outcome as Ending},
+    view::JobView,
+};
+
+pub(super) use self::asking::{Asking, Policy};
+use self::display::Display;
+use crate::{
+    args::Waiting,
+    exit::Exit,
+    failure::CliError,
+    interrupt::Interrupts,
+    live::follow::{Change, Follow},
+    output::{Format, Output},
+    render::{describe, question},
+};
+
+/// How long the servers may be away before a watch gives up: long enough for a restart.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How often what is drawn is drawn again.
+const FRAME: Duration = Duration::from_millis(100);
+
+type Items = Pin<Box<dyn Stream<Item = Result<Watched, Failure>> + Send>>;
+
+/// A job and somebody who stays with it.
+#[derive(Debug)]
+pub(super) struct Session<'a> {
+    /// Who is asked.
+    pub(super) client: &'a Client,
+    /// Where output goes.
+    pub(super) output: Output,
+    /// The job.
+    pub(super) job: JobId,
+    /// How it is waited for.
+    pub(super) waiting: Waiting,
+    /// Who answers.
+    pub(super) asking: Asking,
+    /// Whether nothing is shown but the end.
+    pub(super) silent: bool,
+}
+
+/// Why a session stops before the job does.
+enum Stopped {
+    /// The person at the terminal has gone.
+    Interrupted,
+    /// It cannot go on.
+    Failed(CliError),
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure.into())
+    }
+}
+
+impl From<CliError> for Stopped {
+    fn from(error: CliError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What goes on while a job is watched.
+struct Watching<'a> {
+    session: Session<'a>,
+    items: Items,
+    follow: Follow,
+    display: Display,
+    interrupts: Interrupts,
+    ended: bool,
+}
+
+impl Session<'_> {
+    /// Stays to the end.
+    ///
+    /// # Errors
+    /// When the server refuses or stays away.
+    pub(super) async fn watch(self) -> Result<(Exit, Option<JobView>), CliError> {
+        let (client, output, job) = (self.client, self.output, self.job.clone());
+        let raw = self.waiting.raw;
+        let display = Display::new(output, self.waiting.plain, self.silent);
+        let live = display.shows_speech();
+        let options = WatchOptions { live, patience: PATIENCE, ..Default::default() };
+        let mut watching = Watching {
+            items: Box::pin(client.watch(&job, options)),
+            session: self,
+            follow: Follow::default(),
+            display,
+            interrupts: Interrupts::take()?,
+            ended: false,
+        };
+        let stopped = watching.run().await;
+        watching.display.leave(&watching.follow);
+        match stopped {
+            Err(Stopped::Failed(error)) => Err(error),
+            Err(Stopped::Interrupted) => {
+                output.warn(&format!(
+                    "\nnot watching any more; job {job} goes on\n  callboard run --attach {job}\n  callboard jobs cancel {job}"
+                ));
+                Ok((Exit::Interrupted, None))
+            }
+            Ok(Stay::ToTheEnd) => {
+                let view = client.get(&job).await?;
+                print_end(output, &view, raw)?;
+                Ok((exit_of(&view), Some(view)))
+            }
+            Ok(Stay::UntilAsked) => Ok((Exit::NeedsInput, watching.follow.view().cloned())),
+        }
+    }
+}
+
+/// How long somebody stayed.
+enum Stay {
+    /// Until the job had ended.
+    ToTheEnd,
+    /// Until it waited for a person.
+    UntilAsked,
+}
+
+impl Watching<'_> {
+    async fn run(&mut self) -> Result<Stay, Stopped> {
+        let mut frames = tokio::time::interval(FRAME);
+        while !self.ended {
+            if let Some(asked) = self.session.asking.next(self.follow.view()) {
+                if let Stay::UntilAsked = self.asked(asked).await? {
+                    return Ok(Stay::UntilAsked);
+                }
+                continue;
+            }
+            tokio::select! {
+                item = self.items.next() => self.take(item)?,
+                _ = frames.tick(), if self.display.is_drawn() => self.display.draw(&self.follow)?,
+                () = self.interrupts.next() => return Err(Stopped::Interrupted),
+            }
+        }
+        Ok(Stay::ToTheEnd)
+    }
+
+    /// Takes in what the watch says.
+    fn take(&mut self, item: Option<Result<Watched, Failure>>) -> Result<(), Stopped> {
+        let Some(item) = item else {
+            self.ended = true;
+            return Ok(());
+        };
+        let item = item?;
+        self.display.item(&item)?;
+        match self.follow.apply(item) {
+            Change::Nothing => Ok(()),
+            Change::Job | Change::Said => Ok(self.display.changed(&self.follow)?),
+            Change::End(None) => {
+                self.ended = true;
+                Ok(())
+            }
+            Change::End(Some(failure)) => Err(failure.into()),
+        }
+    }
+
+    /// Sees to a question: answers it, has it answered, or says how it can be.
+    async fn asked(&mut self, asked: Question) -> Result<Stay, Stopped> {
+        let output = self.session.output;
+        if let Some((answer, said)) = self.session.asking.decided(&asked) {
+            self.display.say(&said);
+            match asking::send(self.session.client, &self.session.job, &asked, answer).await? {
+                None => return Ok(Stay::ToTheEnd),
+                // An answer that was decided beforehand does not become better by repetition.
+                Some(refused) => self.display.say(&format!("  {}", CliError::from(refused).text())),
+            }
+        }
+        if self.session.asking.is_interactive() {
+            return self.converse(&asked).await.map(|()| Stay::ToTheEnd);
+        }
+        let how = question::how(&self.session.job, &asked);
+        if !self.session.silent || output.loudness > crate::output::Loudness::Quiet {
+            self.display.say(&format!("waiting for an answer to {}; give it with", asked.id));
+            how.iter().for_each(|line| self.display.say(&format!("  {line}")));
+        }
+        let leave = self.session.waiting.no_wait_for_input;
+        Ok(if leave { Stay::UntilAsked } else { Stay::ToTheEnd })
+    }
+
+    /// Talks with the person at the terminal, while the job is still watched: somebody else may
+    /// answer first.
+    async fn converse(&mut self, asked: &Question) -> Result<(), Stopped> {
+        self.display.leave(&self.follow);
+        let look = self.session.output.look();
+        let mut keyboard = self.session.asking.keyboard();
+        let mut refused: Option<Failure> = None;
+        let mut dialogue =
+            crate::answer::dialogue::Dialogue::new(&mut keyboard, std::io::stdout(), look);
+        let mut gone = false;
+        loop {
+            let answer = {
+                let mut answer = Box::pin(dialogue.ask(asked, refused.as_ref()));
+                loop {
+                    tokio::select! {
+                        answer = &mut answer => break answer,
+                        item = self.items.next() => {
+                            self.take(item)?;
+                            gone = self.ended || !is_open(self.follow.view(), asked);
+                            if gone {
+                                break None;
+                            }
+                        }
+                        () = self.interrupts.next() => return Err(Stopped::Interrupted),
+                    }
+                }
+            };
+            let Some(answer) = answer else { break };
+            let sent = asking::send(self.session.client, &self.session.job, asked, answer).await?;
+            let Some(failure) = sent else {
+                self.session.asking.keep(keyboard);
+                return Ok(());
+            };
+            refused = Some(failure);
+        }
+        if gone {
+            self.display.say("\nthe question is closed: somebody else answered, or it expired");
+            self.session.asking.keep(keyboard);
+        } else {
+            // Nobody types any more: from now on it can only be answered elsewhere.
+            self.session.asking.nobody();
+            self.session.asking.again(asked);
+        }
+        Ok(())
+    }
+}
+
+fn is_open(view: Option<&JobView>, asked: &Question) -> bool {
+    view.is_none_or(|view| view.questions.iter().any(|question| question.id == asked.id))
+}
+
+/// The exit code of a job's end.
+pub(super) fn exit_of(view: &JobView) -> Exit {
+    match view.state {
+        JobState::Completed => Exit::Success,
+        JobState::Failed => Exit::Failed,
+        JobState::Canceled => Exit::Canceled,
+        JobState::Rejected => Exit::Refused,
+        JobState::InputRequired | JobState::AuthRequired => Exit::NeedsInput,
+        JobState::Submitted | JobState::Working => Exit::Unavailable,
+    }
+}
+
+fn print_end(output: Output, view: &JobView, raw: bool) -> Result<(), CliError> {
+    match (output.format, &view.outcome) {
+        (Format::Json | Format::Jsonl, _) => output.json(view),
+        (Format::Ids, _) | (Format::Table, None) => Ok(()),
+        (Format::Table, Some(Ending::Completed { summary, .. })) if raw => output.line(summary),
+        (Format::Table, Some(outcome)) => output.print(&describe::ending(&output.look(), outcome)),
+    }
+}

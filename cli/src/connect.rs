@@ -1,0 +1,131 @@
+//! From flags and configuration to a client of the front door. The one place of the program that
+//! opens connections for commands.
+
+use std::time::Duration;
+
+use client::Client;
+use proto::{
+    id::{JobId, WorkerId},
+    subject::Subjects,
+    view::JobView,
+};
+use runtime::{
+    broker::Broker,
+    config::{Config, Flag, SecretFrom, Sources},
+};
+
+use crate::{args::Global, failure::CliError, output::Output, token};
+
+/// Reads the configuration with the flags that are settings.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub(crate) fn config(global: &Global) -> Result<Config, CliError> {
+    let flags = [("nats.url", "--url", &global.url), ("nats.prefix", "--prefix", &global.prefix)];
+    let mut flags: Vec<Flag> = flags
+        .into_iter()
+        .filter_map(|(key, name, value)| {
+            let value = value.clone()?;
+            Some(Flag { key: key.to_owned(), value, name: name.to_owned() })
+        })
+        .collect();
+    if let Some(timeout) = global.timeout {
+        let value = timeout.as_millis().to_string();
+        for key in ["nats.request_timeout_ms", "nats.connect_timeout_ms"] {
+            flags.push(Flag {
+                key: key.to_owned(),
+                value: value.clone(),
+                name: "--timeout".to_owned(),
+            });
+        }
+    }
+    Ok(Config::load(&Sources::of_process(global.config.clone(), flags))?)
+}
+
+/// Opens a connection. What is missing on the server is made only when `create` says so.
+///
+/// # Errors
+/// When the server cannot be reached, is too old, or has something that is not as it must be.
+pub(crate) async fn broker(
+    config: &Config,
+    worker: WorkerId,
+    create: bool,
+) -> Result<Broker, CliError> {
+    let subjects = Subjects::new(&config.nats.prefix, config.nats.shards)
+        .map_err(|e| CliError::usage(format!("nats.prefix: {e}")))?;
+    let ms = Duration::from_millis;
+    let nats = &config.nats;
+    let options = runtime::jet::NatsOptions {
+        url: nats.url.clone(),
+        credentials: nats.credentials.as_ref().and_then(|secret| match secret.from() {
+            SecretFrom::File(path) => Some(path.clone()),
+            SecretFrom::Env(_) => None,
+        }),
+        replicas: nats.replicas,
+        ack_wait: ms(nats.ack_wait_ms),
+        facts_ack_wait: ms(nats.facts_ack_wait_ms),
+        pin_timeout: ms(nats.pin_timeout_ms),
+        connect_timeout: ms(nats.connect_timeout_ms),
+        request_timeout: ms(nats.request_timeout_ms),
+        ..runtime::jet::NatsOptions::default()
+    };
+    let _ = create;
+    runtime::jet::connect(&options, subjects, worker)
+        .await
+        .map_err(|e| CliError::unavailable(e.to_string()))
+}
+
+/// A client of the front door, for somebody who has a token or for anybody.
+///
+/// # Errors
+/// When the configuration or the token cannot be used, or the server cannot be reached.
+pub(crate) async fn client(global: &Global, output: Output) -> Result<Client, CliError> {
+    let config = config(global)?;
+    let token = token::find(global)?;
+    token.warning.iter().for_each(|warning| output.warn(warning));
+    if let Some(SecretFrom::File(path)) = config.nats.credentials.as_ref().map(|c| c.from()) {
+        token::open_to_others(path).iter().for_each(|warning| output.warn(warning));
+    }
+    let broker = broker(&config, writer(), false).await?;
+    let client = Client::new(&broker).with_token(token.value);
+    Ok(match global.timeout {
+        None => client,
+        Some(timeout) => client.with_timeout(timeout.max(Duration::from_millis(1))),
+    })
+}
+
+/// A name for this process. Commands write no records; the broker wants one all the same.
+fn writer() -> WorkerId {
+    let random = uuid::Uuid::new_v4().simple().to_string();
+    WorkerId::new(format!("cli-{}", random.get(..8).unwrap_or_default()))
+        .expect("letters, digits and a dash are an id")
+}
+
+/// The job of an id, or of the beginning of one when no other begins so.
+///
+/// # Errors
+/// When there is none, or more than one.
+pub(crate) async fn job(client: &Client, named: &str) -> Result<JobView, CliError> {
+    let id = JobId::new(named).map_err(proto::error::Failure::from)?;
+    let missing = match client.get(&id).await {
+        Ok(view) => return Ok(view),
+        Err(failure) if failure.code == proto::error::Code::NotFound => failure,
+        Err(failure) => return Err(failure.into()),
+    };
+    let all = proto::door::List { limit: Some(proto::limits::LIST_MAX), ..Default::default() };
+    let listed = client.list(&all).await?;
+    let begin: Vec<&JobId> = listed
+        .jobs
+        .iter()
+        .map(|job| &job.job)
+        .filter(|job| job.as_str().starts_with(named))
+        .collect();
+    match begin.as_slice() {
+        [] => Err(missing.into()),
+        [one] => Ok(client.get(one).await?),
+        [one, two, ..] => {
+            Err(CliError::usage(format!("more than one job begins with {named}: {one}, {two} …"))
+                .hint("write more of the id"))
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The caller's token: from the environment or a file, never from an argument, which everybody on
+//! the machine can see.
+
+use std::{os::unix::fs::PermissionsExt, path::Path};
+
+use crate::{args::Global, failure::CliError, input};
+
+/// The variable that holds a token.
+const VARIABLE: &str = "CALLBOARD_TOKEN";
+/// Longest token, in bytes.
+const BYTES_MAX: usize = 8 * 1024;
+
+/// A token, and what should be said about where it came from.
+#[derive(Default, PartialEq, Eq)]
+pub(crate) struct Token {
+    /// The token.
+    pub(crate) value: Option<String>,
+    /// A warning.
+    pub(crate) warning: Option<String>,
+}
+
+/// Shows everything but the token.
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Token").field("is_set", &self.value.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// Finds the token.
+///
+/// # Errors
+/// When it was given as an argument, or its file cannot be used.
+pub(crate) fn find(global: &Global) -> Result<Token, CliError> {
+    // Whatever was given is not repeated.
+    if global.token.is_some() {
+        let why = "--token is refused: arguments are seen by everybody on this machine and kept in the shell's history";
+        let hint =
+            format!("put the token into ${VARIABLE}, or into a file that --token-file names");
+        return Err(CliError::usage(why).hint(hint));
+    }
+    let Some(path) = &global.token_file else { return from_environment() };
+    let text = input::file("token-file", path, BYTES_MAX)?;
+    let warning = open_to_others(path);
+    Ok(Token { value: Some(checked("token-file", &text)?), warning })
+}
+
+fn from_environment() -> Result<Token, CliError> {
+    match std::env::var(VARIABLE) {
+        Ok(text) => Ok(Token { value: Some(checked(VARIABLE, &text)?), warning: None }),
+        Err(std::env::VarError::NotPresent) => Ok(Token::default()),
+        Err(std::env::VarError::NotUnicode(_)) => {
+            Err(CliError::input(VARIABLE, format!("${VARIABLE} is not UTF-8 text")))
+        }
+    }
+}
+
+fn checked(field: &str, text: &str) -> Result<String, CliError> {
+    let token = text.trim();
+    if token.is_empty() {
+        return Err(CliError::input(field, format!("{field} holds no token")));
+    }
+    if token.chars().any(char::is_control) {
+        return Err(CliError::input(field, format!("{field} holds more than one line")));
+    }
+    Ok(token.to_owned())
+}
+
+/// What to say about a file with a secret that others can read.
+pub(crate) fn open_to_others(path: &Path) -> Option<String> {
+    let mode = std::fs::metadata(path).ok()?.permissions().mode();
+    let shown = path.display();
+    (mode & 0o044 != 0).then(|| {
+        format!(
+            "warning: {shown} can be read by others on this machine (mode {:03o}); chmod 600 {shown}",
+            mode & 0o777
+        )
+    })
+}
