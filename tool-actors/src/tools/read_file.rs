@@ -5,7 +5,7 @@ use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{not_done, object, read, spec, text, unblocked};
+use super::{not_done, object, read, say, spec, text, unblocked};
 use crate::{
     tool::{CallContext, Tool, ToolFault},
     workspace::Workspace,
@@ -36,12 +36,19 @@ impl Tool for ReadFile {
             Err(error) => not_done(&error, context.language),
             Ok(content) => {
                 let text = text::of(&content.bytes);
-                Ok(ToolResult::ok(json!({
+                let bytes = content.size;
+                let read = ToolResult::ok(json!({
                     "path": path,
                     "content": text.text,
-                    "bytes": content.size,
+                    "bytes": bytes,
                     "truncated": content.truncated || text.truncated,
-                })))
+                }));
+                // People are told what was read; the content is for the model and later steps.
+                Ok(read.with_message(say(
+                    context.language,
+                    || format!("已读取文件 {path}（{bytes} 字节）"),
+                    || format!("Read {path} ({bytes} bytes)"),
+                )))
             }
         }
     }
