@@ -13,25 +13,18 @@ use proto::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// A view in JSON, shortened when it must be.
-pub(super) fn view(mut view: JobView) -> Result<Bytes, Failure> {
+/// A view that fits one reply: shortened when it must be.
+pub(super) fn view(mut view: JobView) -> Result<JobView, Failure> {
     for chars in [usize::MAX, 500, 100, 20] {
         if chars < usize::MAX {
             shorten(&mut view, chars);
         }
-        let bytes = bytes(&view)?;
-        if bytes.len() <= limits::REPLY_BYTES_MAX {
-            return Ok(bytes);
+        if bytes(&view)?.len() <= limits::REPLY_BYTES_MAX {
+            return Ok(view);
         }
     }
     let why = format!("job {} is too large to be shown in one reply", view.job);
     Err(Failure::new(Code::TooLarge, why))
-}
-
-/// The same as a value, to stand inside another answer.
-pub(super) fn view_value(view: JobView) -> Result<JobView, Failure> {
-    let bytes = self::view(view)?;
-    serde_json::from_slice(&bytes).map_err(|e| Failure::new(Code::Internal, e.to_string()))
 }
 
 /// A record in JSON, its body left out when it is too large for one reply.
@@ -83,5 +76,100 @@ fn shorten(view: &mut JobView, chars: usize) {
             }
             Outcome::Canceled { .. } => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use proto::{
+        agent::Agent,
+        id::{JobId, Seq, StepId, WorkerId},
+        job::{JobState, Outcome},
+        lang::Language,
+        message::Usage,
+        step::StepState,
+        view::{PlanView, StepView},
+    };
+
+    use super::*;
+
+    fn job(steps: usize, description: &str) -> JobView {
+        let step = |n| StepView {
+            id: StepId::new(format!("s{n}")).unwrap(),
+            title: String::new(),
+            description: description.to_owned(),
+            depends_on: Vec::new(),
+            tool: None,
+            state: StepState::Completed,
+            success: Some(true),
+            response: Some(description.to_owned()),
+            attempts: 1,
+            turns: 0,
+            calls: Vec::new(),
+            started: None,
+            ended: None,
+        };
+        JobView {
+            job: JobId::new("j").unwrap(),
+            state: JobState::Completed,
+            sub_status: None,
+            reason: None,
+            goal: "g".to_owned(),
+            agent: Agent::default().name,
+            language: Language::En,
+            plan: Some(PlanView {
+                title: "t".to_owned(),
+                revision: 0,
+                confirmed: true,
+                steps: (0..steps).map(step).collect(),
+            }),
+            questions: Vec::new(),
+            outcome: Some(Outcome::Completed {
+                summary: description.to_owned(),
+                results: json!({"s0": description.repeat(40)}),
+            }),
+            usage: Usage::default(),
+            ignored: 0,
+            records: 1,
+            seq: Seq(1),
+            created: Timestamp::UNIX_EPOCH,
+            updated: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn a_job_of_any_size_fits_one_reply_and_says_what_is_missing() {
+        let small = job(3, "short");
+        assert_eq!(view(small.clone()).unwrap(), small);
+        let most = "描".repeat(limits::DESCRIPTION_BYTES_MAX / 3);
+        let large = view(job(limits::PLAN_STEPS_MAX, &most)).unwrap();
+        assert!(bytes(&large).unwrap().len() <= limits::REPLY_BYTES_MAX);
+        let steps = large.plan.unwrap().steps;
+        assert_eq!(steps.len(), limits::PLAN_STEPS_MAX);
+        assert!(steps[0].description.contains("characters cut"), "{}", steps[0].description);
+        let Some(Outcome::Completed { results, .. }) = large.outcome else { panic!() };
+        assert!(results["left_out"]["bytes"].as_u64() > Some(1_000_000));
+    }
+
+    #[test]
+    fn a_record_of_any_size_is_shown_and_one_that_cannot_be_read_says_why() {
+        let fact = |summary: &str| {
+            proto::fact::Fact::Submitted(proto::fact::Submitted {
+                goal: summary.to_owned(),
+                agent: Agent::default(),
+                language: Language::En,
+                digest: "d".to_owned(),
+                by: None,
+            })
+        };
+        let by = WorkerId::new("w").unwrap();
+        let written = |goal: &str| Record::of_fact(&fact(goal), "r", &by).map_err(|_| panic!());
+        assert_eq!(record(&written("small"))["body"]["goal"], "small");
+        let large = record(&written(&"x".repeat(limits::REPLY_BYTES_MAX)));
+        assert_eq!((&large["kind"], large.get("body")), (&json!("submitted"), None));
+        assert!(large["left_out"]["bytes"].as_u64() > Some(limits::REPLY_BYTES_MAX as u64));
+        let unreadable = Err(Unreadable::Kind("dance".to_owned()));
+        assert_eq!(record(&unreadable)["unreadable"], "unknown kind \"dance\"");
     }
 }

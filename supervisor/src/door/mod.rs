@@ -110,7 +110,7 @@ impl Door {
         self.admit(call, Role::Read)?;
         let request: Get = strict::request(&call.payload)?;
         let job = fold::load(&*self.broker.log, &request.job).await?;
-        Ok(Handled::Reply(fit::view(fold::view(&job)?)?))
+        Handled::json(&fit::view(fold::view(&job)?)?)
     }
 
     fn tools(&self, call: &Call) -> Result<Handled, Failure> {

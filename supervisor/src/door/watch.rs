@@ -139,7 +139,7 @@ impl Watcher<'_> {
             self.after = entry.seq;
         }
         fold::more(&mut self.job, entries)?;
-        let view = Box::new(fit::view_value(fold::view(&self.job)?)?);
+        let view = Box::new(fit::view(fold::view(&self.job)?)?);
         self.send(&Watched::View { view }).await?;
         Ok(self.job.outcome().is_some())
     }
