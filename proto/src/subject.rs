@@ -8,6 +8,7 @@
 //! <prefix>.crew.<role>.<worker>               ephemeral: presence
 //! <prefix>.stop.<shard>.<job>                 ephemeral: work of this job is not wanted any more
 //! <prefix>.svc.<verb>                         the front door
+//! <prefix>.object.<sha256>.<piece>            large values, in a stream of their own
 //! ```
 
 use std::fmt;
@@ -136,6 +137,12 @@ impl Subjects {
         format!("{}.>", self.job(job))
     }
 
+    /// The facts and decisions of a job, without its timers and what is never stored.
+    #[must_use]
+    pub fn records_of(&self, job: &JobId) -> Vec<String> {
+        ["in", "do"].map(|family| format!("{}.{family}.>", self.job(job))).to_vec()
+    }
+
     /// What is said of a job while it is being done; never stored.
     #[must_use]
     pub fn live(&self, job: &JobId) -> String {
@@ -225,6 +232,24 @@ impl Subjects {
     #[must_use]
     pub fn bucket(&self, what: &str) -> String {
         format!("{}-{what}", self.prefix)
+    }
+
+    /// A piece of a large value, by the value's SHA-256 in hex.
+    #[must_use]
+    pub fn object_piece(&self, sha256: &str, piece: usize) -> String {
+        format!("{}.object.{sha256}.{piece}", self.prefix)
+    }
+
+    /// All pieces of a large value.
+    #[must_use]
+    pub fn object(&self, sha256: &str) -> String {
+        format!("{}.object.{sha256}.*", self.prefix)
+    }
+
+    /// All pieces of all large values.
+    #[must_use]
+    pub fn all_objects(&self) -> String {
+        format!("{}.object.*.*", self.prefix)
     }
 
     /// Reads a stored message's subject.

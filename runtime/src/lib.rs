@@ -13,6 +13,7 @@ pub mod config;
 pub mod kv;
 pub mod log;
 pub mod memory;
+pub mod nats;
 pub mod nats_server;
 pub mod objects;
 pub mod people;

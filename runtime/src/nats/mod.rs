@@ -7,6 +7,26 @@
 //! It must never change a stream or a consumer that is there, never make an empty stream in place
 //! of one that is gone, and never believe a reply that is not an acknowledgement.
 
+mod ack;
+mod bus;
+mod commands;
+mod connect;
+mod entry;
+mod feed;
+mod kv;
+mod link;
+mod log;
+mod objects;
 mod options;
+mod publish;
+mod pull;
+mod read;
+mod scan;
+mod serve;
+mod setup;
+mod tail;
 
-pub use self::options::NatsOptions;
+pub use self::{
+    connect::{ConnectError, connect, connect_bus},
+    options::{Certificate, NatsOptions},
+};

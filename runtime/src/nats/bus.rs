@@ -1,0 +1,140 @@
+//! [`Bus`] on core NATS.
+
+use std::{sync::Arc, time::Duration};
+
+use async_nats::{
+    HeaderMap, HeaderValue, Message as NatsMessage, Request as NatsRequest,
+    client::RequestErrorKind,
+};
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::{StreamExt, stream::BoxStream};
+use proto::{subject::Subjects, trace::TRACEPARENT};
+
+use super::{link::Link, publish, serve};
+use crate::bus::{Bus, BusError, Endpoint, Message, Request, RequestContext};
+
+/// The header that carries a caller's token.
+pub(super) const TOKEN: &str = "Callboard-Token";
+
+/// The bus.
+#[derive(Debug)]
+pub(super) struct NatsBus {
+    link: Arc<Link>,
+    subjects: Subjects,
+}
+
+impl NatsBus {
+    pub(super) fn new(link: Arc<Link>, subjects: Subjects) -> Self {
+        Self { link, subjects }
+    }
+
+    fn check_size(&self, payload: &Bytes) -> Result<(), BusError> {
+        let bytes = payload.len();
+        if bytes > self.link.client.max_payload() { Err(BusError::TooLarge(bytes)) } else { Ok(()) }
+    }
+
+    /// Hands something over to the connection, which takes nothing when it was broken for long.
+    async fn hand_over<T, E: std::fmt::Display>(
+        &self,
+        what: impl Future<Output = Result<T, E>> + Send,
+    ) -> Result<T, BusError> {
+        match tokio::time::timeout(self.link.request_timeout, what).await {
+            Ok(done) => done.map_err(|e| BusError::Unavailable(e.to_string())),
+            Err(_) => Err(BusError::Unavailable("the connection is lost".to_owned())),
+        }
+    }
+}
+
+fn headers(context: &RequestContext) -> Result<HeaderMap, BusError> {
+    let mut headers = HeaderMap::new();
+    if let Some(trace) = context.trace {
+        headers.insert(TRACEPARENT, publish::plain(&trace.to_string()));
+    }
+    if let Some(token) = &context.token {
+        let token: HeaderValue = token
+            .parse()
+            .map_err(|_| BusError::Forbidden("a token holds no line break".to_owned()))?;
+        headers.insert(TOKEN, token);
+    }
+    Ok(headers)
+}
+
+#[async_trait]
+impl Bus for NatsBus {
+    async fn publish(&self, subject: String, payload: Bytes) -> Result<(), BusError> {
+        self.check_size(&payload)?;
+        self.hand_over(self.link.client.publish(subject, payload)).await
+    }
+
+    async fn subscribe(&self, subject: String) -> Result<BoxStream<'static, Message>, BusError> {
+        let messages = self.hand_over(self.link.client.subscribe(subject)).await?;
+        Ok(Box::pin(messages.map(|message| Message {
+            subject: message.subject.to_string(),
+            payload: message.payload,
+        })))
+    }
+
+    async fn request(
+        &self,
+        subject: String,
+        payload: Bytes,
+        context: RequestContext,
+        timeout: Duration,
+    ) -> Result<Message, BusError> {
+        self.check_size(&payload)?;
+        let bytes = payload.len();
+        let request =
+            NatsRequest::new().payload(payload).headers(headers(&context)?).timeout(Some(timeout));
+        let late = || BusError::Timeout { subject: subject.clone(), waited: timeout };
+        let answer = self.link.client.send_request(subject.clone(), request);
+        let answer = tokio::time::timeout(timeout, answer).await.map_err(|_| late())?;
+        match answer {
+            Ok(answer) => Ok(Message { subject, payload: answer.payload }),
+            Err(error) => Err(match error.kind() {
+                RequestErrorKind::NoResponders => BusError::NoResponders(subject),
+                RequestErrorKind::TimedOut => late(),
+                RequestErrorKind::MaxPayloadExceeded => BusError::TooLarge(bytes),
+                RequestErrorKind::InvalidSubject => BusError::Forbidden(error.to_string()),
+                RequestErrorKind::Other => BusError::Unavailable(error.to_string()),
+            }),
+        }
+    }
+
+    async fn request_many(
+        &self,
+        subject: String,
+        payload: Bytes,
+        context: RequestContext,
+        idle: Duration,
+    ) -> Result<BoxStream<'static, Result<Message, BusError>>, BusError> {
+        self.check_size(&payload)?;
+        let client = &self.link.client;
+        let inbox = client.new_inbox();
+        let mut answers = self.hand_over(client.subscribe(inbox.clone())).await?;
+        let headers = headers(&context)?;
+        let sent = client.publish_with_reply_and_headers(subject.clone(), inbox, headers, payload);
+        self.hand_over(sent).await?;
+        Ok(Box::pin(async_stream::stream! {
+            while let Ok(Some(answer)) = tokio::time::timeout(idle, answers.next()).await {
+                if nobody_is_there(&answer) {
+                    yield Err(BusError::NoResponders(subject));
+                    return;
+                }
+                yield Ok(Message { subject: subject.clone(), payload: answer.payload });
+            }
+        }))
+    }
+
+    async fn serve(
+        &self,
+        endpoints: Vec<Endpoint>,
+    ) -> Result<BoxStream<'static, Request>, BusError> {
+        let serving = serve::open(Arc::clone(&self.link), self.subjects.clone(), endpoints);
+        self.hand_over(serving).await
+    }
+}
+
+fn nobody_is_there(answer: &NatsMessage) -> bool {
+    answer.status.is_some_and(|status| status.as_u16() == 503)
+}

@@ -1,0 +1,277 @@
+//! Commands of one kind for one pool, from the consumers of all shards: as many as there are slots.
+//!
+//! A slot is reserved before a command is asked for, and given back when none comes. With more slots
+//! than shards every shard has some of them, more where more comes. With fewer, they go where
+//! commands are known to wait, and look around otherwise; each shard is looked at many times a
+//! second. Some slots are always left for others who share them, and none is kept for long without
+//! a command.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::stream::BoxStream;
+use proto::{
+    decision::DecisionKind,
+    id::{Pool, Seq},
+};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
+
+use super::{
+    ack::NatsAck,
+    log::NatsLog,
+    pull::{Delivered, Event, Lane, Puller, Wait},
+    setup,
+};
+use crate::log::{Ack, Delivery, LogError};
+
+/// Slots a quiet shard has, and the most a busy one asks for at a time.
+const SHARE_MIN: usize = 16;
+const SHARE_MAX: usize = 256;
+/// How long a request waits when there are slots enough, …
+const PATIENT: Duration = Duration::from_secs(5);
+/// … when it took the last one, …
+const SHORT: Duration = Duration::from_millis(500);
+/// … and when there are fewer slots than shards.
+const BRIEF: Duration = Duration::from_millis(50);
+/// With fewer slots than shards each shard is looked at this often, though commands wait elsewhere.
+const LOOK: Duration = Duration::from_millis(100);
+/// When a command is handed out again whose body could not be fetched.
+const BODY_AWAY: Duration = Duration::from_secs(1);
+/// How often it is looked whether a quiet consumer should not be quiet.
+const WATCH: Duration = Duration::from_secs(5);
+
+/// Opens a stream of commands.
+pub(super) async fn open(
+    log: NatsLog,
+    kind: DecisionKind,
+    pool: &Pool,
+    slots: Arc<Semaphore>,
+) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
+    setup::commands(&log.link, &log.subjects, kind, pool, &log.options).await?;
+    let name = log.subjects.commands_consumer(kind, pool);
+    let lane = |shard| Lane::new(log.subjects.stream(shard), name.clone(), false);
+    let lanes: Vec<Lane> = log.subjects.all_shards().map(lane).collect();
+    let demand = Demand::new(lanes.len());
+    let puller = Puller::open(Arc::clone(&log.link), lanes, log.options.stall()).await?;
+    let mut queue = Queue { puller, demand, slots, reserved: None };
+    let what = format!("{}.{pool}", kind.as_str());
+    Ok(Box::pin(async_stream::stream! {
+        let mut watchdog = tokio::time::interval(WATCH);
+        loop {
+            let wants_slot = queue.ask().await;
+            let event = tokio::select! {
+                biased;
+                event = queue.puller.next() => event,
+                slot = Arc::clone(&queue.slots).acquire_owned(), if wants_slot => match slot {
+                    Ok(slot) => {
+                        queue.reserve(slot);
+                        continue;
+                    }
+                    // There will be no more slots.
+                    Err(_) => return,
+                },
+                _ = watchdog.tick() => match queue.puller.watchdog().await {
+                    Some(event) => event,
+                    None => continue,
+                },
+            };
+            match event {
+                Event::Delivered(delivered) => {
+                    let slot = queue.delivered(&delivered);
+                    match deliver(&log, *delivered, slot).await {
+                        Some(Ok(delivery)) => yield Ok(delivery),
+                        Some(Err(error)) => yield Err(error),
+                        None => {}
+                    }
+                }
+                Event::Ended { lane, left } => queue.ended(lane, left),
+                Event::Broken(why) => {
+                    tracing::warn!(commands = what, why, "commands are asked for anew");
+                    queue.reserved = None;
+                    queue.demand = Demand::new(queue.puller.lanes.len());
+                    if let Err(error) = queue.puller.reopen().await {
+                        yield Err(error);
+                        return;
+                    }
+                }
+                Event::Failed(error) => {
+                    yield Err(error);
+                    return;
+                }
+            }
+        }
+    }))
+}
+
+/// The consumers, and the slots that are reserved for what was asked of them.
+struct Queue {
+    puller: Puller,
+    demand: Demand,
+    slots: Arc<Semaphore>,
+    /// One permit for each message that was asked for, and some that were not used yet.
+    reserved: Option<OwnedSemaphorePermit>,
+}
+
+impl Queue {
+    fn reserve(&mut self, slots: OwnedSemaphorePermit) {
+        match &mut self.reserved {
+            Some(reserved) => reserved.merge(slots),
+            None => self.reserved = Some(slots),
+        }
+    }
+
+    /// Slots that are reserved and nothing was asked for with.
+    fn idle(&self) -> usize {
+        let asked: usize = self.puller.lanes.iter().map(|lane| lane.credit).sum();
+        let reserved = self.reserved.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        reserved.saturating_sub(asked)
+    }
+
+    /// Asks for what there are slots for. Whether a shard waits for a slot.
+    async fn ask(&mut self) -> bool {
+        loop {
+            let credits: Vec<usize> = self.puller.lanes.iter().map(|lane| lane.credit).collect();
+            let free = self.idle() + self.slots.available_permits();
+            let Some((lane, n, wait)) = self.demand.next(&credits, free) else {
+                return credits.contains(&0);
+            };
+            let missing = u32::try_from(n.saturating_sub(self.idle())).unwrap_or(u32::MAX);
+            if missing > 0 {
+                match Arc::clone(&self.slots).try_acquire_many_owned(missing) {
+                    Ok(slots) => self.reserve(slots),
+                    // Somebody else was faster.
+                    Err(_) => return true,
+                }
+            }
+            self.demand.asked(lane, n);
+            self.puller.request(lane, n, wait).await;
+        }
+    }
+
+    fn delivered(&mut self, delivered: &Delivered) -> Option<OwnedSemaphorePermit> {
+        self.demand.came(delivered.lane, delivered.pending);
+        self.reserved.as_mut().and_then(|reserved| reserved.split(1))
+    }
+
+    fn ended(&mut self, lane: usize, left: usize) {
+        self.demand.came_not(lane, left);
+        let reserved = self.reserved.as_mut();
+        drop(reserved.and_then(|reserved| reserved.split(left.min(reserved.num_permits()))));
+    }
+}
+
+/// Which shard is asked for how many next. Pure but for the time it looks at.
+struct Demand {
+    lanes: Vec<Wanted>,
+    cursor: usize,
+}
+
+/// What is known of a shard.
+#[derive(Clone)]
+struct Wanted {
+    /// Slots it gets at a time.
+    share: usize,
+    /// What it was given last.
+    given: usize,
+    /// Commands that waited when the last one came.
+    waiting: u64,
+    looked: Option<Instant>,
+}
+
+impl Demand {
+    fn new(lanes: usize) -> Self {
+        let wanted = Wanted { share: SHARE_MIN, given: 0, waiting: 0, looked: None };
+        Self { lanes: vec![wanted; lanes], cursor: 0 }
+    }
+
+    /// The next shard to ask, for how many, and how. `credits` is what each still owes, `free` the
+    /// slots that can be used.
+    fn next(&mut self, credits: &[usize], free: usize) -> Option<(usize, usize, Wait)> {
+        if free == 0 {
+            return None;
+        }
+        let count = self.lanes.len();
+        let order: Vec<usize> = (0..count).map(|n| (self.cursor + n) % count).collect();
+        let empty: Vec<usize> = order.iter().copied().filter(|&lane| credits[lane] == 0).collect();
+        if empty.is_empty() {
+            // Busy shards get more before they run out.
+            let busy = |&lane: &usize| self.lanes[lane].is_busy(credits[lane]);
+            let lane = order.into_iter().find(busy)?;
+            let n = self.lanes[lane].share.min(free.div_ceil(2));
+            return Some((lane, n, wait(n, free)));
+        }
+        if free >= empty.len() {
+            let lane = empty[0];
+            let fair = (free / (2 * empty.len())).max(1);
+            let n = self.lanes[lane].share.min(fair);
+            return Some((lane, n, wait(n, free)));
+        }
+        let now = Instant::now();
+        let long_ago =
+            |lane: &usize| self.lanes[*lane].looked.is_none_or(|at| now.duration_since(at) >= LOOK);
+        if let Some(lane) = empty.iter().copied().find(long_ago) {
+            return Some((lane, 1, Wait::No));
+        }
+        if let Some(lane) = empty.iter().copied().find(|&lane| self.lanes[lane].waiting > 0) {
+            return Some((lane, 1, Wait::For(BRIEF)));
+        }
+        Some((empty[0], 1, Wait::For(BRIEF)))
+    }
+
+    fn asked(&mut self, lane: usize, n: usize) {
+        self.cursor = (lane + 1) % self.lanes.len();
+        let lane = &mut self.lanes[lane];
+        (lane.given, lane.looked) = (n, Some(Instant::now()));
+    }
+
+    fn came(&mut self, lane: usize, waiting: u64) {
+        let lane = &mut self.lanes[lane];
+        lane.waiting = waiting;
+        if waiting > 0 {
+            lane.share = (lane.share * 2).min(SHARE_MAX);
+        }
+    }
+
+    fn came_not(&mut self, lane: usize, left: usize) {
+        let lane = &mut self.lanes[lane];
+        lane.waiting = 0;
+        if left >= lane.given {
+            lane.share = SHARE_MIN;
+        }
+    }
+}
+
+impl Wanted {
+    fn is_busy(&self, credit: usize) -> bool {
+        credit <= self.given / 2
+    }
+}
+
+fn wait(n: usize, free: usize) -> Wait {
+    Wait::For(if n == free { SHORT } else { PATIENT })
+}
+
+/// Makes a delivery of a command. What is no record of this installation never comes again; a
+/// command whose body cannot be fetched comes again soon.
+async fn deliver(
+    log: &NatsLog,
+    delivered: Delivered,
+    slot: Option<OwnedSemaphorePermit>,
+) -> Option<Result<Delivery, LogError>> {
+    let ack = NatsAck { link: Arc::clone(&log.link), reply: delivered.reply };
+    let (times, seq): (u64, Seq) = (delivered.delivered, delivered.message.seq);
+    match log.entry(delivered.message).await {
+        Ok(Some(entry)) => Some(Ok(Delivery { entry, delivered: times, ack: Box::new(ack), slot })),
+        Ok(None) => {
+            ack.never().await;
+            None
+        }
+        Err(error) => {
+            tracing::warn!(%error, %seq, "the body of a command cannot be fetched; it comes again");
+            ack.later(BODY_AWAY).await;
+            Some(Err(error))
+        }
+    }
+}

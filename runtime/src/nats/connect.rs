@@ -1,0 +1,293 @@
+//! Opens a connection to an installation: looks at the server, then makes or checks what must be
+//! there.
+//!
+//! An installation has a marker that says what it was created with. It is written last, by one of
+//! several processes that may begin at the same time; from then on a stream that is missing is a
+//! stream that was lost.
+
+use std::{sync::Arc, time::Duration};
+
+use async_nats::ConnectOptions;
+use jiff::Timestamp;
+use proto::{id::WorkerId, subject::Subjects};
+use secrecy::ExposeSecret;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    NatsOptions,
+    bus::NatsBus,
+    kv::{self, NatsKv},
+    link::{Events, Link, Trouble},
+    log::NatsLog,
+    objects::{self, NatsObjects},
+    setup::{self, Missing},
+};
+use crate::{
+    broker::Broker,
+    bus::Bus,
+    kv::{Bucket, Kv, KvError},
+    log::LogError,
+    nats_server::Version,
+};
+
+/// The key of the marker.
+const MARKER: &str = "created";
+/// How often a connection is looked at when nothing comes over it.
+const PING: Duration = Duration::from_secs(10);
+/// Longest wait between two tries to connect again.
+const RECONNECT_MAX: Duration = Duration::from_secs(1);
+
+/// A connection cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Nobody is there, or it does not let us in.
+    #[error("cannot connect to {servers}: {why}")]
+    Unreachable {
+        /// The servers that were tried, without what may be secret in them.
+        servers: String,
+        /// Why.
+        why: String,
+    },
+    /// The credentials, or a certificate, cannot be used.
+    #[error("{0}")]
+    Credentials(String),
+    /// The server is too old.
+    #[error("nats-server {0} is too old: {floor} is the least, {sound} or newer is better", floor = Version::FLOOR, sound = Version::SOUND)]
+    TooOld(String),
+    /// The server keeps nothing.
+    #[error("JetStream does not answer: is it switched on for this account? ({0})")]
+    NoJetStream(String),
+    /// What is on the server is not as it must be.
+    #[error(transparent)]
+    Installation(LogError),
+}
+
+/// What an installation was created with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Marker {
+    v: u16,
+    shards: u16,
+    replicas: u8,
+    created: Timestamp,
+}
+
+/// Opens a connection to an installation, and makes what is not there yet if the options say so.
+///
+/// # Errors
+/// When the server cannot be reached, is too old or keeps nothing; when what is on it is not as the
+/// options say, or is gone.
+pub async fn connect(
+    options: &NatsOptions,
+    subjects: Subjects,
+    writer: WorkerId,
+) -> Result<Broker, ConnectError> {
+    let link = Arc::new(open(options, writer.as_str()).await?);
+    let info = link.ask::<Value>("INFO", &json!({})).await;
+    info.map_err(|trouble| ConnectError::NoJetStream(trouble.to_string()))?;
+    let kv = NatsKv::new(Arc::clone(&link), subjects.clone(), options);
+    prepare(&link, &kv, &subjects, options).await.map_err(ConnectError::Installation)?;
+    let objects = NatsObjects::new(Arc::clone(&link), subjects.clone(), options);
+    let (kv, objects) = (Arc::new(kv), Arc::new(objects));
+    let bus = Arc::new(NatsBus::new(Arc::clone(&link), subjects.clone()));
+    let shared = Arc::clone(&objects) as _;
+    let log = NatsLog::new(link, subjects, shared, Arc::new(options.clone()), writer);
+    Ok(Broker { log: Arc::new(log), bus, kv, objects })
+}
+
+/// Opens a connection for the bus alone: for clients of the front door, which need no right to look
+/// at streams. Nothing is made and nothing but the server's version is checked.
+///
+/// # Errors
+/// When the server cannot be reached or is too old.
+pub async fn connect_bus(
+    options: &NatsOptions,
+    subjects: Subjects,
+) -> Result<Arc<dyn Bus>, ConnectError> {
+    let link = open(options, "client").await?;
+    Ok(Arc::new(NatsBus::new(Arc::new(link), subjects)))
+}
+
+async fn open(options: &NatsOptions, who: &str) -> Result<Link, ConnectError> {
+    // Fails only when a provider is installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let events = Events::default();
+    let heard = events.clone();
+    let connect = authenticated(options)?
+        .name(format!("{} {who}", options.name))
+        .connection_timeout(options.connect_timeout())
+        .request_timeout(Some(options.request_timeout()))
+        .ping_interval(PING)
+        .reconnect_delay_callback(reconnect_delay)
+        .event_callback(move |event| {
+            heard.hear(event);
+            std::future::ready(())
+        });
+    let connect = if options.require_tls { connect.require_tls(true) } else { connect };
+    let client = connect.connect(&options.servers).await.map_err(|e| {
+        ConnectError::Unreachable { servers: shown(&options.servers), why: e.to_string() }
+    })?;
+    let said = client.server_info().version;
+    let version: Version = said.parse().map_err(|_| ConnectError::TooOld(said.clone()))?;
+    if version < Version::FLOOR {
+        return Err(ConnectError::TooOld(said));
+    }
+    if version < Version::SOUND {
+        let better = Version::SOUND;
+        tracing::warn!(%version, %better, "this nats-server has known faults in what jobs use");
+    }
+    Ok(Link::new(client, &events, options.request_timeout()))
+}
+
+fn authenticated(options: &NatsOptions) -> Result<ConnectOptions, ConnectError> {
+    let refused = |what: &str, why: &dyn std::fmt::Display| {
+        ConnectError::Credentials(format!("the {what} cannot be used: {why}"))
+    };
+    let mut connect = ConnectOptions::new();
+    if let Some(file) = &options.credentials_file {
+        let text = std::fs::read_to_string(file)
+            .map_err(|e| refused("credentials file", &format!("{}: {e}", file.display())))?;
+        connect = connect.credentials(&text).map_err(|e| refused("credentials file", &e))?;
+    }
+    if let Some(text) = &options.credentials {
+        let text = text.expose_secret();
+        connect = connect.credentials(text).map_err(|e| refused("credentials", &e))?;
+    }
+    if let Some(seed) = &options.nkey {
+        connect = connect.nkey(seed.expose_secret().to_owned());
+    }
+    if let Some(token) = &options.token {
+        connect = connect.token(token.expose_secret().to_owned());
+    }
+    if let Some(file) = &options.ca_file {
+        connect = connect.add_root_certificates(file.clone());
+    }
+    if let Some(certificate) = &options.certificate {
+        let (file, key) = (certificate.file.clone(), certificate.key_file.clone());
+        connect = connect.add_client_certificate(file, key);
+    }
+    Ok(connect)
+}
+
+/// At once, then later and later up to a second; at random, so that not all come back at once.
+fn reconnect_delay(attempt: usize) -> Duration {
+    let exponent = u32::try_from(attempt.saturating_sub(1)).unwrap_or(u32::MAX).min(10);
+    let most = Duration::from_millis(20).saturating_mul(2_u32.pow(exponent)).min(RECONNECT_MAX);
+    if attempt <= 1 { Duration::ZERO } else { most.mul_f64(0.5 + fastrand::f64() / 2.0) }
+}
+
+/// Servers without a user, a password or a token in them.
+fn shown(servers: &[String]) -> String {
+    let bare = |server: &String| match (server.split_once("://"), server.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
+        (None, Some((_, host))) => host.to_owned(),
+        (_, None) => server.clone(),
+    };
+    servers.iter().map(bare).collect::<Vec<_>>().join(", ")
+}
+
+async fn prepare(
+    link: &Link,
+    kv: &NatsKv,
+    subjects: &Subjects,
+    options: &NatsOptions,
+) -> Result<(), LogError> {
+    let may_make = if options.create { Missing::Make } else { Missing::Refuse };
+    kv::ensure(link, subjects, Bucket::Installation, options, may_make).await?;
+    let found = marker(kv).await?;
+    if let Some(found) = &found {
+        found.check(subjects, options)?;
+    }
+    // From the marker on, a stream that is missing was lost.
+    let missing = if found.is_some() { Missing::Refuse } else { may_make };
+    let shards =
+        subjects.all_shards().map(|shard| setup::shard(link, subjects, shard, options, missing));
+    let buckets = Bucket::ALL.map(|bucket| kv::ensure(link, subjects, bucket, options, missing));
+    futures::future::try_join_all(shards).await?;
+    futures::future::try_join_all(buckets).await?;
+    objects::ensure(link, subjects, options, missing).await?;
+    if found.is_none() {
+        mark(kv, subjects, options).await?;
+    }
+    Ok(())
+}
+
+async fn marker(kv: &NatsKv) -> Result<Option<Marker>, LogError> {
+    let found = kv.get(Bucket::Installation, MARKER).await;
+    let Some(found) = found.map_err(|e| LogError::Unavailable(e.to_string()))? else {
+        return Ok(None);
+    };
+    let marker = serde_json::from_slice(&found.value);
+    marker.map(Some).map_err(|e| {
+        LogError::Drift(format!("what the installation was created with cannot be read: {e}"))
+    })
+}
+
+/// Writes the marker. When another process was faster, what it wrote holds for this one too.
+async fn mark(kv: &NatsKv, subjects: &Subjects, options: &NatsOptions) -> Result<(), LogError> {
+    let marker_of_ours = Marker {
+        v: 1,
+        shards: subjects.shards(),
+        replicas: options.replicas,
+        created: Timestamp::now(),
+    };
+    let bytes =
+        serde_json::to_vec(&marker_of_ours).map_err(|e| LogError::Invalid(e.to_string()))?;
+    match kv.update(Bucket::Installation, MARKER, bytes.into(), 0).await {
+        Ok(_) => {
+            let (prefix, shards) = (subjects.prefix(), subjects.shards());
+            tracing::info!(prefix, shards, "a new installation was created");
+            Ok(())
+        }
+        Err(KvError::Conflict(_)) => match marker(kv).await? {
+            Some(theirs) => theirs.check(subjects, options),
+            None => Err(LogError::Unavailable("another process is setting up".to_owned())),
+        },
+        Err(error) => Err(LogError::Unavailable(error.to_string())),
+    }
+}
+
+impl Marker {
+    fn check(&self, subjects: &Subjects, options: &NatsOptions) -> Result<(), LogError> {
+        let differs = |what: &str, theirs: u16, ours: u16| {
+            LogError::Drift(format!(
+                "the installation {:?} was created with {theirs} {what}, and {ours} are configured: \
+                 set nats.{what} to {theirs}, or use another prefix",
+                subjects.prefix()
+            ))
+        };
+        if self.shards != subjects.shards() {
+            return Err(differs("shards", self.shards, subjects.shards()));
+        }
+        if self.replicas != options.replicas {
+            return Err(differs("replicas", self.replicas.into(), options.replicas.into()));
+        }
+        Ok(())
+    }
+}
+
+impl From<Trouble> for ConnectError {
+    fn from(trouble: Trouble) -> Self {
+        Self::Installation(trouble.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_show_no_password() {
+        let servers = ["nats://user:secret@host:4222", "host:4223", "token@h"].map(str::to_owned);
+        assert_eq!(shown(&servers), "nats://host:4222, host:4223, h");
+    }
+
+    #[test]
+    fn connecting_again_is_tried_at_once_and_then_less_often() {
+        assert_eq!(reconnect_delay(1), Duration::ZERO);
+        assert!(reconnect_delay(3) < Duration::from_millis(100));
+        for attempt in [2, 10, 1000, usize::MAX] {
+            assert!(reconnect_delay(attempt) <= RECONNECT_MAX);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The facts of a shard, for whoever has the pin.
+//!
+//! The server gives a pin with the first message it delivers and takes it back when nothing was
+//! asked for during the pin's time; so a feed always has a request open, and renews it three times
+//! in that time. It says [`Feed::Reset`] whenever it cannot prove that nobody else was given facts in
+//! between. The proof is the consumer's own count of its deliveries: what follows the last number
+//! seen here was delivered here. After the connection broke that count is not believed either, as a
+//! server that was killed may have forgotten its last deliveries.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::stream::BoxStream;
+use proto::id::Shard;
+
+use super::{
+    ack::NatsAck,
+    log::NatsLog,
+    pull::{Delivered, Event, Lane, Puller, Wait},
+    setup,
+};
+use crate::log::{Ack, Delivery, Feed, LogError};
+
+/// Facts that are on their way or wait here, at most.
+const BATCH: usize = 512;
+/// When a fact is handed out again whose body could not be fetched.
+const BODY_AWAY: Duration = Duration::from_secs(1);
+/// How often it is looked whether a quiet consumer should not be quiet.
+const WATCH: Duration = Duration::from_secs(5);
+
+/// Opens a feed.
+pub(super) async fn open(
+    log: NatsLog,
+    shard: Shard,
+) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
+    setup::facts(&log.link, &log.subjects, shard, &log.options).await?;
+    let lane = Lane::new(log.subjects.stream(shard), log.subjects.facts_consumer(), true);
+    let puller = Puller::open(Arc::clone(&log.link), vec![lane], log.options.stall()).await?;
+    let mut line = Line { puller, last: 0, pin: None };
+    line.look().await?;
+    let renewal = log.options.pin_timeout() / 3;
+    Ok(Box::pin(async_stream::stream! {
+        yield Ok(Feed::Reset);
+        let mut watchdog = tokio::time::interval(WATCH);
+        loop {
+            line.ask(renewal).await;
+            let event = tokio::select! {
+                biased;
+                event = line.puller.next() => event,
+                _ = watchdog.tick() => match line.puller.watchdog().await {
+                    Some(event) => event,
+                    None => continue,
+                },
+            };
+            match event {
+                Event::Delivered(delivered) => {
+                    if line.is_interrupted(&delivered) {
+                        yield Ok(Feed::Reset);
+                    }
+                    if let Some(delivery) = deliver(&log, *delivered).await {
+                        yield Ok(Feed::Fact(delivery));
+                    }
+                }
+                Event::Ended { .. } => {}
+                Event::Broken(why) => {
+                    tracing::warn!(%shard, why, "facts are asked for anew");
+                    match line.begin_anew().await {
+                        Ok(()) => yield Ok(Feed::Reset),
+                        Err(error) => {
+                            yield Err(error);
+                            return;
+                        }
+                    }
+                }
+                Event::Failed(error) => {
+                    yield Err(error);
+                    return;
+                }
+            }
+        }
+    }))
+}
+
+/// A place in the line for a shard's facts, and what was seen of it.
+struct Line {
+    puller: Puller,
+    /// The last delivery of the consumer that is accounted for.
+    last: u64,
+    pin: Option<String>,
+}
+
+impl Line {
+    /// Takes note of where the consumer is: a reset follows, so what it delivered before is
+    /// accounted for.
+    async fn look(&mut self) -> Result<(), LogError> {
+        let infos = self.puller.infos().await?;
+        self.last = infos.first().map_or(0, |info| info.delivered.consumer_seq);
+        Ok(())
+    }
+
+    async fn begin_anew(&mut self) -> Result<(), LogError> {
+        let infos = self.puller.reopen().await?;
+        self.last = infos.first().map_or(0, |info| info.delivered.consumer_seq);
+        self.pin = None;
+        Ok(())
+    }
+
+    /// Keeps a request open, and room for more before it is used up.
+    async fn ask(&mut self, renewal: Duration) {
+        let credit = self.puller.lanes[0].credit;
+        if credit <= BATCH / 2 {
+            self.puller.request(0, BATCH - credit, Wait::For(renewal)).await;
+        }
+    }
+
+    /// Whether somebody else may have been given facts before this one.
+    fn is_interrupted(&mut self, delivered: &Delivered) -> bool {
+        let follows = delivered.consumer_seq == self.last + 1;
+        let other_pin = self.pin.is_some() && self.pin != delivered.pin;
+        self.last = delivered.consumer_seq;
+        self.pin.clone_from(&delivered.pin);
+        !follows || other_pin
+    }
+}
+
+/// Makes a delivery of a fact. What is no record of this installation never comes again; a fact
+/// whose body cannot be fetched now comes again soon.
+async fn deliver(log: &NatsLog, delivered: Delivered) -> Option<Delivery> {
+    let ack = NatsAck { link: Arc::clone(&log.link), reply: delivered.reply };
+    let (seq, times) = (delivered.message.seq, delivered.delivered);
+    match log.entry(delivered.message).await {
+        Ok(Some(entry)) => {
+            Some(Delivery { entry, delivered: times, ack: Box::new(ack), slot: None })
+        }
+        Ok(None) => {
+            ack.never().await;
+            None
+        }
+        Err(error) => {
+            tracing::warn!(%error, %seq, "the body of a fact cannot be fetched; it comes again");
+            ack.later(BODY_AWAY).await;
+            None
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! [`Kv`] on streams that are JetStream key-value buckets, so that any NATS tool can look into them.
+//!
+//! Deleted keys leave a mark behind for a day, which watchers see; then nothing is left of them.
+
+use std::sync::Arc;
+
+use async_nats::{HeaderMap, HeaderValue, header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE};
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::{StreamExt, stream::BoxStream};
+use proto::{id::Seq, subject::Subjects};
+use serde_json::json;
+
+use super::{
+    NatsOptions,
+    link::{Link, PubAck, Refusal, Trouble},
+    read::{self, Stored},
+    setup::{self, Missing},
+    tail::{self, Tail, Watched},
+};
+use crate::{
+    kv::{Bucket, Change, Kv, KvError, Versioned},
+    log::LogError,
+};
+
+/// How long the mark of a deleted key is kept.
+const MARK_KEPT: &str = "24h";
+
+/// The key-value store.
+#[derive(Debug)]
+pub(super) struct NatsKv {
+    link: Arc<Link>,
+    subjects: Subjects,
+    replicas: u8,
+}
+
+/// Makes or checks the stream of a bucket.
+pub(super) async fn ensure(
+    link: &Link,
+    subjects: &Subjects,
+    bucket: Bucket,
+    options: &NatsOptions,
+    missing: Missing,
+) -> Result<(), LogError> {
+    let name = subjects.bucket(bucket.name());
+    let mut wanted =
+        setup::plain_stream(format!("KV_{name}"), vec![format!("$KV.{name}.>")], options);
+    wanted["max_msgs_per_subject"] = json!(1);
+    wanted["discard"] = json!("new");
+    wanted["deny_delete"] = json!(true);
+    setup::stream(link, &wanted, missing).await
+}
+
+impl NatsKv {
+    pub(super) fn new(link: Arc<Link>, subjects: Subjects, options: &NatsOptions) -> Self {
+        Self { link, subjects, replicas: options.replicas }
+    }
+
+    fn stream(&self, bucket: Bucket) -> String {
+        format!("KV_{}", self.subjects.bucket(bucket.name()))
+    }
+
+    fn subject(&self, bucket: Bucket, key: &str) -> String {
+        format!("$KV.{}.{key}", self.subjects.bucket(bucket.name()))
+    }
+
+    async fn write(
+        &self,
+        bucket: Bucket,
+        key: &str,
+        headers: HeaderMap,
+        value: Bytes,
+    ) -> Result<u64, KvError> {
+        let written = self.link.write(&self.subject(bucket, key), headers, value).await;
+        written.map(|PubAck { seq, .. }| seq).map_err(|trouble| match trouble {
+            Trouble::Refused(Refusal { err_code: 10071 | 10164, .. }) => {
+                KvError::Conflict(key.to_owned())
+            }
+            trouble => unavailable(&trouble),
+        })
+    }
+
+    async fn last(&self, bucket: Bucket, key: &str) -> Result<Option<Stored>, KvError> {
+        let (stream, subject) = (self.stream(bucket), self.subject(bucket, key));
+        let found = read::last_at_leader(&self.link, &stream, &subject).await;
+        found.map_err(|trouble| unavailable(&trouble))
+    }
+
+    /// Writes if the last write of the key, or of its mark, is at `seq`, and finds out what became
+    /// of it: no reply but an acknowledgement says that it was not stored.
+    async fn compare_and_set(
+        &self,
+        bucket: Bucket,
+        key: &str,
+        value: Bytes,
+        seq: u64,
+    ) -> Result<u64, KvError> {
+        let nonce = uuid::Uuid::now_v7().simple().to_string();
+        let mut headers = HeaderMap::new();
+        headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, HeaderValue::from(seq));
+        headers.insert(NONCE, nonce.as_str());
+        let mut tries = 0;
+        loop {
+            let error = match self.write(bucket, key, headers.clone(), value.clone()).await {
+                Ok(revision) => return Ok(revision),
+                Err(error) => error,
+            };
+            let last = self.last(bucket, key).await?;
+            let written_by = last.as_ref().and_then(|last| last.headers.get(NONCE));
+            if let (Some(last), Some(by)) = (&last, written_by)
+                && by.as_str() == nonce
+            {
+                return Ok(last.seq.0);
+            }
+            let moved = last.map_or(0, |last| last.seq.0) != seq;
+            tries += 1;
+            if moved {
+                return Err(KvError::Conflict(key.to_owned()));
+            } else if tries == 3 {
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// The header that tells one write of a value from all others.
+const NONCE: &str = "Callboard-Write";
+
+#[async_trait]
+impl Kv for NatsKv {
+    async fn get(&self, bucket: Bucket, key: &str) -> Result<Option<Versioned>, KvError> {
+        check(key)?;
+        Ok(self.last(bucket, key).await?.and_then(|last| match change(key.to_owned(), last) {
+            Change::Put(versioned) => Some(versioned),
+            Change::Deleted(_) | Change::CaughtUp => None,
+        }))
+    }
+
+    async fn put(&self, bucket: Bucket, key: &str, value: Bytes) -> Result<u64, KvError> {
+        check(key)?;
+        self.write(bucket, key, HeaderMap::new(), value).await
+    }
+
+    async fn update(
+        &self,
+        bucket: Bucket,
+        key: &str,
+        value: Bytes,
+        revision: u64,
+    ) -> Result<u64, KvError> {
+        check(key)?;
+        let result = self.compare_and_set(bucket, key, value.clone(), revision).await;
+        if revision == 0
+            && let Err(KvError::Conflict(_)) = &result
+            && let Some(last) = self.last(bucket, key).await?
+            && is_mark(&last)
+        {
+            return self.compare_and_set(bucket, key, value, last.seq.0).await;
+        }
+        result
+    }
+
+    async fn delete(&self, bucket: Bucket, key: &str) -> Result<(), KvError> {
+        check(key)?;
+        if self.last(bucket, key).await?.is_none_or(|last| is_mark(&last)) {
+            return Ok(());
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert("KV-Operation", "PURGE");
+        headers.insert("Nats-Rollup", "sub");
+        headers.insert("Nats-TTL", MARK_KEPT);
+        self.write(bucket, key, headers, Bytes::new()).await.map(|_| ())
+    }
+
+    async fn list(&self, bucket: Bucket, prefix: &str) -> Result<Vec<Versioned>, KvError> {
+        let mut filters = vec![self.subject(bucket, ">")];
+        if !prefix.is_empty() {
+            check(prefix)?;
+            filters =
+                vec![self.subject(bucket, prefix), self.subject(bucket, &format!("{prefix}.>"))];
+        }
+        let stream = self.stream(bucket);
+        let mut values = Vec::new();
+        for filter in filters {
+            let found = read::all(&self.link, &stream, &filter, Seq(0), self.replicas).await;
+            for message in found.map_err(|trouble| unavailable(&trouble))? {
+                let key = self.key(bucket, &message);
+                if let Change::Put(versioned) = change(key, message) {
+                    values.push(versioned);
+                }
+            }
+        }
+        values.sort_by_key(|value| value.revision);
+        Ok(values)
+    }
+
+    async fn watch(
+        &self,
+        bucket: Bucket,
+    ) -> Result<BoxStream<'static, Result<Change, KvError>>, KvError> {
+        let all = self.subject(bucket, ">");
+        let tail = Tail {
+            stream: self.stream(bucket),
+            filter: all.clone(),
+            hints: vec![all],
+            replicas: self.replicas,
+        };
+        let watched = tail::watch(Arc::clone(&self.link), tail, Seq(0)).await;
+        let watched = watched.map_err(|trouble| unavailable(&trouble))?;
+        let skip = self.subject(bucket, "").len();
+        Ok(Box::pin(watched.map(move |watched| match watched {
+            Ok(Watched::Message(message)) => {
+                let key = message.subject.get(skip..).unwrap_or_default().to_owned();
+                Ok(change(key, *message))
+            }
+            Ok(Watched::CaughtUp) => Ok(Change::CaughtUp),
+            Err(trouble) => Err(unavailable(&trouble)),
+        })))
+    }
+}
+
+impl NatsKv {
+    fn key(&self, bucket: Bucket, message: &Stored) -> String {
+        let skip = self.subject(bucket, "").len();
+        message.subject.get(skip..).unwrap_or_default().to_owned()
+    }
+}
+
+fn is_mark(message: &Stored) -> bool {
+    message.headers.get("KV-Operation").is_some()
+        || message.headers.get("Nats-Marker-Reason").is_some()
+}
+
+fn change(key: String, message: Stored) -> Change {
+    if is_mark(&message) {
+        return Change::Deleted(key);
+    }
+    Change::Put(Versioned { key, value: message.payload, revision: message.seq.0 })
+}
+
+fn unavailable(trouble: &Trouble) -> KvError {
+    KvError::Unavailable(trouble.to_string())
+}
+
+fn check(key: &str) -> Result<(), KvError> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    let token = |token: &str| !token.is_empty() && token.bytes().all(plain);
+    if key.split('.').all(token) { Ok(()) } else { Err(KvError::InvalidKey(key.to_owned())) }
+}

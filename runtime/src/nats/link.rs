@@ -1,0 +1,343 @@
+//! The connection: requests, and what can become of them.
+//!
+//! A request that was under way when the connection broke fails at once instead of after its time
+//! limit, and one that the server forbids is told so, although the server only says it beside the
+//! request.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use async_nats::{
+    Client, Event, HeaderMap, Message, Request, ServerError, client::RequestErrorKind,
+};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tokio::sync::{Semaphore, watch};
+
+use crate::log::LogError;
+
+/// Writes that may be under way at a time over one connection.
+const WRITES_MAX: usize = 4096;
+/// Forbidden subjects that are remembered until whoever asked has seen it.
+const DENIED_MAX: usize = 64;
+
+/// A connection, shared by everything that uses it.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) client: Client,
+    pub(super) request_timeout: Duration,
+    /// How many watch something over this connection.
+    pub(super) watchers: AtomicUsize,
+    incidents: watch::Receiver<Incidents>,
+    writes: Semaphore,
+}
+
+/// What happened to the connection.
+#[derive(Debug, Default)]
+pub(super) struct Incidents {
+    /// How often it was lost.
+    lost: u64,
+    /// How often something was forbidden, and what lately.
+    denials: u64,
+    denied: VecDeque<String>,
+}
+
+/// A request that was not answered with what was asked for.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(super) enum Trouble {
+    /// Nobody is there to answer: it certainly was not done.
+    #[error("nobody answers on {0}")]
+    NoResponders(String),
+    /// No answer in time, or the connection broke: it may have been done.
+    #[error("{0}")]
+    Lost(String),
+    /// It is forbidden.
+    #[error("{0}")]
+    Denied(String),
+    /// It is larger than the server takes.
+    #[error("{0}")]
+    TooLarge(String),
+    /// The answer cannot be read.
+    #[error("an answer that cannot be read: {0}")]
+    Malformed(String),
+    /// JetStream says no.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+/// JetStream's no.
+#[derive(Debug, Clone, Default, Deserialize, thiserror::Error)]
+#[serde(default)]
+#[error("{description} [{err_code}]")]
+pub(super) struct Refusal {
+    /// The class, as HTTP has it.
+    pub(super) code: u16,
+    /// The exact reason.
+    pub(super) err_code: u32,
+    /// In words.
+    pub(super) description: String,
+}
+
+impl Refusal {
+    /// Whether there is no room: limits of the account, the server or the disk.
+    pub(super) fn is_full(&self) -> bool {
+        // 10077 stands for whatever the store said; only some of that is about room.
+        let store = || ["maximum", "no space", "insufficient"];
+        match self.err_code {
+            10002 | 10023 | 10028 | 10047 | 10122 => true,
+            10077 => store().iter().any(|word| self.description.contains(word)),
+            _ => false,
+        }
+    }
+
+    /// Whether what was asked about does not exist.
+    pub(super) fn is_missing(&self) -> bool {
+        self.code == 404
+    }
+}
+
+impl From<Trouble> for LogError {
+    fn from(trouble: Trouble) -> Self {
+        match &trouble {
+            Trouble::NoResponders(_) | Trouble::Lost(_) | Trouble::Malformed(_) => {
+                Self::Unavailable(trouble.to_string())
+            }
+            Trouble::Denied(_) => Self::Forbidden(trouble.to_string()),
+            Trouble::TooLarge(_) => Self::TooLarge(trouble.to_string()),
+            Trouble::Refused(refusal) if refusal.is_full() => Self::Full(trouble.to_string()),
+            Trouble::Refused(refusal) if refusal.code >= 500 => {
+                Self::Unavailable(trouble.to_string())
+            }
+            Trouble::Refused(_) => Self::Drift(trouble.to_string()),
+        }
+    }
+}
+
+/// Hears what happens to a connection; made before it.
+#[derive(Debug, Clone)]
+pub(super) struct Events(Arc<watch::Sender<Incidents>>);
+
+impl Default for Events {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(Incidents::default())))
+    }
+}
+
+impl Events {
+    pub(super) fn hear(&self, event: Event) {
+        match event {
+            Event::Connected => tracing::info!("connected to nats-server"),
+            Event::Disconnected => {
+                tracing::warn!("the connection to nats-server is lost; connecting again");
+                self.0.send_modify(|incidents| incidents.lost += 1);
+            }
+            Event::SlowConsumer(subscription) => {
+                tracing::warn!(
+                    subscription,
+                    slow_consumers_total = 1,
+                    "messages were dropped: they came faster than they were taken"
+                );
+            }
+            Event::ServerError(ServerError::Other(error))
+                if error.to_ascii_lowercase().contains("permissions violation") =>
+            {
+                tracing::error!(error, "nats-server forbids it");
+                self.0.send_modify(|incidents| incidents.deny(error));
+            }
+            Event::ServerError(error) => tracing::warn!(%error, "nats-server complains"),
+            Event::ClientError(error) => tracing::debug!(%error, "the connection to nats-server"),
+            Event::LameDuckMode => tracing::info!("this nats-server is about to end"),
+            Event::Draining | Event::Closed => {}
+        }
+    }
+}
+
+impl Incidents {
+    fn deny(&mut self, error: String) {
+        self.denials += 1;
+        self.denied.push_back(error);
+        if self.denied.len() > DENIED_MAX {
+            self.denied.pop_front();
+        }
+    }
+
+    /// What the server said against this subject since it had said no `before` times.
+    fn denial_of(&self, subject: &str, before: u64) -> Option<&String> {
+        let news = usize::try_from(self.denials - before).unwrap_or(usize::MAX);
+        let quoted = format!("\"{subject}\"");
+        self.denied.iter().rev().take(news).find(|error| error.contains(&quoted))
+    }
+}
+
+impl Link {
+    pub(super) fn new(client: Client, events: &Events, request_timeout: Duration) -> Self {
+        Self {
+            client,
+            request_timeout,
+            watchers: AtomicUsize::new(0),
+            incidents: events.0.subscribe(),
+            writes: Semaphore::new(WRITES_MAX),
+        }
+    }
+
+    /// Counts the times the connection was lost, now and whenever it changes.
+    pub(super) fn losses(&self) -> Losses {
+        let incidents = self.incidents.clone();
+        let seen = incidents.borrow().lost;
+        Losses { incidents, seen }
+    }
+
+    /// Asks, and waits for one answer.
+    pub(super) async fn request(
+        &self,
+        subject: &str,
+        headers: Option<HeaderMap>,
+        payload: Bytes,
+    ) -> Result<Message, Trouble> {
+        let mut incidents = self.incidents.clone();
+        let (lost, denials) = {
+            let now = incidents.borrow_and_update();
+            (now.lost, now.denials)
+        };
+        let mut request = Request::new().payload(payload).timeout(Some(self.request_timeout));
+        if let Some(headers) = headers {
+            request = request.headers(headers);
+        }
+        let answer = self.client.send_request(subject.to_owned(), request);
+        // The client's own limit does not count the wait for a place among what is to be sent.
+        let mut answer = std::pin::pin!(tokio::time::timeout(self.request_timeout, answer));
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut answer => return self.answered(subject, answer),
+                Ok(()) = incidents.changed() => {
+                    let now = incidents.borrow_and_update();
+                    if let Some(error) = now.denial_of(subject, denials) {
+                        return Err(Trouble::Denied(error.clone()));
+                    }
+                    if now.lost != lost {
+                        let why = format!("the connection was lost before an answer on {subject}");
+                        return Err(Trouble::Lost(why));
+                    }
+                }
+            }
+        }
+    }
+
+    fn answered(
+        &self,
+        subject: &str,
+        answer: Result<Result<Message, async_nats::RequestError>, tokio::time::error::Elapsed>,
+    ) -> Result<Message, Trouble> {
+        let timed_out =
+            || Trouble::Lost(format!("no answer on {subject} within {:?}", self.request_timeout));
+        let Ok(answer) = answer else { return Err(timed_out()) };
+        answer.map_err(|error| match error.kind() {
+            RequestErrorKind::NoResponders => Trouble::NoResponders(subject.to_owned()),
+            RequestErrorKind::MaxPayloadExceeded => Trouble::TooLarge(error.to_string()),
+            RequestErrorKind::TimedOut => timed_out(),
+            RequestErrorKind::InvalidSubject => Trouble::Denied(error.to_string()),
+            RequestErrorKind::Other => Trouble::Lost(error.to_string()),
+        })
+    }
+
+    /// Writes to a stream, and waits for its answer.
+    pub(super) async fn write(
+        &self,
+        subject: &str,
+        headers: HeaderMap,
+        payload: Bytes,
+    ) -> Result<PubAck, Trouble> {
+        let _place = self.writes.acquire().await.map_err(|e| Trouble::Lost(e.to_string()))?;
+        let answer = self.request(subject, Some(headers), payload).await?;
+        read(&answer.payload)
+    }
+
+    /// Asks JetStream for something, in JSON.
+    pub(super) async fn ask<T: DeserializeOwned>(
+        &self,
+        verb: &str,
+        body: &impl Serialize,
+    ) -> Result<T, Trouble> {
+        let body = serde_json::to_vec(body).map_err(|e| Trouble::Malformed(e.to_string()))?;
+        let answer = self.request(&format!("$JS.API.{verb}"), None, body.into()).await?;
+        read(&answer.payload)
+    }
+
+    /// Sends without waiting for anything.
+    pub(super) async fn tell(&self, subject: String, payload: Bytes) {
+        if let Err(error) = self.client.publish(subject, payload).await {
+            tracing::debug!(%error, "a message could not be sent");
+        }
+    }
+}
+
+/// The answer to a write that was stored.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct PubAck {
+    pub(super) stream: String,
+    pub(super) seq: u64,
+}
+
+fn read<T: DeserializeOwned>(payload: &[u8]) -> Result<T, Trouble> {
+    #[derive(Deserialize)]
+    struct Answer {
+        error: Option<Refusal>,
+    }
+    // Refusals may hold more than the error, and lack what an answer has.
+    match serde_json::from_slice(payload) {
+        Ok(Answer { error: Some(refusal) }) => Err(refusal.into()),
+        Ok(Answer { error: None }) => {
+            serde_json::from_slice(payload).map_err(|e| Trouble::Malformed(e.to_string()))
+        }
+        Err(e) => Err(Trouble::Malformed(e.to_string())),
+    }
+}
+
+/// Tells when the connection was lost.
+#[derive(Debug, Clone)]
+pub(super) struct Losses {
+    incidents: watch::Receiver<Incidents>,
+    seen: u64,
+}
+
+impl Losses {
+    /// Whether it was lost since this was last asked.
+    pub(super) fn take(&mut self) -> bool {
+        let lost = self.incidents.borrow_and_update().lost;
+        std::mem::replace(&mut self.seen, lost) != lost
+    }
+
+    /// Waits until it is lost. Nothing is missed when this is dropped.
+    pub(super) async fn next(&mut self) {
+        while !self.take() {
+            if self.incidents.changed().await.is_err() {
+                // Nothing will happen to a connection that is gone.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}
+
+/// Counts itself among the watchers of a connection.
+#[derive(Debug)]
+pub(super) struct Watching(pub(super) Arc<Link>);
+
+impl Watching {
+    pub(super) fn new(link: Arc<Link>) -> Self {
+        link.watchers.fetch_add(1, Ordering::Relaxed);
+        Self(link)
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.watchers.fetch_sub(1, Ordering::Relaxed);
+    }
+}

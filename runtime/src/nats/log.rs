@@ -1,0 +1,304 @@
+//! [`Log`] on JetStream: encodes, sends, settles, reads.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use futures::{StreamExt, stream::BoxStream};
+use jiff::Timestamp;
+use proto::{
+    decision::{Decision, DecisionKind},
+    fact::{Fact, Fired, Source},
+    id::{JobId, Pool, Seq, Shard, TimerName, WorkerId},
+    record::Record,
+    subject::Subjects,
+    trace::TraceContext,
+};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use super::{
+    NatsOptions, entry,
+    link::{Link, Trouble},
+    publish::{self, Publish},
+    read::{self, Stored},
+    scan, setup,
+    tail::{self, Tail, Watched},
+};
+use crate::{
+    log::{
+        Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Submission, claim,
+        settle::{self, Patience},
+    },
+    objects::Objects,
+};
+
+/// The log, as one connection sees it.
+#[derive(Clone)]
+pub(super) struct NatsLog {
+    pub(super) link: Arc<Link>,
+    pub(super) subjects: Subjects,
+    pub(super) objects: Arc<dyn Objects>,
+    pub(super) options: Arc<NatsOptions>,
+    writer: WorkerId,
+    /// Who writes the records of timers.
+    broker: WorkerId,
+}
+
+impl NatsLog {
+    pub(super) fn new(
+        link: Arc<Link>,
+        subjects: Subjects,
+        objects: Arc<dyn Objects>,
+        options: Arc<NatsOptions>,
+        writer: WorkerId,
+    ) -> Self {
+        let broker = WorkerId::new("broker").expect("a plain word is an id");
+        Self { link, subjects, objects, options, writer, broker }
+    }
+
+    fn stream_of(&self, job: &JobId) -> String {
+        self.subjects.stream(self.subjects.shard_of(job))
+    }
+
+    fn patience(&self, total_ms: u64) -> Patience {
+        Patience { total: Duration::from_millis(total_ms), ..Patience::default() }
+    }
+
+    async fn write(
+        &self,
+        job: &JobId,
+        subject: String,
+        record: Record,
+        trace: TraceContext,
+    ) -> Result<Publish<'_>, LogError> {
+        Ok(Publish {
+            link: &self.link,
+            stream: self.stream_of(job),
+            subject,
+            headers: publish::headers(trace),
+            id: record.id.clone(),
+            payload: claim::encode(record, &*self.objects).await?,
+            guard: None,
+        })
+    }
+
+    async fn fact(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        trace: TraceContext,
+    ) -> Result<Publish<'_>, LogError> {
+        let record = Record::of_fact(fact, new_id(), &self.writer).map_err(|e| invalid(&e))?;
+        self.write(job, self.subjects.fact(job, fact.source()), record, trace).await
+    }
+
+    /// Whether this is an entry of the log at all, and which.
+    pub(super) async fn entry(&self, message: Stored) -> Result<Option<Entry>, LogError> {
+        entry::of(message, &self.subjects, &*self.objects).await
+    }
+
+    async fn purge_subject(&self, job: &JobId, filter: String) -> Result<(), LogError> {
+        let start = tokio::time::Instant::now();
+        let verb = format!("STREAM.PURGE.{}", self.stream_of(job));
+        loop {
+            match self.link.ask::<Value>(&verb, &json!({"filter": filter})).await {
+                Ok(_) => return Ok(()),
+                // Doing it twice does no harm.
+                Err(Trouble::Lost(_) | Trouble::NoResponders(_))
+                    if start.elapsed() < Duration::from_millis(self.options.write_patience_ms) =>
+                {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                Err(trouble) => return Err(trouble.into()),
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Log for NatsLog {
+    fn subjects(&self) -> &Subjects {
+        &self.subjects
+    }
+
+    async fn submit(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        trace: TraceContext,
+    ) -> Result<Submission, LogError> {
+        let door = self.subjects.fact(job, Source::Door);
+        let write = self.fact(job, fact, trace).await?.guarded(door.clone(), Seq(0));
+        let patience = self.patience(self.options.submit_patience_ms);
+        loop {
+            match settle::settle(&write, patience).await? {
+                Guarded::Stored(seq) => return Ok(Submission::Stored(seq)),
+                Guarded::Conflict => {
+                    let stream = self.stream_of(job);
+                    let first = read::next_at_leader(&self.link, &stream, &door, Seq(0)).await?;
+                    if let Some(first) = first
+                        && let Some(entry) = self.entry(first).await?
+                    {
+                        return Ok(Submission::Exists(Box::new(entry)));
+                    }
+                    // It was purged in between: there is no such job any more.
+                }
+            }
+        }
+    }
+
+    async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {
+        let write = self.fact(job, fact, trace).await?;
+        settle::insist(&write, self.patience(self.options.write_patience_ms)).await
+    }
+
+    async fn answer(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        after: Seq,
+        trace: TraceContext,
+    ) -> Result<Guarded, LogError> {
+        let people = self.subjects.fact(job, Source::People);
+        let write = self.fact(job, fact, trace).await?.guarded(people, after);
+        settle::settle(&write, self.patience(self.options.write_patience_ms)).await
+    }
+
+    async fn decide(
+        &self,
+        job: &JobId,
+        decision: &Decision,
+        after: Seq,
+        disarm: Option<&TimerName>,
+        trace: TraceContext,
+    ) -> Result<Guarded, LogError> {
+        let record =
+            Record::of_decision(decision, new_id(), &self.writer).map_err(|e| invalid(&e))?;
+        let subject = self.subjects.decision(job, decision.kind(), &decision.pool());
+        let write = self.write(job, subject, record, trace).await?;
+        let mut write = write.guarded(self.subjects.decisions_of(job), after);
+        if let Some(timer) = disarm {
+            let timer = self.subjects.timer(job, timer);
+            write.headers.insert("Nats-Scheduler", publish::plain(&timer));
+            write.headers.insert("Nats-Schedule-Next", "purge");
+        }
+        settle::settle(&write, self.patience(self.options.write_patience_ms)).await
+    }
+
+    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
+        let (stream, filter) = (self.stream_of(job), self.subjects.everything_of(job));
+        let found = read::all(&self.link, &stream, &filter, after, self.options.replicas).await?;
+        let mut entries = Vec::with_capacity(found.len());
+        for message in found {
+            entries.extend(self.entry(message).await?);
+        }
+        Ok(entries)
+    }
+
+    async fn watch(
+        &self,
+        job: &JobId,
+        after: Seq,
+    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
+        let tail = Tail {
+            stream: self.stream_of(job),
+            filter: self.subjects.everything_of(job),
+            hints: self.subjects.records_of(job),
+            replicas: self.options.replicas,
+        };
+        let mut watched = tail::watch(Arc::clone(&self.link), tail, after).await?;
+        let log = self.clone();
+        Ok(Box::pin(async_stream::try_stream! {
+            while let Some(watched) = watched.next().await {
+                let Watched::Message(message) = watched? else { continue };
+                if let Some(entry) = log.entry(*message).await? {
+                    yield entry;
+                }
+            }
+        }))
+    }
+
+    async fn facts(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
+        super::feed::open(self.clone(), shard).await
+    }
+
+    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
+        scan::unsettled(self, shard).await
+    }
+
+    async fn commands(
+        &self,
+        kind: DecisionKind,
+        pool: &Pool,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
+        super::commands::open(self.clone(), kind, pool, slots).await
+    }
+
+    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
+        // Whoever scales workers up from none must see what waits for the first one.
+        setup::commands(&self.link, &self.subjects, kind, pool, &self.options).await?;
+        let name = self.subjects.commands_consumer(kind, pool);
+        let each = self
+            .subjects
+            .all_shards()
+            .map(|shard| scan::consumer(&self.link, self.subjects.stream(shard), &name));
+        let all = futures::future::try_join_all(each).await?;
+        Ok(all.iter().fold(Depth::default(), |depth, one| Depth {
+            pending: depth.pending + one.num_pending,
+            in_flight: depth.in_flight + one.num_ack_pending,
+        }))
+    }
+
+    fn ack_wait(&self) -> Duration {
+        self.options.ack_wait()
+    }
+
+    async fn arm(
+        &self,
+        job: &JobId,
+        timer: &TimerName,
+        at: Timestamp,
+        trace: TraceContext,
+    ) -> Result<(), LogError> {
+        // The server copies the message as it is: what fires is a record of the log already.
+        let fact = Fact::Fired(Fired { timer: timer.clone() });
+        let record = Record::of_fact(&fact, new_id(), &self.broker).map_err(|e| invalid(&e))?;
+        let target = self.subjects.fact(job, Source::Clock);
+        let mut write = self.write(job, self.subjects.timer(job, timer), record, trace).await?;
+        write.headers.insert("Nats-Schedule", publish::plain(&format!("@at {at}")));
+        write.headers.insert("Nats-Schedule-Target", publish::plain(&target));
+        // Servers before 2.14.3 need to be told that one subject holds one timer.
+        write.headers.insert("Nats-Rollup", "sub");
+        let patience = self.patience(self.options.write_patience_ms);
+        settle::insist(&write, patience).await.map(|_| ())
+    }
+
+    async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError> {
+        self.purge_subject(job, self.subjects.timer(job, timer)).await
+    }
+
+    async fn submissions(
+        &self,
+        shard: Shard,
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, LogError> {
+        scan::submissions(self, shard, before, limit).await
+    }
+
+    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
+        self.purge_subject(job, self.subjects.everything_of(job)).await
+    }
+}
+
+fn new_id() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
+}
+
+fn invalid(error: &serde_json::Error) -> LogError {
+    LogError::Invalid(error.to_string())
+}

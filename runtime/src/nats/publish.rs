@@ -1,0 +1,122 @@
+//! One write of a record as it is sent, and what the server says to it.
+
+use async_nats::{HeaderMap, HeaderValue};
+use async_trait::async_trait;
+use bytes::Bytes;
+use proto::{
+    id::Seq,
+    record::Record,
+    trace::{TRACEPARENT, TraceContext},
+};
+
+use super::{
+    link::{Link, PubAck, Refusal, Trouble},
+    read,
+};
+use crate::log::{
+    LogError,
+    settle::{GuardedWrite, Occupant, Reply, Write},
+};
+
+/// A write of a record.
+///
+/// It carries no `Nats-Msg-Id`: the server would remember every id for two minutes, which at ten
+/// thousand writes a second is a gigabyte, to keep out what a guard or the fold keeps out anyway.
+#[derive(Debug)]
+pub(super) struct Publish<'a> {
+    pub(super) link: &'a Link,
+    pub(super) stream: String,
+    pub(super) subject: String,
+    pub(super) headers: HeaderMap,
+    pub(super) payload: Bytes,
+    /// The record's id.
+    pub(super) id: String,
+    pub(super) guard: Option<Guard>,
+}
+
+/// Stored only if the last message under the filter is at this position.
+#[derive(Debug)]
+pub(super) struct Guard {
+    pub(super) filter: String,
+    pub(super) after: Seq,
+}
+
+impl Publish<'_> {
+    /// Adds the guard's headers.
+    pub(super) fn guarded(mut self, filter: String, after: Seq) -> Self {
+        self.headers.insert(
+            async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE,
+            HeaderValue::from(after.0),
+        );
+        if filter != self.subject {
+            self.headers.insert("Nats-Expected-Last-Subject-Sequence-Subject", plain(&filter));
+        }
+        self.guard = Some(Guard { filter, after });
+        self
+    }
+}
+
+/// The headers of every message of a job.
+pub(super) fn headers(trace: TraceContext) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(TRACEPARENT, plain(&trace.to_string()));
+    headers
+}
+
+/// A header's value from a text of our own making: ids, subjects, times.
+pub(super) fn plain(text: &str) -> HeaderValue {
+    text.parse().expect("a subject, an id and a time hold no line break")
+}
+
+#[async_trait]
+impl Write for Publish<'_> {
+    async fn publish(&self) -> Reply {
+        let written =
+            self.link.write(&self.subject, self.headers.clone(), self.payload.clone()).await;
+        match written {
+            Ok(PubAck { stream, seq }) if stream == self.stream => Reply::Stored(Seq(seq)),
+            Ok(PubAck { stream, .. }) => Reply::Refused(LogError::Drift(format!(
+                "{} is stored by the stream {stream} and not by {}",
+                self.subject, self.stream
+            ))),
+            Err(trouble) => reply(trouble),
+        }
+    }
+}
+
+fn reply(trouble: Trouble) -> Reply {
+    match trouble {
+        // Wrong last sequence, seen before or after it was proposed to the other replicas.
+        Trouble::Refused(Refusal { err_code: 10071 | 10164, .. }) => Reply::Conflict,
+        // The message, or its header, is larger than the stream takes.
+        Trouble::Refused(refusal @ Refusal { err_code: 10054 | 10097, .. }) => {
+            Reply::Refused(LogError::TooLarge(refusal.to_string()))
+        }
+        Trouble::Refused(refusal) if refusal.is_full() => {
+            Reply::NotNow(LogError::Full(refusal.to_string()))
+        }
+        Trouble::Refused(refusal) if refusal.code >= 500 => Reply::Unknown(refusal.to_string()),
+        Trouble::Lost(why) | Trouble::Malformed(why) => Reply::Unknown(why),
+        // Nobody was there to store it.
+        trouble @ Trouble::NoResponders(_) => Reply::NotNow(trouble.into()),
+        trouble @ (Trouble::Denied(_) | Trouble::TooLarge(_) | Trouble::Refused(_)) => {
+            Reply::Refused(trouble.into())
+        }
+    }
+}
+
+#[async_trait]
+impl GuardedWrite for Publish<'_> {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    async fn occupant(&self) -> Result<Option<Occupant>, LogError> {
+        let Some(Guard { filter, after }) = &self.guard else { return Ok(None) };
+        let found = read::next_at_leader(self.link, &self.stream, filter, *after).await?;
+        Ok(found.map(|message| Occupant {
+            seq: message.seq,
+            id: Record::from_slice(&message.payload).ok().map(|record| record.id),
+        }))
+    }
+}

@@ -1,0 +1,489 @@
+//! Taking messages from consumers, over one subscription, no more than was asked for.
+//!
+//! The client library's own streams ask for the next messages before the last ones are worked on;
+//! what waits in a buffer past its time is handed out a second time. Here demand is exactly what the
+//! caller asks for, and pins are seen. A puller knows how many messages each consumer still owes
+//! (its credit): the server answers every message that it does not deliver in time with a status
+//! that says how many are missing.
+//!
+//! It never gives out a message twice by itself, and never asks again over a subscription that was
+//! interrupted: what is on its way there could arrive on top of what is asked for anew.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use async_nats::{Message, Subscriber};
+use bytes::Bytes;
+use futures::{FutureExt, StreamExt};
+use jiff::Timestamp;
+use proto::id::Seq;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{
+    link::{Link, Losses, Trouble},
+    read::Stored,
+    scan::{self, ConsumerInfo},
+    setup::GROUP,
+};
+use crate::log::LogError;
+
+/// How much later than it should be a status may come before something is taken to be lost.
+const GRACE: Duration = Duration::from_secs(1);
+/// From this on a request asks for heartbeats.
+const HEARTBEATS_FROM: Duration = Duration::from_secs(4);
+/// Wait before a server that does not answer is asked again.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// One consumer.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) stream: String,
+    pub(super) consumer: String,
+    /// Messages that were asked for and neither came nor were given up.
+    pub(super) credit: usize,
+    /// The pin, for a consumer that delivers to one puller at a time.
+    pub(super) pin: Option<String>,
+    pinned: bool,
+    /// Requests that may be open, oldest first: their token, and what they asked for.
+    open: VecDeque<(u64, usize)>,
+    /// Something comes before this, or something was lost.
+    silent_at: Option<Instant>,
+    /// The last delivery, or when there was none, the first request.
+    moved: Instant,
+    stalled: bool,
+}
+
+/// How a request waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// Takes what is there now.
+    No,
+    /// Waits so long for more.
+    For(Duration),
+}
+
+/// What a puller gives.
+pub(super) enum Event {
+    /// A message of a lane.
+    Delivered(Box<Delivered>),
+    /// So many messages that were asked for do not come.
+    Ended { lane: usize, left: usize },
+    /// The subscription was interrupted: nothing that was asked for comes any more. Call
+    /// [`Puller::reopen`].
+    Broken(&'static str),
+    /// It cannot go on.
+    Failed(LogError),
+}
+
+/// A message from a consumer.
+pub(super) struct Delivered {
+    pub(super) lane: usize,
+    pub(super) message: Stored,
+    /// How often it was delivered, this time included.
+    pub(super) delivered: u64,
+    /// Its place among all deliveries of the consumer.
+    pub(super) consumer_seq: u64,
+    /// How many wait behind it.
+    pub(super) pending: u64,
+    /// Where acknowledgements go.
+    pub(super) reply: String,
+    /// The pin it was delivered under.
+    pub(super) pin: Option<String>,
+}
+
+/// Takes messages from consumers.
+pub(super) struct Puller {
+    link: Arc<Link>,
+    pub(super) lanes: Vec<Lane>,
+    subscription: Subscriber,
+    inbox: String,
+    token: u64,
+    losses: Losses,
+    stall: Duration,
+    reopened: Instant,
+    waiting: VecDeque<Event>,
+}
+
+impl Lane {
+    pub(super) fn new(stream: String, consumer: String, pinned: bool) -> Self {
+        Self {
+            stream,
+            consumer,
+            credit: 0,
+            pin: None,
+            pinned,
+            open: VecDeque::new(),
+            silent_at: None,
+            moved: Instant::now(),
+            stalled: false,
+        }
+    }
+
+    fn settle(&mut self, left: usize) -> usize {
+        let left = left.min(self.credit);
+        self.credit -= left;
+        if self.credit == 0 {
+            self.open.clear();
+            self.silent_at = None;
+        }
+        left
+    }
+}
+
+impl Puller {
+    pub(super) async fn open(
+        link: Arc<Link>,
+        lanes: Vec<Lane>,
+        stall: Duration,
+    ) -> Result<Self, LogError> {
+        let losses = link.losses();
+        let (subscription, inbox) = subscribe(&link).await?;
+        Ok(Self {
+            link,
+            lanes,
+            subscription,
+            inbox,
+            token: 0,
+            losses,
+            stall,
+            reopened: Instant::now(),
+            waiting: VecDeque::new(),
+        })
+    }
+
+    /// Begins anew after an interruption. Waits until the server is there, and gives back what each
+    /// consumer says of itself.
+    pub(super) async fn reopen(&mut self) -> Result<Vec<ConsumerInfo>, LogError> {
+        give_back(&self.link, &mut self.subscription);
+        if std::mem::replace(&mut self.reopened, Instant::now()).elapsed() < AGAIN * 10 {
+            tokio::time::sleep(AGAIN).await;
+        }
+        self.losses.take();
+        (self.subscription, self.inbox) = subscribe(&self.link).await?;
+        self.waiting.clear();
+        for lane in &mut self.lanes {
+            *lane = Lane {
+                stalled: lane.stalled,
+                ..Lane::new(
+                    std::mem::take(&mut lane.stream),
+                    std::mem::take(&mut lane.consumer),
+                    lane.pinned,
+                )
+            };
+        }
+        self.infos().await
+    }
+
+    /// What each consumer says of itself; waits for a server that is not there.
+    pub(super) async fn infos(&self) -> Result<Vec<ConsumerInfo>, LogError> {
+        loop {
+            let each = self
+                .lanes
+                .iter()
+                .map(|lane| scan::consumer(&self.link, lane.stream.clone(), &lane.consumer));
+            match futures::future::try_join_all(each).await {
+                Err(Trouble::Lost(_) | Trouble::NoResponders(_)) => tokio::time::sleep(AGAIN).await,
+                Err(Trouble::Refused(refusal)) if refusal.code >= 500 => {
+                    tokio::time::sleep(AGAIN).await;
+                }
+                found => return Ok(found?),
+            }
+        }
+    }
+
+    /// Asks a consumer for `n` messages more.
+    pub(super) async fn request(&mut self, lane: usize, n: usize, wait: Wait) {
+        self.token += 1;
+        let (token, at) = (self.token, lane);
+        let lane = &mut self.lanes[lane];
+        let mut request = json!({"batch": n});
+        let mut silence = GRACE;
+        match wait {
+            Wait::No => request["no_wait"] = json!(true),
+            Wait::For(expires) => {
+                request["expires"] = json!(nanos(expires));
+                silence = expires + GRACE;
+                if expires >= HEARTBEATS_FROM {
+                    let heartbeat = expires / 4;
+                    request["idle_heartbeat"] = json!(nanos(heartbeat));
+                    silence = heartbeat * 2 + GRACE;
+                }
+            }
+        }
+        if lane.pinned {
+            request["group"] = json!(GROUP);
+            if let Some(pin) = &lane.pin {
+                request["id"] = json!(pin);
+            }
+        }
+        if lane.credit == 0 {
+            lane.silent_at = None;
+        }
+        lane.credit += n;
+        lane.open.push_back((token, n));
+        let silent_at = Instant::now() + silence;
+        lane.silent_at = Some(lane.silent_at.map_or(silent_at, |at| at.max(silent_at)));
+        let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{}.{}", lane.stream, lane.consumer);
+        let reply = format!("{}.{at}.{token}", self.inbox);
+        let payload = Bytes::from(request.to_string());
+        if let Err(error) = self.link.client.publish_with_reply(subject, reply, payload).await {
+            tracing::debug!(%error, "a request for messages could not be sent");
+            self.waiting.push_back(Event::Broken("a request could not be sent"));
+        }
+    }
+
+    /// The next thing that happens. Nothing is lost when this is dropped.
+    pub(super) async fn next(&mut self) -> Event {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return event;
+            }
+            // Under load messages wait already: no timer is needed to take them.
+            if let Some(Some(message)) = self.subscription.next().now_or_never() {
+                if let Some(event) = self.take(message) {
+                    return event;
+                }
+                continue;
+            }
+            let silent_at = self.lanes.iter().filter_map(|lane| lane.silent_at).min();
+            let silence = async {
+                match silent_at {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                message = self.subscription.next() => match message {
+                    Some(message) => if let Some(event) = self.take(message) {
+                        return event;
+                    },
+                    None => return closed(),
+                },
+                () = self.losses.next() => return Event::Broken("the connection was lost"),
+                () = silence => return Event::Broken("the server is silent"),
+            }
+        }
+    }
+
+    fn take(&mut self, message: Message) -> Option<Event> {
+        match message.reply.clone() {
+            Some(reply) => self.delivered(message, reply.as_str()),
+            None => self.status(&message),
+        }
+    }
+
+    fn delivered(&mut self, message: Message, reply: &str) -> Option<Event> {
+        let ack = Ack::parse(reply)?;
+        let at = self.lanes.iter().position(|lane| lane.stream == ack.stream)?;
+        let (lane, reply) = (&mut self.lanes[at], reply.to_owned());
+        if lane.credit == 0 {
+            // More than was asked for. It must not wait here until its time is over.
+            let link = Arc::clone(&self.link);
+            tokio::spawn(async move { link.tell(reply, Bytes::from_static(b"-NAK")).await });
+            return None;
+        }
+        lane.settle(1);
+        (lane.moved, lane.stalled) = (Instant::now(), false);
+        let headers = message.headers.unwrap_or_default();
+        let pin = headers.get_last("Nats-Pin-Id").map(|pin| pin.as_str().to_owned());
+        if lane.pinned {
+            lane.pin.clone_from(&pin);
+        }
+        Some(Event::Delivered(Box::new(Delivered {
+            lane: at,
+            delivered: ack.delivered,
+            consumer_seq: ack.consumer_seq,
+            pending: ack.pending,
+            reply,
+            pin,
+            message: Stored {
+                seq: Seq(ack.stream_seq),
+                time: ack.time,
+                subject: message.subject.to_string(),
+                headers,
+                payload: message.payload,
+            },
+        })))
+    }
+
+    fn status(&mut self, message: &Message) -> Option<Event> {
+        let code = message.status?.as_u16();
+        let rest = message.subject.as_str().strip_prefix(&self.inbox)?.strip_prefix('.')?;
+        let (at, token) = rest.split_once('.')?;
+        let (at, token) = (at.parse::<usize>().ok()?, token.parse::<u64>().ok()?);
+        let lane = self.lanes.get_mut(at)?;
+        let said = message.description.as_deref().unwrap_or_default();
+        if code == 100 {
+            lane.silent_at = lane.silent_at.map(|at| at.max(Instant::now() + GRACE * 3));
+            return None;
+        }
+        let open = lane.open.iter().position(|(open, _)| *open == token);
+        let asked = open.and_then(|open| lane.open.remove(open)).map_or(0, |(_, n)| n);
+        let headers = message.headers.as_ref();
+        let left = headers.and_then(|headers| headers.get("Nats-Pending-Messages"));
+        let left = left.and_then(|left| left.as_str().parse().ok()).unwrap_or(asked);
+        let left = lane.settle(left);
+        if code == 423 {
+            lane.pin = None;
+        }
+        match refusal(code, said) {
+            Some(error) => {
+                let about = format!("the consumer {} of {}: {error}", lane.consumer, lane.stream);
+                Some(Event::Failed(LogError::Drift(about)))
+            }
+            // The consumer is not there, has no leader or too much to do, or JetStream only begins.
+            None if matches!(code, 409 | 503) => Some(Event::Broken("it is not taken up")),
+            None => Some(Event::Ended { lane: at, left }),
+        }
+    }
+
+    /// Looks for consumers that have something to give and give nothing for too long. Opens them
+    /// anew first, and fails when that did not help.
+    pub(super) async fn watchdog(&mut self) -> Option<Event> {
+        for at in 0..self.lanes.len() {
+            let lane = &mut self.lanes[at];
+            if lane.credit == 0 || lane.moved.elapsed() < self.stall {
+                continue;
+            }
+            lane.moved = Instant::now();
+            let (stream, name) = (lane.stream.clone(), lane.consumer.clone());
+            let Ok(info) = scan::consumer(&self.link, stream.clone(), &name).await else {
+                continue;
+            };
+            let lane = &mut self.lanes[at];
+            if info.num_pending == 0 || lane.pinned && lane.pin.is_none() {
+                lane.stalled = false;
+            } else if std::mem::replace(&mut lane.stalled, true) {
+                return Some(Event::Failed(LogError::Unavailable(format!(
+                    "the consumer {name} of {stream} has {} messages and delivers none",
+                    info.num_pending
+                ))));
+            } else {
+                tracing::warn!(stream, consumer = name, "nothing is delivered; asking anew");
+                return Some(Event::Broken("nothing is delivered"));
+            }
+        }
+        None
+    }
+
+    /// Lets another puller have the messages of a pinned consumer at once.
+    fn unpin(&self) {
+        for lane in self.lanes.iter().filter(|lane| lane.pin.is_some()) {
+            let subject = format!("$JS.API.CONSUMER.UNPIN.{}.{}", lane.stream, lane.consumer);
+            let link = Arc::clone(&self.link);
+            later(async move {
+                link.tell(subject, Bytes::from(json!({"group": GROUP}).to_string())).await;
+            });
+        }
+    }
+}
+
+impl Drop for Puller {
+    fn drop(&mut self) {
+        give_back(&self.link, &mut self.subscription);
+        self.unpin();
+    }
+}
+
+async fn subscribe(link: &Link) -> Result<(Subscriber, String), LogError> {
+    let inbox = link.client.new_inbox();
+    let subscribed = link.client.subscribe(format!("{inbox}.*.*")).await;
+    Ok((subscribed.map_err(|e| LogError::Unavailable(e.to_string()))?, inbox))
+}
+
+/// Has messages that came and were not taken handed out again at once.
+fn give_back(link: &Arc<Link>, subscription: &mut Subscriber) {
+    let mut replies = Vec::new();
+    while let Some(Some(message)) = subscription.next().now_or_never() {
+        replies.extend(message.reply.filter(|reply| Ack::parse(reply).is_some()));
+    }
+    if !replies.is_empty() {
+        let link = Arc::clone(link);
+        later(async move {
+            for reply in replies {
+                link.tell(reply.to_string(), Bytes::from_static(b"-NAK")).await;
+            }
+        });
+    }
+}
+
+/// Does something after this, when there still is a runtime.
+fn later(what: impl Future<Output = ()> + Send + 'static) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(what);
+    }
+}
+
+fn closed() -> Event {
+    Event::Failed(LogError::Unavailable("the connection is closed".to_owned()))
+}
+
+/// What cannot be mended by asking again.
+fn refusal(code: u16, said: &str) -> Option<&str> {
+    let word = |word: &str| said.contains(word);
+    match code {
+        400 | 412 => Some(said),
+        409 if word("Deleted") => Some("it was deleted"),
+        409 if word("push based") || word("MaxRequest") => Some(said),
+        _ => None,
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The subject an acknowledgement goes to, and what it says of its message.
+struct Ack<'a> {
+    stream: &'a str,
+    delivered: u64,
+    stream_seq: u64,
+    consumer_seq: u64,
+    time: Timestamp,
+    pending: u64,
+}
+
+impl<'a> Ack<'a> {
+    /// `$JS.ACK.[<domain>.<account>.]<stream>.<consumer>.<delivered>.<seq>.<consumer seq>.<time>.<pending>`,
+    /// in the longer form perhaps with more behind it.
+    fn parse(subject: &'a str) -> Option<Self> {
+        let tokens: Vec<&str> = subject.strip_prefix("$JS.ACK.")?.split('.').collect();
+        let at = match tokens.len() {
+            7 => 0,
+            9.. => 2,
+            _ => return None,
+        };
+        let number = |n: usize| tokens[at + n].parse::<u64>().ok();
+        Some(Self {
+            stream: tokens[at],
+            delivered: number(2)?,
+            stream_seq: number(3)?,
+            consumer_seq: number(4)?,
+            time: Timestamp::from_nanosecond(i128::from(number(5)?)).ok()?,
+            pending: number(6)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_an_acknowledgement_are_read() {
+        for subject in [
+            "$JS.ACK.cb-shard-3.facts.2.17.9.1700000000000000000.5",
+            "$JS.ACK.hub.ACC.cb-shard-3.facts.2.17.9.1700000000000000000.5",
+            "$JS.ACK._.ACC.cb-shard-3.facts.2.17.9.1700000000000000000.5.token",
+        ] {
+            let ack = Ack::parse(subject).unwrap();
+            let numbers = (ack.delivered, ack.stream_seq, ack.consumer_seq, ack.pending);
+            assert_eq!((ack.stream, numbers), ("cb-shard-3", (2, 17, 9, 5)), "{subject}");
+            assert_eq!(ack.time.as_second(), 1_700_000_000);
+        }
+        for bad in ["$JS.ACK.s.c.1.2.3.4", "$JS.ACK.s.c.x.2.3.4.5", "_INBOX.a.b", ""] {
+            assert!(Ack::parse(bad).is_none(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Streams and consumers: made when they are not there, otherwise only looked at.
+//!
+//! What is not as it must be is refused with its name, the field, what was found and what is wanted.
+//! What the server *answers* is compared, after it was made too: old servers leave out what they do
+//! not know, without a word.
+
+use std::time::Duration;
+
+use proto::{
+    decision::DecisionKind,
+    id::{Pool, Shard},
+    subject::Subjects,
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    NatsOptions,
+    link::{Link, Trouble},
+};
+use crate::log::LogError;
+
+/// The priority group of the consumers of facts.
+pub(super) const GROUP: &str = "s";
+
+/// Whether a stream that is not there may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// It is made.
+    Make,
+    /// It was there once: an empty one in its place would hide that jobs are lost.
+    Refuse,
+}
+
+/// The stream of a shard, as it must be.
+fn shard_stream(subjects: &Subjects, shard: Shard, options: &NatsOptions) -> Value {
+    let mut stream = plain_stream(subjects.stream(shard), subjects.stored_in(shard), options);
+    // Not `discard: new`: servers from 2.14.2 on refuse it together with schedules. Nothing is
+    // discarded either way, as the stream has no limit of its own.
+    stream["allow_msg_schedules"] = json!(true);
+    stream
+}
+
+/// A stream that keeps everything until it is told otherwise.
+pub(super) fn plain_stream(name: String, subjects: Vec<String>, options: &NatsOptions) -> Value {
+    json!({
+        "name": name,
+        "subjects": subjects,
+        "storage": "file",
+        "retention": "limits",
+        "discard": "old",
+        "max_age": 0,
+        "max_msgs": -1,
+        "max_bytes": -1,
+        "max_msgs_per_subject": -1,
+        "max_msg_size": -1,
+        "max_consumers": -1,
+        "num_replicas": options.replicas,
+        "duplicate_window": nanos(Duration::from_secs(120)),
+        "allow_direct": true,
+        "allow_rollup_hdrs": true,
+        "allow_msg_ttl": true,
+        "deny_delete": false,
+        "deny_purge": false,
+        "sealed": false,
+        "no_ack": false,
+    })
+}
+
+fn consumer(name: String, filter: String, ack_wait: Duration, options: &NatsOptions) -> Value {
+    json!({
+        "durable_name": name,
+        "name": name,
+        "filter_subject": filter,
+        "deliver_policy": "all",
+        "replay_policy": "instant",
+        "ack_policy": "explicit",
+        "ack_wait": nanos(ack_wait),
+        "max_deliver": -1,
+        "max_ack_pending": options.ack_pending_max,
+        // One for every pull of every process; the server's own bound of 512 is soon reached.
+        "max_waiting": 8192,
+        "headers_only": false,
+    })
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Makes or checks the stream of a shard.
+pub(super) async fn shard(
+    link: &Link,
+    subjects: &Subjects,
+    shard: Shard,
+    options: &NatsOptions,
+    missing: Missing,
+) -> Result<(), LogError> {
+    stream(link, &shard_stream(subjects, shard, options), missing).await
+}
+
+/// Makes or checks the consumer of a shard's facts.
+pub(super) async fn facts(
+    link: &Link,
+    subjects: &Subjects,
+    shard: Shard,
+    options: &NatsOptions,
+) -> Result<(), LogError> {
+    let (name, filter) = (subjects.facts_consumer(), subjects.facts_in(shard));
+    let mut wanted = consumer(name, filter, options.facts_ack_wait(), options);
+    wanted["priority_policy"] = json!("pinned_client");
+    wanted["priority_groups"] = json!([GROUP]);
+    wanted["priority_timeout"] = json!(nanos(options.pin_timeout()));
+    ensure_consumer(link, &subjects.stream(shard), &wanted).await
+}
+
+/// Makes or checks the consumers of one kind of command for one pool, in all shards.
+pub(super) async fn commands(
+    link: &Link,
+    subjects: &Subjects,
+    kind: DecisionKind,
+    pool: &Pool,
+    options: &NatsOptions,
+) -> Result<(), LogError> {
+    let each = subjects.all_shards().map(|shard| async move {
+        let name = subjects.commands_consumer(kind, pool);
+        let filter = subjects.commands_in(shard, kind, pool);
+        let wanted = consumer(name, filter, options.ack_wait(), options);
+        ensure_consumer(link, &subjects.stream(shard), &wanted).await
+    });
+    futures::future::try_join_all(each).await.map(|_| ())
+}
+
+/// Makes or checks a stream.
+pub(super) async fn stream(link: &Link, wanted: &Value, missing: Missing) -> Result<(), LogError> {
+    let name = wanted["name"].as_str().unwrap_or_default();
+    let info = format!("STREAM.INFO.{name}");
+    let found = match link.ask::<Value>(&info, &json!({})).await {
+        Err(Trouble::Refused(refusal)) if refusal.is_missing() => match missing {
+            Missing::Make => match link.ask(&format!("STREAM.CREATE.{name}"), wanted).await {
+                // Another process made it at the same moment, or it is another one of that name.
+                Err(Trouble::Refused(refusal)) if refusal.err_code == 10058 => {
+                    link.ask(&info, &json!({})).await
+                }
+                made => made,
+            },
+            Missing::Refuse => {
+                return Err(LogError::Drift(format!(
+                    "the stream {name} is not there, and it was: its jobs are gone. Restore it from \
+                     a backup, or use another prefix"
+                )));
+            }
+        },
+        found => found,
+    };
+    compare(&format!("the stream {name}"), wanted, &found?["config"])
+}
+
+async fn ensure_consumer(link: &Link, stream: &str, wanted: &Value) -> Result<(), LogError> {
+    let name = wanted["name"].as_str().unwrap_or_default();
+    let info = format!("CONSUMER.INFO.{stream}.{name}");
+    let found = match link.ask::<Value>(&info, &json!({})).await {
+        Err(Trouble::Refused(refusal)) if refusal.err_code == 10014 => {
+            let request = json!({"stream_name": stream, "config": wanted, "action": "create"});
+            match link.ask(&format!("CONSUMER.CREATE.{stream}.{name}"), &request).await {
+                Err(Trouble::Refused(refusal))
+                    if matches!(refusal.err_code, 10013 | 10105 | 10148) =>
+                {
+                    link.ask(&info, &json!({})).await
+                }
+                made => made,
+            }
+        }
+        found => found,
+    };
+    compare(&format!("the consumer {name} of the stream {stream}"), wanted, &found?["config"])
+}
+
+/// What a server leaves out because it is the default.
+fn or_default(found: Option<&Value>, wanted: &Value) -> Value {
+    match (found, wanted) {
+        (Some(found), _) => found.clone(),
+        (None, Value::Bool(_)) => json!(false),
+        // Limits that are not set are left out as 0, and mean the same as -1.
+        (None, Value::Number(n)) if n.as_i64() == Some(-1) => json!(-1),
+        (None, Value::Number(_)) => json!(0),
+        (None, Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_)) => Value::Null,
+    }
+}
+
+fn compare(what: &str, wanted: &Value, found: &Value) -> Result<(), LogError> {
+    let none = Map::new();
+    let found = found.as_object().unwrap_or(&none);
+    for (field, wanted) in wanted.as_object().into_iter().flatten() {
+        let found = or_default(found.get(field), wanted);
+        if found != *wanted {
+            return Err(LogError::Drift(format!(
+                "{what} is not as it must be: {field} is {found}, wanted is {wanted}. It is not \
+                 changed by itself: change it there, change the configuration, or use another prefix"
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_named_with_both_values() {
+        let wanted = json!({"a": 1, "b": true, "c": -1, "d": "x", "e": ["s"]});
+        let full = json!({"a": 1, "b": true, "c": -1, "d": "x", "e": ["s"], "more": 7});
+        assert!(compare("it", &wanted, &full).is_ok());
+        assert!(compare("it", &json!({"b": false, "c": -1, "z": 0}), &json!({})).is_ok());
+        for (found, said) in [
+            (json!({"a": 2, "b": true, "d": "x", "e": ["s"]}), "a is 2, wanted is 1"),
+            (json!({"a": 1, "d": "x", "e": ["s"]}), "b is false, wanted is true"),
+            (json!({"a": 1, "b": true, "e": ["s"]}), "d is null, wanted is \"x\""),
+            (json!({"a": 1, "b": true, "d": "x", "e": []}), "e is [], wanted is [\"s\"]"),
+        ] {
+            let error = compare("it", &wanted, &found).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What is stored under a filter, then what is stored from now on, without a gap and in order.
+//!
+//! A core subscription to the same subjects says that something was *sent*; every message that is
+//! given out is *read* by position. So nothing is lost when a hint is, and nothing is given twice. A
+//! consumer for each watcher would be exact too, but every one of them costs the server memory and,
+//! in a stream with a million subjects, a quarter of a second to begin; thousands of watchers would
+//! be felt by the jobs.
+//!
+//! A hint comes when a message is sent, which is before it is stored, and not at all for messages
+//! the server makes itself (timers). Hence: after a hint it is read until as many messages came as
+//! were hinted at, soon and then later and later; and every second or so in any case.
+
+use std::{sync::Arc, time::Duration};
+
+use async_nats::Subscriber;
+use futures::{FutureExt, StreamExt, stream::BoxStream};
+use proto::id::Seq;
+use tokio::time::Instant;
+
+use super::{
+    link::{Link, Trouble, Watching},
+    read::{self, Stored},
+};
+
+/// What is watched.
+#[derive(Debug, Clone)]
+pub(super) struct Tail {
+    pub(super) stream: String,
+    /// Everything that is read.
+    pub(super) filter: String,
+    /// What hints are taken from; may leave out what nobody waits for.
+    pub(super) hints: Vec<String>,
+    pub(super) replicas: u8,
+}
+
+/// What a watch gives.
+pub(super) enum Watched {
+    /// A message.
+    Message(Box<Stored>),
+    /// Everything that was there when the watch began has been given.
+    CaughtUp,
+}
+
+/// How long after a hint it is read again when what was hinted at was not there yet.
+const SOON: [Duration; 6] = [
+    Duration::from_millis(1),
+    Duration::from_millis(4),
+    Duration::from_millis(15),
+    Duration::from_millis(60),
+    Duration::from_millis(200),
+    Duration::from_millis(500),
+];
+
+/// How long a watch outlasts a server that is away.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Wait between two tries meanwhile.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// Watches from after a position.
+///
+/// # Errors
+/// When it cannot be subscribed.
+pub(super) async fn watch(
+    link: Arc<Link>,
+    tail: Tail,
+    mut after: Seq,
+) -> Result<BoxStream<'static, Result<Watched, Trouble>>, Trouble> {
+    let mut news = News::subscribe(&link, &tail.hints).await?;
+    let watching = Watching::new(link);
+    let link = Arc::clone(&watching.0);
+    // The first read is made before anything is given, so that errors come early.
+    let mut first = Some(read::all(&link, &tail.stream, &tail.filter, after, tail.replicas).await?);
+    Ok(Box::pin(async_stream::try_stream! {
+        let _watching = watching;
+        let mut begun = false;
+        loop {
+            let found = match first.take() {
+                Some(found) => found,
+                None => read_on(&link, &tail, after).await?,
+            };
+            news.found(found.len());
+            for message in found {
+                after = message.seq;
+                yield Watched::Message(Box::new(message));
+            }
+            if !std::mem::replace(&mut begun, true) {
+                yield Watched::CaughtUp;
+            }
+            news.wait(&link).await?;
+        }
+    }))
+}
+
+/// Reads, and outlasts a server that is started again.
+async fn read_on(link: &Link, tail: &Tail, after: Seq) -> Result<Vec<Stored>, Trouble> {
+    let start = Instant::now();
+    loop {
+        match read::all(link, &tail.stream, &tail.filter, after, tail.replicas).await {
+            Err(Trouble::Lost(_) | Trouble::NoResponders(_)) if start.elapsed() < PATIENCE => {
+                tokio::time::sleep(AGAIN).await;
+            }
+            found => return found,
+        }
+    }
+}
+
+/// What was heard and not read yet.
+struct News {
+    hints: futures::stream::SelectAll<Subscriber>,
+    losses: super::link::Losses,
+    /// Messages that were hinted at and not found yet.
+    expected: usize,
+    /// Which of [`SOON`] comes next.
+    tries: usize,
+}
+
+impl News {
+    async fn subscribe(link: &Link, subjects: &[String]) -> Result<Self, Trouble> {
+        let losses = link.losses();
+        let mut hints = futures::stream::SelectAll::new();
+        for subject in subjects {
+            let subscribed = link.client.subscribe(subject.clone()).await;
+            hints.push(subscribed.map_err(|e| Trouble::Lost(e.to_string()))?);
+        }
+        Ok(Self { hints, losses, expected: 0, tries: 0 })
+    }
+
+    fn found(&mut self, messages: usize) {
+        self.expected = self.expected.saturating_sub(messages);
+    }
+
+    /// Returns when it should be read again.
+    async fn wait(&mut self, link: &Link) -> Result<(), Trouble> {
+        let watchers = link.watchers.load(std::sync::atomic::Ordering::Relaxed);
+        let mut look = read::look_interval(watchers);
+        if self.expected > 0 {
+            match SOON.get(self.tries) {
+                Some(soon) => look = *soon,
+                // It was refused, or made by hand: whatever it was, it is not coming.
+                None => self.expected = 0,
+            }
+            self.tries += 1;
+        }
+        tokio::select! {
+            biased;
+            hint = self.hints.next() => {
+                if hint.is_none() {
+                    return Err(Trouble::Lost("the connection is closed".to_owned()));
+                }
+                self.expected += 1;
+                while let Some(Some(_)) = self.hints.next().now_or_never() {
+                    self.expected += 1;
+                }
+                self.tries = 0;
+            }
+            // Hints may have been lost with it.
+            () = self.losses.next() => {}
+            () = tokio::time::sleep_until(Instant::now() + look) => {}
+        }
+        Ok(())
+    }
+}
