@@ -53,24 +53,8 @@ pub(crate) async fn broker(
 ) -> Result<Broker, CliError> {
     let subjects = Subjects::new(&config.nats.prefix, config.nats.shards)
         .map_err(|e| CliError::usage(format!("nats.prefix: {e}")))?;
-    let ms = Duration::from_millis;
-    let nats = &config.nats;
-    let options = runtime::jet::NatsOptions {
-        url: nats.url.clone(),
-        credentials: nats.credentials.as_ref().and_then(|secret| match secret.from() {
-            SecretFrom::File(path) => Some(path.clone()),
-            SecretFrom::Env(_) => None,
-        }),
-        replicas: nats.replicas,
-        ack_wait: ms(nats.ack_wait_ms),
-        facts_ack_wait: ms(nats.facts_ack_wait_ms),
-        pin_timeout: ms(nats.pin_timeout_ms),
-        connect_timeout: ms(nats.connect_timeout_ms),
-        request_timeout: ms(nats.request_timeout_ms),
-        ..runtime::jet::NatsOptions::default()
-    };
-    let _ = create;
-    runtime::jet::connect(&options, subjects, worker)
+    let options = runtime::nats::NatsOptions { create, ..(&config.nats).into() };
+    runtime::nats::connect(&options, subjects, worker)
         .await
         .map_err(|e| CliError::unavailable(e.to_string()))
 }

@@ -10,6 +10,7 @@ pub mod broker;
 pub mod bus;
 pub mod clock;
 pub mod config;
+pub mod inspect;
 pub mod kv;
 pub mod log;
 pub mod memory;

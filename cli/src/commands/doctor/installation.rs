@@ -1,0 +1,111 @@
+//! The server, and what an installation has on it.
+
+use proto::subject::Subjects;
+use runtime::{
+    config::Nats,
+    inspect::{Inspector, Server, Stream},
+    nats_server::Version,
+};
+
+use crate::render::findings::Finding;
+
+/// More than this and deadlines are visibly early or late, in milliseconds.
+const CLOCK_MS_MAX: i128 = 2_000;
+
+/// That the server was reached.
+pub(super) fn reached(nats: &Nats, server: &Server) -> Finding {
+    let trip = server.round_trip.as_micros();
+    let cluster = server.cluster.as_deref().map(|c| format!(", cluster {c}")).unwrap_or_default();
+    Finding::ok("nats", format!("{} ({}{cluster}), answers in {trip} µs", nats.url, server.name))
+}
+
+/// Its version.
+pub(super) fn version(server: &Server) -> Finding {
+    let upgrade = format!("upgrade nats-server to {} or newer", Version::SOUND);
+    match server.version.parse::<Version>() {
+        Err(error) => Finding::warning("version", error.to_string(), upgrade),
+        Ok(version) if version < Version::FLOOR => {
+            let found = format!("nats-server {version} is too old: {} is the least", Version::FLOOR);
+            Finding::bad("version", found, upgrade)
+        }
+        Ok(version) if version < Version::SOUND => {
+            let found = format!("nats-server {version} has known faults in what jobs need");
+            Finding::warning("version", found, upgrade)
+        }
+        Ok(version) => Finding::ok("version", format!("nats-server {version}")),
+    }
+}
+
+/// The streams of the installation, and whether it is whole.
+pub(super) async fn streams(
+    inspector: &Inspector,
+    nats: &Nats,
+    subjects: &Subjects,
+) -> (Vec<Finding>, bool) {
+    let mut there: Vec<Stream> = Vec::new();
+    let mut missing: Vec<String> = Vec::new();
+    for shard in subjects.all_shards() {
+        let name = subjects.stream(shard);
+        match inspector.stream(&name).await {
+            Ok(Some(stream)) => there.push(stream),
+            Ok(None) => missing.push(name),
+            Err(error) => {
+                let advice = "give this account the right to look at its streams";
+                return (vec![Finding::bad("installation", error.to_string(), advice)], false);
+            }
+        }
+    }
+    if there.is_empty() {
+        let found = format!("there is none with the prefix {}", nats.prefix);
+        let advice = "the first `callboard serve` makes it; or is --prefix another one?";
+        return (vec![Finding::warning("installation", found, advice)], false);
+    }
+    if !missing.is_empty() {
+        let found = format!("{} of {} streams are gone: {}", missing.len(), nats.shards, missing.join(", "));
+        let advice = "restore them from a backup; or nats.shards is not what the installation was made with";
+        return (vec![Finding::bad("installation", found, advice)], false);
+    }
+    let records: u64 = there.iter().map(|stream| stream.messages).sum();
+    let bytes: u64 = there.iter().map(|stream| stream.bytes).sum();
+    let whole = format!("{} shards, {records} records, {} KiB", there.len(), bytes / 1024);
+    (vec![Finding::ok("installation", whole), durability(nats, &there), clock(&there)], true)
+}
+
+/// What survives which loss.
+fn durability(nats: &Nats, streams: &[Stream]) -> Finding {
+    let least = streams.iter().map(|stream| stream.replicas).min().unwrap_or_default();
+    let in_memory = streams.iter().any(|stream| stream.storage != "file");
+    if in_memory {
+        let advice = "make the installation anew; streams must be kept in files";
+        return Finding::bad("durability", "a stream is kept in memory only", advice);
+    }
+    if least < u64::from(nats.replicas) {
+        let found = format!("{least} copies of every record, and nats.replicas asks for {}", nats.replicas);
+        return Finding::bad("durability", found, "nats stream edit --replicas, one stream after the other");
+    }
+    match least {
+        0 | 1 => Finding::warning(
+            "durability",
+            "one copy of every record: a lost disk loses jobs, and a power failure up to the last sync (2 minutes unless nats-server's sync_interval says otherwise; it cannot be seen from here)",
+            "for production: three servers and nats.replicas = 3, or at least sync_interval: always",
+        ),
+        copies => Finding::ok("durability", format!("{copies} copies of every record")),
+    }
+}
+
+/// Whose clock is off: time is kept by the server.
+fn clock(streams: &[Stream]) -> Finding {
+    let Some(ahead) = streams.iter().find_map(|stream| stream.clock_ahead) else {
+        return Finding::skipped("clock", "the server does not say what time it is");
+    };
+    let ms = ahead.as_millis();
+    let found = match ms {
+        0.. => format!("the server's is {ms} ms ahead of this machine's"),
+        _ => format!("the server's is {} ms behind this machine's", -ms),
+    };
+    if ms.abs() > CLOCK_MS_MAX {
+        let advice = "set both clocks by NTP: deadlines are kept by the server's, and shown by this machine's";
+        return Finding::warning("clock", found, advice);
+    }
+    Finding::ok("clock", found)
+}

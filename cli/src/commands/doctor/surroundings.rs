@@ -1,0 +1,110 @@
+//! What is around this process: secrets, the model, the workspace.
+
+use std::{path::Path, time::Duration};
+
+use runtime::config::{Config, Model, ModelKind, SecretFrom};
+use tokio::net::TcpStream;
+
+use crate::{args::Global, render::findings::Finding, token};
+
+/// How long a model's server may take to take a connection.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Secrets that others can read, and a door that stands open.
+pub(super) fn secrets(global: &Global, config: &Config) -> Vec<Finding> {
+    let mut found = Vec::new();
+    match token::find(global) {
+        Err(error) => {
+            found.push(Finding::bad("token", error.message, error.hint.unwrap_or_default()));
+        }
+        Ok(token) => found.extend(token.warning.map(|warning| readable("token", &warning))),
+    }
+    let named = [("credentials", &config.nats.credentials), ("key", &config.model.api_key)];
+    for (check, secret) in named {
+        if let Some(SecretFrom::File(path)) = secret.as_ref().map(|secret| secret.from()) {
+            found.extend(token::open_to_others(path).map(|warning| readable(check, &warning)));
+        }
+    }
+    let local = config.nats.servers().all(|server| {
+        let host = server.split("://").nth(1).unwrap_or(server);
+        ["127.", "localhost", "[::1]"].iter().any(|own| host.starts_with(own))
+    });
+    if config.door.people.is_empty() && !local {
+        found.push(Finding::warning(
+            "door",
+            "whoever reaches the broker may submit, answer and cancel",
+            "name people in door.people, and give the roles NATS credentials of their own",
+        ));
+    }
+    found
+}
+
+fn readable(check: &'static str, warning: &str) -> Finding {
+    let words = warning.trim_start_matches("warning: ");
+    let (found, advice) = words.split_once("; ").unwrap_or((words, "chmod 600"));
+    Finding::warning(check, found, advice)
+}
+
+/// Whether the model's server takes connections. No call is made: calls cost money.
+pub(super) async fn model(model: &Model) -> Finding {
+    let Some(kind) = model.kind else {
+        let advice = "set model.kind and model.name for `callboard serve`; `dev` and `demo` have a scripted one";
+        return Finding::warning("model", "none is configured", advice);
+    };
+    let name = model.name.as_deref().unwrap_or_default();
+    let place = match &model.base_url {
+        Some(url) => url.host_str().map(|host| {
+            (host.trim_matches(['[', ']']).to_owned(), url.port_or_known_default().unwrap_or(443))
+        }),
+        None => match kind {
+            ModelKind::Ollama => Some(("127.0.0.1".to_owned(), 11434)),
+            ModelKind::OpenAi | ModelKind::Anthropic | ModelKind::Gemini => None,
+        },
+    };
+    let Some((host, port)) = place else {
+        return Finding::skipped("model", format!("{name} at its provider's public address"));
+    };
+    let connect = tokio::time::timeout(PATIENCE, TcpStream::connect((host.as_str(), port)));
+    let why = match connect.await {
+        Ok(Ok(_)) => return Finding::ok("model", format!("{name}; {host}:{port} takes connections")),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no connection within {} s", PATIENCE.as_secs()),
+    };
+    let advice = "start it, or mend model.base_url; plans and turns are tried again until then";
+    Finding::bad("model", format!("{name}: {host}:{port}: {why}"), advice)
+}
+
+/// Whether files can be written in the workspace.
+pub(super) fn workspace(config: &Config) -> Finding {
+    let path = &config.tools.workspace;
+    let shown = path.display();
+    if !path.exists() {
+        let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        return match probe(parent) {
+            Ok(()) => Finding::ok("workspace", format!("{shown} will be made when it is needed")),
+            Err(error) => Finding::bad(
+                "workspace",
+                format!("{shown} is not there and cannot be made: {error}"),
+                "make it, or set tools.workspace",
+            ),
+        };
+    }
+    if !path.is_dir() {
+        return Finding::bad("workspace", format!("{shown} is no directory"), "set tools.workspace");
+    }
+    match probe(path) {
+        Ok(()) => Finding::ok("workspace", format!("{shown} can be written")),
+        Err(error) => {
+            let advice = "give the user of this process the right to write there; read_file goes on working";
+            Finding::bad("workspace", format!("{shown} cannot be written: {error}"), advice)
+        }
+    }
+}
+
+/// Writes a file and takes it away again: the only answer that counts.
+fn probe(directory: &Path) -> std::io::Result<()> {
+    let path = directory.join(format!(".callboard-doctor-{}", std::process::id()));
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
+    made?;
+    std::fs::remove_file(&path)
+}
