@@ -1,6 +1,8 @@
 //! What the tests of the whole share: where the checkout is, and the programs it builds and
 //! installs. Nothing here may know how a job works.
 
+pub mod company;
+
 use std::{
     env,
     path::{Path, PathBuf},

@@ -2,8 +2,11 @@
 //! hold.
 
 mod architecture;
+mod chaos;
 mod documents;
 mod markdown;
+mod parking;
+mod paused;
 mod purity;
 mod session;
 mod sources;

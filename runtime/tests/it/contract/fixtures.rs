@@ -9,6 +9,8 @@ use runtime::{
     broker::Broker,
     clock::Clock,
     memory::{Faults, Memory, MemoryOptions, VirtualClock},
+    nats::{self, NatsOptions},
+    testing::NatsServer,
 };
 
 /// How long commands and facts may go without a sign of life, on every fixture.
@@ -66,5 +68,44 @@ impl Fixture for InMemory {
 
     fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+}
+
+/// A nats-server of one test.
+pub(crate) struct OnNats {
+    pub(crate) server: NatsServer,
+}
+
+impl OnNats {
+    pub(crate) async fn start() -> Self {
+        Self { server: NatsServer::start().await }
+    }
+
+    pub(crate) fn options(&self) -> NatsOptions {
+        let ack_wait_ms = u64::try_from(ACK_WAIT.as_millis()).unwrap();
+        NatsOptions {
+            servers: vec![self.server.url().to_owned()],
+            ack_wait_ms,
+            facts_ack_wait_ms: ack_wait_ms,
+            pin_timeout_ms: 1000,
+            ..NatsOptions::default()
+        }
+    }
+}
+
+impl Fixture for OnNats {
+    async fn broker(&self) -> Broker {
+        nats::connect(&self.options(), subjects(), WorkerId::new("test").unwrap()).await.unwrap()
+    }
+
+    async fn store_raw(&self, subject: &str, payload: &[u8]) {
+        let client = async_nats::connect(self.server.url()).await.unwrap();
+        let stream = async_nats::jetstream::new(client);
+        let payload = Bytes::copy_from_slice(payload);
+        stream.publish(subject.to_owned(), payload).await.unwrap().await.unwrap();
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
     }
 }

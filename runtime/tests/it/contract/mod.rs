@@ -28,6 +28,12 @@ macro_rules! on_every_broker {
                 super::$name(&$crate::contract::fixtures::InMemory::start()).await;
             })*
         }
+        mod nats {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(&$crate::contract::fixtures::OnNats::start().await).await;
+            })*
+        }
     };
 }
 
@@ -38,6 +44,12 @@ macro_rules! race_on_every_broker {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
                 super::$name(&$crate::contract::fixtures::InMemory::start()).await;
+            })*
+        }
+        mod nats_race {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(&$crate::contract::fixtures::OnNats::start().await).await;
             })*
         }
     };

@@ -1,0 +1,166 @@
+//! A whole company for tests: a real nats-server, the scripted model over HTTP, and `callboard
+//! serve` processes that can be killed, stopped and started again.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use model::script::{Script, ScriptServer};
+use runtime::testing::NatsServer;
+use tempfile::TempDir;
+
+use crate::callboard;
+
+/// A nats-server, a scripted model, and processes.
+pub struct Company {
+    /// The broker.
+    pub nats: NatsServer,
+    /// The model.
+    pub model: ScriptServer,
+    dir: TempDir,
+    settings: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for Company {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Company").field("dir", &self.dir.path()).finish_non_exhaustive()
+    }
+}
+
+/// A `callboard serve` process. Killed when dropped.
+#[derive(Debug)]
+pub struct Process {
+    roles: String,
+    log: PathBuf,
+    child: Child,
+}
+
+impl Company {
+    /// Starts a nats-server and a model that answers by a script.
+    ///
+    /// # Panics
+    /// When either cannot be started.
+    pub async fn start(script: &str) -> Self {
+        let script = Script::parse(script).expect("the script of a test is right");
+        let model = model::script::serve(script, SocketAddr::from(([127, 0, 0, 1], 0))).await;
+        let model = model.expect("a free port can be listened on");
+        let nats = NatsServer::start().await;
+        let dir = tempfile::tempdir().expect("a temporary directory can be made");
+        let workspace = dir.path().join("workspace");
+        std::fs::create_dir(&workspace).expect("a directory can be made in it");
+        let settings = [
+            ("NATS__URL", nats.url().to_owned()),
+            ("NATS__ACK_WAIT_MS", "3000".to_owned()),
+            ("NATS__FACTS_ACK_WAIT_MS", "2000".to_owned()),
+            ("NATS__PIN_TIMEOUT_MS", "1000".to_owned()),
+            // Every kill hands a command out once more; a test kills more often than the world does.
+            ("WORKERS__DELIVERIES_MAX", "1000".to_owned()),
+            ("MODEL__KIND", "openai".to_owned()),
+            ("MODEL__NAME", "scripted".to_owned()),
+            ("MODEL__BASE_URL", model.base_url()),
+            ("TOOLS__WORKSPACE", workspace.display().to_string()),
+            ("LOG__FORMAT", "json".to_owned()),
+        ];
+        let settings = settings.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        Self { nats, model, dir, settings }
+    }
+
+    /// Sets a setting (`SECTION__KEY`) for processes started from now on.
+    pub fn set(&mut self, key: &str, value: &str) {
+        self.settings.insert(key.to_owned(), value.to_owned());
+    }
+
+    /// The directory that `read_file` and `write_file` see.
+    #[must_use]
+    pub fn workspace(&self) -> PathBuf {
+        self.dir.path().join("workspace")
+    }
+
+    /// Starts a process in some roles.
+    ///
+    /// # Panics
+    /// When the program cannot be started.
+    #[must_use]
+    pub fn serve(&self, name: &str, roles: &str) -> Process {
+        let log = self.dir.path().join(format!("{name}.log"));
+        let child = self.spawn(roles, &log);
+        Process { roles: roles.to_owned(), log, child }
+    }
+
+    fn spawn(&self, roles: &str, log: &Path) -> Child {
+        let output = std::fs::OpenOptions::new().create(true).append(true).open(log);
+        let output = output.expect("a log can be opened");
+        let mut command = self.command();
+        command.args(["serve", "--roles", roles]).stdout(Stdio::null()).stderr(output);
+        command.spawn().expect("the program that was just built can be started")
+    }
+
+    /// The `callboard` program with the company's settings.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(callboard());
+        command.current_dir(self.dir.path()).stdin(Stdio::null());
+        for (key, value) in &self.settings {
+            command.env(format!("CALLBOARD__{key}"), value);
+        }
+        command
+    }
+}
+
+impl Process {
+    /// Kills the process as a crash would.
+    pub fn kill9(&mut self) {
+        // It may have died already, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Starts it again.
+    pub fn restart(&mut self, company: &Company) {
+        self.kill9();
+        self.child = company.spawn(&self.roles, &self.log);
+    }
+
+    /// Sends it a signal by name (`STOP`, `CONT`, `TERM`).
+    ///
+    /// # Panics
+    /// When `kill` cannot be run.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill -{name} failed");
+    }
+
+    /// Whether it is still running.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Waits for its end and gives its exit code.
+    ///
+    /// # Panics
+    /// When it cannot be waited for.
+    pub fn wait(&mut self) -> Option<i32> {
+        self.child.wait().expect("a child can be waited for").code()
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it logged so far.
+    #[must_use]
+    pub fn logged(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill9();
+    }
+}

@@ -1,0 +1,249 @@
+//! Two hundred jobs in flight while every process and nats-server are killed in turn. Whatever was
+//! killed when: every job ends right, no result counts twice, effects happen once, and a `once` tool
+//! caught in the middle is reported, never run again in silence.
+//!
+//! Bounded here; `CALLBOARD_CHAOS_ROUNDS` and `CALLBOARD_CHAOS_JOBS` make it longer.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant},
+};
+
+use callboard_tests::company::{Company, Process};
+use client::Client;
+use futures::{StreamExt, stream};
+use proto::{
+    decision::Decision,
+    door::{AgentChoice, GiveAnswer, Submit},
+    id::{AgentName, JobId, Seq, WorkerId},
+    interaction::{QuestionKind, Verdict},
+    job::Outcome,
+    record::Known,
+    subject::Subjects,
+};
+use runtime::{
+    broker::Broker,
+    kv::Bucket,
+    nats::{self, NatsOptions},
+};
+use serde_json::Value;
+use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
+
+/// Each job makes a task, completes it, thinks, and posts something that must be posted once.
+const SCRIPT: &str = r#"
+rules:
+  - name: plan
+    when: { system: 'You are a planner', last: 'chaos (?<id>\w+) (?<url>\S+)' }
+    reply:
+      json:
+        title: "chaos {{ captures.id }}"
+        steps:
+          - { id: make, description: "make a task", tool: create_task, args: { title: "chaos {{ captures.id }}" } }
+          - id: done
+            description: "complete it"
+            depends_on: [make]
+            tool: complete_task
+            args: { id: "{{ '{{make.id}}' }}" }
+          - { id: think, description: "think about {{ captures.id }}", depends_on: [make] }
+          - { id: wait, description: "take a while", depends_on: [make], tool: sleep, args: { ms: 700 } }
+          - id: post
+            description: "post it"
+            depends_on: [done, think, wait]
+            tool: http_post
+            args: { url: "{{ captures.url }}", json: { id: "{{ captures.id }}" } }
+
+  - name: first turn
+    when: { offers: finish, turn: 1 }
+    reply: { calls: [ { tool: echo, args: { value: "{{ request }}" } } ] }
+
+  - name: second turn
+    when: { offers: finish, turn: 2 }
+    reply: { calls: [ { tool: finish, args: { success: true, response: "thought" } } ] }
+"#;
+
+fn number(variable: &str, default: usize) -> usize {
+    std::env::var(variable).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+}
+
+pub(crate) async fn connect(company: &Company) -> Broker {
+    let options = NatsOptions { servers: vec![company.nats.url().to_owned()], ..NatsOptions::default() };
+    let subjects = Subjects::new("cb", 8).unwrap();
+    nats::connect(&options, subjects, WorkerId::new("test").unwrap()).await.unwrap()
+}
+
+/// A server that takes its time, so that calls are caught in the middle.
+async fn effects() -> MockServer {
+    let server = MockServer::start().await;
+    let answer = ResponseTemplate::new(200).set_delay(Duration::from_millis(150));
+    Mock::given(matchers::method("POST")).respond_with(answer).mount(&server).await;
+    server
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hundred_jobs_survive_the_death_of_everything() {
+    let jobs = number("CALLBOARD_CHAOS_JOBS", 200);
+    let rounds = number("CALLBOARD_CHAOS_ROUNDS", 2);
+    let mut company = Company::start(SCRIPT).await;
+    company.set("TOOLS__HTTP__ALLOW_PRIVATE", "true");
+    let effects = effects().await;
+    let mut processes = vec![
+        company.serve("supervisor", "supervisor,interaction"),
+        company.serve("worker1", "planner,executor,tools"),
+        company.serve("worker2", "planner,executor,tools"),
+    ];
+    let broker = connect(&company).await;
+    let client = Client::new(&broker);
+    wait_for_door(&client).await;
+    let ids: Vec<JobId> = (0..jobs).map(|n| JobId::new(format!("chaos{n}")).unwrap()).collect();
+    submit_all(&client, &ids, &effects.uri()).await;
+
+    let approving = tokio::spawn(approve_all(client.clone()));
+    for round in 0..rounds {
+        for victim in 0..4 {
+            kill(&mut company, &mut processes, victim).await;
+            tokio::time::sleep(Duration::from_millis(1500)).await;
+        }
+        eprintln!("round {round}: everything was killed once");
+    }
+    let ended = all_ended(&broker, &ids, Duration::from_secs(200)).await;
+    approving.abort();
+    let unknown = check_logs(&broker, &ended).await;
+    check_effects(&broker, &effects, &ids).await;
+    eprintln!("{} jobs, {unknown} of them with a call caught in the middle", ids.len());
+}
+
+async fn kill(company: &mut Company, processes: &mut [Process], victim: usize) {
+    match processes.get_mut(victim) {
+        Some(process) => {
+            process.kill9();
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            process.restart(company);
+        }
+        None => {
+            company.nats.kill9();
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            company.nats.restart().await;
+        }
+    }
+}
+
+pub(crate) async fn wait_for_door(client: &Client) {
+    let started = Instant::now();
+    while client.list(&proto::door::List::default()).await.is_err() {
+        assert!(started.elapsed() < Duration::from_secs(60), "nobody serves the front door");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+async fn submit_all(client: &Client, ids: &[JobId], url: &str) {
+    let submitted = stream::iter(ids).for_each_concurrent(32, |id| async move {
+        let agent = AgentChoice::Named(AgentName::new("unattended").unwrap());
+        let submit = Submit {
+            id: Some(id.clone()),
+            agent: Some(agent),
+            ..Submit::goal(format!("chaos {id} {url}"))
+        };
+        client.submit(submit).await.unwrap();
+    });
+    submitted.await;
+}
+
+/// A person who says yes to everything. Errors are part of the game: the same question is asked
+/// again in a moment.
+async fn approve_all(client: Client) {
+    loop {
+        let open = client.inbox(&proto::door::Inbox { limit: Some(500), ..Default::default() }).await;
+        for entry in open.map(|page| page.questions).unwrap_or_default() {
+            let QuestionKind::ToolApproval { digest, .. } = entry.question.kind else { continue };
+            let answer = GiveAnswer {
+                job: entry.job,
+                ask: entry.question.id,
+                decision: Verdict::Approve,
+                value: None,
+                text: None,
+                digest: Some(digest),
+                by: Some("the tester".into()),
+            };
+            let _ = client.answer(&answer).await;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// Folds of all jobs, once all have ended.
+async fn all_ended(broker: &Broker, ids: &[JobId], patience: Duration) -> Vec<supervisor::machine::Job> {
+    let started = Instant::now();
+    let mut ended = BTreeMap::new();
+    while ended.len() < ids.len() {
+        for id in ids {
+            if ended.contains_key(id) {
+                continue;
+            }
+            // The server may be down for the moment.
+            let Ok(entries) = broker.log.read(id, Seq(0)).await else { continue };
+            let job = supervisor::replay::replay(id, &entries);
+            if job.has_ended() {
+                ended.insert(id.clone(), job);
+            }
+        }
+        if started.elapsed() > patience {
+            let open: Vec<_> = ids.iter().filter(|id| !ended.contains_key(*id)).collect();
+            let first = broker.log.read(open[0], Seq(0)).await.unwrap();
+            let view = supervisor::replay::replay(open[0], &first).view();
+            panic!("{} jobs never ended, such as {view:#?}", open.len());
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    ended.into_values().collect()
+}
+
+/// Every job ended right: completed, or failed because a call was caught in the middle. No attempt
+/// was sent twice, and every attempt of a unit of work carried the same key.
+async fn check_logs(broker: &Broker, jobs: &[supervisor::machine::Job]) -> usize {
+    let mut unknown = 0;
+    for job in jobs {
+        match job.outcome().unwrap() {
+            Outcome::Completed { .. } => {}
+            Outcome::Failed { message, .. } if message.contains("not known whether") => unknown += 1,
+            other => panic!("{} ended as {other:?}", job.id()),
+        }
+        let (mut sent, mut keys, mut finishes) = (BTreeSet::new(), BTreeMap::new(), 0);
+        for entry in broker.log.read(job.id(), Seq(0)).await.unwrap() {
+            let Ok(Known::Decision(decision)) = entry.record.unwrap().known() else { continue };
+            match *decision {
+                Decision::Call(call) => {
+                    assert!(sent.insert((call.work.clone(), call.attempt)), "{} was sent twice", call.work);
+                    let key = keys.entry(call.work.clone()).or_insert_with(|| call.idempotency_key.clone());
+                    assert_eq!(*key, call.idempotency_key, "the key of {} changed", call.work);
+                }
+                Decision::Finish(_) => finishes += 1,
+                Decision::Plan(_)
+                | Decision::Turn(_)
+                | Decision::Ask(_)
+                | Decision::Wait(_)
+                | Decision::Note(_) => {}
+            }
+        }
+        assert_eq!(finishes, 1, "{} has one end", job.id());
+    }
+    unknown
+}
+
+/// One task a job, whatever was killed; and nothing posted twice.
+async fn check_effects(broker: &Broker, effects: &MockServer, ids: &[JobId]) {
+    let mut tasks: BTreeMap<String, usize> = BTreeMap::new();
+    for stored in broker.kv.list(Bucket::Tasks, "task").await.unwrap() {
+        let task: Value = serde_json::from_slice(&stored.value).unwrap();
+        *tasks.entry(task["title"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    for id in ids {
+        assert_eq!(tasks.get(&format!("chaos {id}")), Some(&1), "tasks of {id}");
+    }
+    let mut posts: BTreeMap<String, usize> = BTreeMap::new();
+    for request in effects.received_requests().await.unwrap() {
+        let key = request.headers.get("idempotency-key").unwrap().to_str().unwrap().to_owned();
+        *posts.entry(key).or_default() += 1;
+    }
+    let twice: Vec<_> = posts.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "posted twice: {twice:?}");
+}
