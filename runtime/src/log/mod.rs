@@ -133,7 +133,7 @@ pub trait Log: Send + Sync + 'static {
     ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError>;
 
     /// Jobs of a shard with facts that were handed out and not acknowledged: what a supervisor that
-    /// takes a shard over must look at first.
+    /// takes a shard over must look at first. May name others whose facts were handed out lately.
     async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError>;
 
     /// Commands of one kind for one pool, from all shards. Each command is handed to one worker at

@@ -44,6 +44,17 @@ impl NatsBus {
             Err(_) => Err(BusError::Unavailable("the connection is lost".to_owned())),
         }
     }
+
+    /// Waits until the server has seen what this connection sent before: without it a message from
+    /// another connection could overtake a subscription. A flush alone says only that it was sent.
+    async fn settled(&self) -> Result<(), BusError> {
+        let client = &self.link.client;
+        let inbox = client.new_inbox();
+        let mut echo = self.hand_over(client.subscribe(inbox.clone())).await?;
+        self.hand_over(client.publish(inbox, Bytes::new())).await?;
+        let heard = async { echo.next().await.ok_or("the connection is closed") };
+        self.hand_over(heard).await.map(|_| ())
+    }
 }
 
 fn headers(context: &RequestContext) -> Result<HeaderMap, BusError> {
@@ -69,6 +80,7 @@ impl Bus for NatsBus {
 
     async fn subscribe(&self, subject: String) -> Result<BoxStream<'static, Message>, BusError> {
         let messages = self.hand_over(self.link.client.subscribe(subject)).await?;
+        self.settled().await?;
         Ok(Box::pin(messages.map(|message| Message {
             subject: message.subject.to_string(),
             payload: message.payload,
@@ -131,7 +143,9 @@ impl Bus for NatsBus {
         endpoints: Vec<Endpoint>,
     ) -> Result<BoxStream<'static, Request>, BusError> {
         let serving = serve::open(Arc::clone(&self.link), self.subjects.clone(), endpoints);
-        self.hand_over(serving).await
+        let requests = self.hand_over(serving).await?;
+        self.settled().await?;
+        Ok(requests)
     }
 }
 

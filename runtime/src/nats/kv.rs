@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{
     NatsOptions,
-    link::{Link, PubAck, Refusal, Trouble},
+    link::{Link, PubAck, Trouble},
     read::{self, Stored},
     setup::{self, Missing},
     tail::{self, Tail, Watched},
@@ -44,7 +44,7 @@ pub(super) async fn ensure(
 ) -> Result<(), LogError> {
     let name = subjects.bucket(bucket.name());
     let mut wanted =
-        setup::plain_stream(format!("KV_{name}"), vec![format!("$KV.{name}.>")], options);
+        setup::plain_stream(&format!("KV_{name}"), &[format!("$KV.{name}.>")], options);
     wanted["max_msgs_per_subject"] = json!(1);
     wanted["discard"] = json!("new");
     wanted["deny_delete"] = json!(true);
@@ -71,13 +71,11 @@ impl NatsKv {
         headers: HeaderMap,
         value: Bytes,
     ) -> Result<u64, KvError> {
-        let written = self.link.write(&self.subject(bucket, key), headers, value).await;
-        written.map(|PubAck { seq, .. }| seq).map_err(|trouble| match trouble {
-            Trouble::Refused(Refusal { err_code: 10071 | 10164, .. }) => {
-                KvError::Conflict(key.to_owned())
-            }
-            trouble => unavailable(&trouble),
-        })
+        match self.link.write(&self.subject(bucket, key), headers, value).await {
+            Ok(PubAck { seq, .. }) => Ok(seq),
+            Err(trouble) if trouble.is_conflict() => Err(KvError::Conflict(key.to_owned())),
+            Err(trouble) => Err(unavailable(&trouble)),
+        }
     }
 
     async fn last(&self, bucket: Bucket, key: &str) -> Result<Option<Stored>, KvError> {

@@ -71,6 +71,14 @@ pub(super) enum Trouble {
     Refused(#[from] Refusal),
 }
 
+impl Trouble {
+    /// Whether something else is in the place a write was for, or is said to be.
+    pub(super) fn is_conflict(&self) -> bool {
+        // Seen before it was proposed to the other replicas, and after.
+        matches!(self, Self::Refused(Refusal { err_code: 10071 | 10164, .. }))
+    }
+}
+
 /// JetStream's no.
 #[derive(Debug, Clone, Default, Deserialize, thiserror::Error)]
 #[serde(default)]

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{
     NatsOptions,
-    link::{Link, Refusal, Trouble},
+    link::{Link, Trouble},
     read,
     setup::{self, Missing},
 };
@@ -46,7 +46,7 @@ pub(super) async fn ensure(
     missing: Missing,
 ) -> Result<(), LogError> {
     let name = subjects.bucket("objects");
-    let wanted = setup::plain_stream(name, vec![subjects.all_objects()], options);
+    let wanted = setup::plain_stream(&name, &[subjects.all_objects()], options);
     setup::stream(link, &wanted, missing).await
 }
 
@@ -65,7 +65,7 @@ impl NatsObjects {
         headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, HeaderValue::from(0_u64));
         match self.link.write(&self.subjects.object_piece(name, at), headers, piece).await {
             Ok(_) => Ok(true),
-            Err(Trouble::Refused(Refusal { err_code: 10071 | 10164, .. })) => Ok(false),
+            Err(trouble) if trouble.is_conflict() => Ok(false),
             Err(trouble) => Err(trouble),
         }
     }

@@ -85,9 +85,10 @@ impl Write for Publish<'_> {
 }
 
 fn reply(trouble: Trouble) -> Reply {
+    if trouble.is_conflict() {
+        return Reply::Conflict;
+    }
     match trouble {
-        // Wrong last sequence, seen before or after it was proposed to the other replicas.
-        Trouble::Refused(Refusal { err_code: 10071 | 10164, .. }) => Reply::Conflict,
         // The message, or its header, is larger than the stream takes.
         Trouble::Refused(refusal @ Refusal { err_code: 10054 | 10097, .. }) => {
             Reply::Refused(LogError::TooLarge(refusal.to_string()))

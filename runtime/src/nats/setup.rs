@@ -33,7 +33,7 @@ pub(super) enum Missing {
 
 /// The stream of a shard, as it must be.
 fn shard_stream(subjects: &Subjects, shard: Shard, options: &NatsOptions) -> Value {
-    let mut stream = plain_stream(subjects.stream(shard), subjects.stored_in(shard), options);
+    let mut stream = plain_stream(&subjects.stream(shard), &subjects.stored_in(shard), options);
     // Not `discard: new`: servers from 2.14.2 on refuse it together with schedules. Nothing is
     // discarded either way, as the stream has no limit of its own.
     stream["allow_msg_schedules"] = json!(true);
@@ -41,7 +41,7 @@ fn shard_stream(subjects: &Subjects, shard: Shard, options: &NatsOptions) -> Val
 }
 
 /// A stream that keeps everything until it is told otherwise.
-pub(super) fn plain_stream(name: String, subjects: Vec<String>, options: &NatsOptions) -> Value {
+pub(super) fn plain_stream(name: &str, subjects: &[String], options: &NatsOptions) -> Value {
     json!({
         "name": name,
         "subjects": subjects,
@@ -66,7 +66,7 @@ pub(super) fn plain_stream(name: String, subjects: Vec<String>, options: &NatsOp
     })
 }
 
-fn consumer(name: String, filter: String, ack_wait: Duration, options: &NatsOptions) -> Value {
+fn consumer(name: &str, filter: &str, ack_wait: Duration, options: &NatsOptions) -> Value {
     json!({
         "durable_name": name,
         "name": name,
@@ -106,7 +106,7 @@ pub(super) async fn facts(
     options: &NatsOptions,
 ) -> Result<(), LogError> {
     let (name, filter) = (subjects.facts_consumer(), subjects.facts_in(shard));
-    let mut wanted = consumer(name, filter, options.facts_ack_wait(), options);
+    let mut wanted = consumer(&name, &filter, options.facts_ack_wait(), options);
     wanted["priority_policy"] = json!("pinned_client");
     wanted["priority_groups"] = json!([GROUP]);
     wanted["priority_timeout"] = json!(nanos(options.pin_timeout()));
@@ -124,7 +124,7 @@ pub(super) async fn commands(
     let each = subjects.all_shards().map(|shard| async move {
         let name = subjects.commands_consumer(kind, pool);
         let filter = subjects.commands_in(shard, kind, pool);
-        let wanted = consumer(name, filter, options.ack_wait(), options);
+        let wanted = consumer(&name, &filter, options.ack_wait(), options);
         ensure_consumer(link, &subjects.stream(shard), &wanted).await
     });
     futures::future::try_join_all(each).await.map(|_| ())
