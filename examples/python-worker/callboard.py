@@ -25,16 +25,18 @@ from nats.errors import Error as NatsError
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from nats.js.errors import (
+    BadRequestError,
     KeyNotFoundError,
     KeyWrongLastSequenceError,
     NotFoundError,
-    ObjectNotFoundError,
 )
 
 log = logging.getLogger("callboard")
 
 RECORD_VERSION = 1
 INLINE_BYTES_MAX = 64 * 1024
+PIECE_BYTES = 256 * 1024
+WRONG_LAST_SEQUENCE = (10071, 10164)
 RESULT_BYTES_MAX = 1024 * 1024
 DELIVERIES_MAX = 5
 DRAIN_S = 25.0
@@ -292,17 +294,27 @@ class Worker:
                 run.cancel()
 
     async def body(self, message: Any) -> dict[str, Any]:
-        """The body of a record: in it, or in the object store under its SHA-256."""
+        """The body of a record: in it, or in the stream of large values under its SHA-256."""
         record = json.loads(message.data)
         if record["v"] > RECORD_VERSION or record["kind"] != "call":
             raise ValueError(f"kind {record['kind']!r} in version {record['v']}")
         if "body" in record:
             return record["body"]
-        name = record["body_ref"]["sha256"]
-        stored = await (await self.js.object_store(f"{self.prefix}-objects")).get(name)
-        if hashlib.sha256(stored.data).hexdigest() != name:
-            raise ValueError(f"object {name} is damaged")
-        return json.loads(stored.data)
+        return json.loads(await self.fetch(**record["body_ref"]))
+
+    async def fetch(self, sha256: str, bytes: int) -> bytes:
+        """A large value, put together from its pieces and checked against its name."""
+        value, piece = b"", 0
+        while len(value) < bytes:
+            subject = f"{self.prefix}.object.{sha256}.{piece}"
+            try:
+                found = await self.js.get_last_msg(f"{self.prefix}-objects", subject, direct=True)
+            except NotFoundError:
+                raise ValueError(f"piece {piece} of object {sha256} is missing") from None
+            value, piece = value + found.data, piece + 1
+        if hashlib.sha256(value).hexdigest() != sha256:
+            raise ValueError(f"object {sha256} is damaged")
+        return value
 
     async def called(self, job: str, command: dict[str, Any], delivered: int) -> dict[str, Any]:
         """Carries out a call; whatever happens, there is an answer."""
@@ -347,16 +359,16 @@ class Worker:
         """Stores the result in the job's log; tries again until the server says that it is."""
         record = {"v": RECORD_VERSION, "kind": "called", "id": str(uuid.uuid4()), "by": self.name}
         body = json.dumps(called, ensure_ascii=False, separators=(",", ":")).encode()
-        if len(body) > INLINE_BYTES_MAX:
-            record["body_ref"] = {"sha256": await self.store(body), "bytes": len(body)}
-        else:
-            record["body"] = called
         kept = {"Nats-Msg-Id": record["id"]}
         if "traceparent" in headers:
             kept["traceparent"] = headers["traceparent"]
-        payload = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
         while True:
             try:
+                if len(body) > INLINE_BYTES_MAX:
+                    record["body_ref"] = {"sha256": await self.store(body), "bytes": len(body)}
+                else:
+                    record["body"] = called
+                payload = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
                 # A repeat under the same id is stored once, and a result that is stored twice
                 # counts once.
                 await self.js.publish(f"{self.prefix}.{shard}.{job}.in.crew", payload, headers=kept)
@@ -365,11 +377,17 @@ class Worker:
                 log.warning("job %s: the result is not stored yet: %s", job, error)
                 await asyncio.sleep(1.0)
 
-    async def store(self, body: bytes) -> str:
-        name = hashlib.sha256(body).hexdigest()
-        objects = await self.js.object_store(f"{self.prefix}-objects")
-        try:
-            await objects.get_info(name)
-        except ObjectNotFoundError:
-            await objects.put(name, body)
+    async def store(self, value: bytes) -> str:
+        """Stores a large value in pieces, each only where there is none, and gives its name."""
+        name = hashlib.sha256(value).hexdigest()
+        for piece, start in enumerate(range(0, len(value), PIECE_BYTES)):
+            try:
+                await self.js.publish(f"{self.prefix}.object.{name}.{piece}",
+                                      value[start:start + PIECE_BYTES],
+                                      headers={"Nats-Expected-Last-Subject-Sequence": "0"})
+            except BadRequestError as error:
+                if error.err_code not in WRONG_LAST_SEQUENCE:
+                    raise
+                # Somebody stored the same value before.
+        await self.fetch(name, len(value))
         return name

@@ -9,6 +9,8 @@
 )]
 
 mod docs;
+mod nats;
+mod python;
 mod registry;
 mod support;
 mod work;

@@ -24,6 +24,8 @@ use runtime::{
     broker::Broker,
     log::{Entry, Guarded},
     memory::{Memory, MemoryOptions},
+    nats::{self, NatsOptions},
+    testing::NatsServer,
     worker::{PoolActor, PoolArgs, PoolMsg, PoolOptions},
 };
 use serde_json::{Value, json};
@@ -43,6 +45,12 @@ pub(crate) fn memory() -> Memory {
 
 pub(crate) fn worker(name: &str) -> WorkerId {
     WorkerId::new(name).unwrap()
+}
+
+/// A connection to a real nats-server.
+pub(crate) async fn connect(server: &NatsServer) -> Broker {
+    let options = NatsOptions { servers: vec![server.url().to_owned()], ..NatsOptions::default() };
+    nats::connect(&options, subjects(), worker("test")).await.unwrap()
 }
 
 fn trace() -> TraceContext {
