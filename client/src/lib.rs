@@ -59,13 +59,13 @@ impl Client {
     /// A client of the installation that a broker belongs to.
     #[must_use]
     pub fn new(broker: &Broker) -> Self {
-        Self {
-            bus: Arc::clone(&broker.bus),
-            subjects: broker.log.subjects().clone(),
-            timeout: TIMEOUT,
-            token: None,
-            trace: None,
-        }
+        Self::over(Arc::clone(&broker.bus), broker.log.subjects().clone())
+    }
+
+    /// A client over a connection that may do nothing but ask.
+    #[must_use]
+    pub fn over(bus: Arc<dyn Bus>, subjects: Subjects) -> Self {
+        Self { bus, subjects, timeout: TIMEOUT, token: None, trace: None }
     }
 
     /// The same, waiting for answers so long.

@@ -170,6 +170,15 @@ async fn i3_a_question_that_is_closed_takes_no_answer_and_leaves_the_inbox(
 }
 
 #[tokio::test]
+async fn a_question_of_a_job_that_was_purged_leaves_the_inbox_with_the_next_answer() {
+    let office = Office::new().await;
+    let job = office.asked("j", QuestionKind::Question).await;
+    office.broker.log.purge(&job).await.unwrap();
+    assert_eq!(office.refused(&job, json!({"value": "x"})).await.0, Code::NotFound);
+    office.until(&job, 0).await;
+}
+
+#[tokio::test]
 async fn i4_an_approval_of_something_else_is_stale() {
     let office = Office::new().await;
     let (kind, digest) = approval(&job("j"));
@@ -339,6 +348,6 @@ async fn a_job_that_is_parked_at_a_record_takes_no_answer() {
     let office = Office::new().await;
     let job = office.asked("j", QuestionKind::Question).await;
     let subject = office.broker.log.subjects().fact(&job, proto::fact::Source::Crew);
-    office.memory.store_raw(&subject, bytes::Bytes::from_static(b"{")).unwrap();
+    office.memory().store_raw(&subject, bytes::Bytes::from_static(b"{")).unwrap();
     assert_eq!(office.refused(&job, json!({"value": "x"})).await.0, Code::Poisoned);
 }

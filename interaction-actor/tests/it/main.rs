@@ -9,5 +9,6 @@
 
 mod answering;
 mod office;
+mod on_nats;
 mod showing;
 mod waiting;

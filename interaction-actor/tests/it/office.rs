@@ -23,18 +23,41 @@ use runtime::{
     bus::RequestContext,
     log::{Guarded, Submission},
     memory::{Memory, MemoryOptions},
+    nats::{NatsOptions, connect},
     people::People,
     service::{ServiceActor, ServiceArgs},
     telemetry::new_trace,
+    testing::NatsServer,
     worker::{PoolActor, PoolArgs, PoolOptions},
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) struct Office {
-    pub(crate) memory: Memory,
     pub(crate) broker: Broker,
+    place: Place,
     staff: Vec<ActorCell>,
+    hired: usize,
+}
+
+/// Where the log is.
+pub(crate) enum Place {
+    Memory(Memory),
+    Nats(NatsServer),
+}
+
+impl Place {
+    async fn connect(&self, name: &str) -> Broker {
+        let (name, subjects) = (WorkerId::new(name).unwrap(), Subjects::new("cb", 4).unwrap());
+        match self {
+            Self::Memory(memory) => memory.connect(name),
+            Self::Nats(server) => {
+                let servers = vec![server.url().to_owned()];
+                let options = NatsOptions { servers, ack_wait_ms: 2_000, ..NatsOptions::default() };
+                connect(&options, subjects, name).await.unwrap()
+            }
+        }
+    }
 }
 
 pub(crate) fn job(id: &str) -> JobId {
@@ -53,16 +76,39 @@ impl Office {
 
     pub(crate) async fn with(options: MemoryOptions, people: People) -> Self {
         let memory = Memory::new(Subjects::new("cb", 4).unwrap(), options);
-        let broker = memory.connect(WorkerId::new("test").unwrap());
-        let mut office = Self { memory, broker, staff: Vec::new() };
+        Self::at(Place::Memory(memory), people).await
+    }
+
+    pub(crate) async fn at(place: Place, people: People) -> Self {
+        let broker = place.connect("test").await;
+        let mut office = Self { broker, place, staff: Vec::new(), hired: 0 };
         office.hire(people).await;
         office
     }
 
+    /// The log, in memory.
+    pub(crate) fn memory(&self) -> &Memory {
+        match &self.place {
+            Place::Memory(memory) => memory,
+            Place::Nats(_) => panic!("the log is on NATS"),
+        }
+    }
+
+    /// Everything dies: every process with the role, nats-server, and the caller's connection.
+    pub(crate) async fn burn_down(&mut self) {
+        self.fire_everybody().await;
+        if let Place::Nats(server) = &mut self.place {
+            server.kill9();
+            server.restart().await;
+        }
+        self.broker = self.place.connect("test").await;
+    }
+
     /// One more process with the role.
     pub(crate) async fn hire(&mut self, people: People) {
-        let worker = WorkerId::new(format!("clerk-{}", self.staff.len())).unwrap();
-        let broker = self.memory.connect(worker.clone());
+        self.hired += 1;
+        let worker = WorkerId::new(format!("clerk-{}", self.hired)).unwrap();
+        let broker = self.place.connect(worker.as_str()).await;
         let shutdown = CancellationToken::new();
         let work = Arc::new(Asking::new(broker.clone()));
         for kind in [DecisionKind::Ask, DecisionKind::Note] {

@@ -67,7 +67,7 @@ async fn a_question_that_is_handed_out_after_it_was_closed_stays_out() {
     office.close(&job, Closed::Expired).await;
     office.hire(People::default()).await;
     office.until(&job, 1).await;
-    office.memory.redeliver_now();
+    office.memory().redeliver_now();
     office.until(&job, 1).await;
     assert_eq!(office.inbox("").await["questions"][0]["question"]["id"], "q2");
 }

@@ -2,6 +2,7 @@
 
 mod hall;
 mod looking;
+mod on_nats;
 mod people;
 mod signaling;
 mod submitting;
