@@ -35,8 +35,8 @@ pub(super) fn open(log: MemoryLog, shard: Shard) -> BoxStream<'static, Result<Fe
         let wake = Arc::clone(&log.shared.lock().queue(place.key.clone()).wake);
         let mut epoch = None;
         loop {
-            let mut changed = std::pin::pin!(wake.notified());
-            changed.as_mut().enable();
+            // From here on nothing is missed, though nobody waits yet.
+            let changed = wake.notified();
             match place.next(&mut epoch) {
                 Next::Reset => yield Ok(Feed::Reset),
                 Next::Message(message, delivered) => {

@@ -222,8 +222,8 @@ impl Log for MemoryLog {
         let news = self.shared.lock().watcher(&job);
         Ok(Box::pin(async_stream::try_stream! {
             loop {
-                let mut changed = std::pin::pin!(news.notified());
-                changed.as_mut().enable();
+                // From here on nothing is missed, though nobody waits yet.
+                let changed = news.notified();
                 for message in log.records_after(&job, after) {
                     after = message.seq;
                     yield log.entry(&message).await?;
