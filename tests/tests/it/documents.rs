@@ -32,6 +32,11 @@ struct Proof {
 const PROVED: &[Proof] = &[
     Proof { command: "make test", file: ".ci/run", marker: "step make test" },
     Proof { command: "make lint", file: ".ci/run", marker: "step make --keep-going lint" },
+    Proof {
+        command: ".tools/venv/bin/python3 examples/python-worker/worker.py",
+        file: "tool-actors/tests/it/python.rs",
+        marker: "fn a_worker_in_python_announces_answers_and_drains",
+    },
 ];
 
 /// A block with commands.
