@@ -28,6 +28,8 @@ pub(crate) struct CliError {
     pub(crate) details: Option<Value>,
 }
 
+const CLOSED: &str = "closed";
+
 /// What commands give back.
 pub(crate) type Outcome = Result<Exit, CliError>;
 
@@ -62,6 +64,16 @@ impl CliError {
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         Self::new(Exit::Unavailable, Code::Unavailable.as_str(), message)
             .hint("`callboard doctor` says what is missing")
+    }
+
+    /// Whoever read the output has gone away, with all they wanted.
+    pub(crate) fn closed() -> Self {
+        Self::new(Exit::Success, CLOSED, "nobody reads the output any more")
+    }
+
+    /// Whether there is nobody to tell.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.code == CLOSED
     }
 
     /// The user said stop.

@@ -71,6 +71,9 @@ fn output_of(global: &Global) -> Output {
 
 /// Tells an error in the form that was asked for, on standard error.
 fn told(output: Output, error: &CliError) -> Exit {
+    if error.is_closed() {
+        return error.exit;
+    }
     let told = if output.format.is_json() { error.json() } else { error.text() };
     output.warn(&told);
     error.exit

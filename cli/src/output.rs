@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::{
-    exit::Exit,
     failure::CliError,
     look::{Look, Times},
 };
@@ -185,13 +184,11 @@ fn columns() -> Option<usize> {
     Some(usize::from(columns).max(20))
 }
 
-/// A reader that went away (`| head`) has all it wanted: the program ends without a word, as others do.
+/// A reader that went away (`| head`) has all it wanted: nothing is told, and nobody need go on.
 fn written(result: std::io::Result<()>) -> Result<(), CliError> {
     match result {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
-            std::process::exit(i32::from(Exit::Success.code()))
-        }
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(CliError::closed()),
         Err(error) => Err(CliError::io("standard output", &error)),
     }
 }

@@ -9,7 +9,7 @@ use proto::{
 
 use crate::{
     look::{Look, Tone, lasted},
-    render::{line::Line, marks},
+    render::{line::Line, marks, tree},
 };
 
 /// The lines that tell what is new.
@@ -45,7 +45,7 @@ fn job(look: &Look, view: &JobView) -> String {
     if let Some(sub) = view.sub_status {
         line = line.add(marks::sub_status(sub), format!(" · {sub}"));
     }
-    if let Some(reason) = view.reason.as_deref().filter(|r| !r.is_empty()) {
+    if let Some(reason) = tree::reason(view) {
         line = line.add(Tone::Dim, format!(" · {}", escape::line(reason)));
     }
     line.render(look)

@@ -47,6 +47,16 @@ impl Screen {
         self.drawn.clear();
     }
 
+    /// Takes away what is drawn.
+    ///
+    /// # Errors
+    /// When the terminal cannot be written to.
+    pub(crate) fn clear(&mut self, out: &mut impl Write, columns: usize) -> std::io::Result<()> {
+        self.erase(out, columns)?;
+        self.drawn.clear();
+        out.flush()
+    }
+
     fn erase(&self, out: &mut impl Write, columns: usize) -> std::io::Result<()> {
         // Lines that are wider than the terminal has become since take several rows now.
         let rows: usize = self.drawn.iter().map(|w| w.div_ceil(columns.max(1)).max(1)).sum();

@@ -65,7 +65,7 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
 
 /// Why the job is where it is, and what would move it.
 fn why(view: &JobView) -> String {
-    let reason = view.reason.as_deref().map(escape::text).unwrap_or_default();
+    let reason = tree::reason(view).map(escape::text).unwrap_or_default();
     let next = match (view.state, view.sub_status) {
         (_, Some(SubStatus::Poisoned)) => {
             "a record of its log cannot be understood; nothing is done until that is mended (docs/errors/poisoned.md)"

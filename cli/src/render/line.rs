@@ -5,6 +5,9 @@ use crate::{
     text,
 };
 
+/// Columns of a line where no screen sets a bound: a line of progress is not a page.
+const COLUMNS_MAX: usize = 400;
+
 /// Pieces of one line, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Line {
@@ -44,9 +47,7 @@ impl Line {
 
     /// The line, cut to the width of the screen.
     pub(crate) fn render(&self, look: &Look) -> String {
-        let Some(mut room) = look.width else {
-            return self.pieces.iter().map(|(tone, t)| look.paint(*tone, t)).collect();
-        };
+        let mut room = look.width.unwrap_or(COLUMNS_MAX);
         let mut out = String::new();
         let mut left = self.width();
         for (tone, piece) in &self.pieces {

@@ -55,11 +55,17 @@ fn header(look: &Look, view: &JobView) -> Vec<String> {
         first = first.add(marks::sub_status(sub), format!(" · {sub}"));
     }
     let mut lines = vec![first.render(look)];
-    if let Some(reason) = view.reason.as_deref().filter(|r| !r.is_empty()) {
+    if let Some(reason) = reason(view) {
         lines.push(Line::new().add(tone, format!("  {}", escape::line(reason))).render(look));
     }
     lines.push(Line::new().add(Tone::Dim, format!("  {}", escape::line(&view.goal))).render(look));
     lines
+}
+
+/// Why the job is where it is, unless an open question says the same.
+pub(crate) fn reason(view: &JobView) -> Option<&str> {
+    let said = |reason: &&str| view.questions.iter().any(|q| q.prompt.starts_with(*reason));
+    view.reason.as_deref().filter(|reason| !reason.is_empty()).filter(|reason| !said(reason))
 }
 
 /// The plan and its steps.

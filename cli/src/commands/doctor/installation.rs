@@ -25,7 +25,8 @@ pub(super) fn version(server: &Server) -> Finding {
     match server.version.parse::<Version>() {
         Err(error) => Finding::warning("version", error.to_string(), upgrade),
         Ok(version) if version < Version::FLOOR => {
-            let found = format!("nats-server {version} is too old: {} is the least", Version::FLOOR);
+            let found =
+                format!("nats-server {version} is too old: {} is the least", Version::FLOOR);
             Finding::bad("version", found, upgrade)
         }
         Ok(version) if version < Version::SOUND => {
@@ -61,8 +62,14 @@ pub(super) async fn streams(
         return (vec![Finding::warning("installation", found, advice)], false);
     }
     if !missing.is_empty() {
-        let found = format!("{} of {} streams are gone: {}", missing.len(), nats.shards, missing.join(", "));
-        let advice = "restore them from a backup; or nats.shards is not what the installation was made with";
+        let found = format!(
+            "{} of {} streams are gone: {}",
+            missing.len(),
+            nats.shards,
+            missing.join(", ")
+        );
+        let advice =
+            "restore them from a backup; or nats.shards is not what the installation was made with";
         return (vec![Finding::bad("installation", found, advice)], false);
     }
     let records: u64 = there.iter().map(|stream| stream.messages).sum();
@@ -80,8 +87,13 @@ fn durability(nats: &Nats, streams: &[Stream]) -> Finding {
         return Finding::bad("durability", "a stream is kept in memory only", advice);
     }
     if least < u64::from(nats.replicas) {
-        let found = format!("{least} copies of every record, and nats.replicas asks for {}", nats.replicas);
-        return Finding::bad("durability", found, "nats stream edit --replicas, one stream after the other");
+        let found =
+            format!("{least} copies of every record, and nats.replicas asks for {}", nats.replicas);
+        return Finding::bad(
+            "durability",
+            found,
+            "nats stream edit --replicas, one stream after the other",
+        );
     }
     match least {
         0 | 1 => Finding::warning(

@@ -45,7 +45,8 @@ pub(super) async fn run(global: &Global, output: Output) -> Outcome {
 
 fn configured(config: &Config) -> Finding {
     let from = |is: fn(&Origin) -> bool| config.explain().iter().filter(move |s| is(&s.source));
-    let file = from(|o| matches!(o, Origin::File(_))).next().map(|s: &Setting| s.source.to_string());
+    let file =
+        from(|o| matches!(o, Origin::File(_))).next().map(|s: &Setting| s.source.to_string());
     let env = from(|o| matches!(o, Origin::Env(_))).count();
     let flags = from(|o| matches!(o, Origin::Flag(_))).count();
     let file = file.unwrap_or_else(|| "the defaults".to_owned());
@@ -138,7 +139,10 @@ async fn alive(client: &Client, config: &Config) -> Vec<Finding> {
     let missing: Vec<&str> =
         Role::ALL.iter().filter(|role| !plays(role)).map(|role| role.name()).collect();
     let mut all = Vec::new();
-    let there = format!("{} processes", crew.workers.len());
+    let there = match crew.workers.len() {
+        1 => "one process".to_owned(),
+        n => format!("{n} processes"),
+    };
     if missing.is_empty() {
         all.push(Finding::ok("crew", format!("{there}, every role is played")));
     } else {
@@ -150,7 +154,8 @@ async fn alive(client: &Client, config: &Config) -> Vec<Finding> {
     let other: Vec<&str> =
         crew.workers.iter().map(|w| w.version.as_str()).filter(|v| *v != ours).collect();
     if let Some(version) = other.first() {
-        let found = format!("{} processes run another version ({version}; this is {ours})", other.len());
+        let found =
+            format!("{} processes run another version ({version}; this is {ours})", other.len());
         all.push(Finding::warning("skew", found, "bring everything to one version when you can"));
     }
     let owned: std::collections::BTreeSet<u16> =

@@ -66,7 +66,9 @@ pub(super) async fn model(model: &Model) -> Finding {
     };
     let connect = tokio::time::timeout(PATIENCE, TcpStream::connect((host.as_str(), port)));
     let why = match connect.await {
-        Ok(Ok(_)) => return Finding::ok("model", format!("{name}; {host}:{port} takes connections")),
+        Ok(Ok(_)) => {
+            return Finding::ok("model", format!("{name}; {host}:{port} takes connections"));
+        }
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("no connection within {} s", PATIENCE.as_secs()),
     };
@@ -90,12 +92,17 @@ pub(super) fn workspace(config: &Config) -> Finding {
         };
     }
     if !path.is_dir() {
-        return Finding::bad("workspace", format!("{shown} is no directory"), "set tools.workspace");
+        return Finding::bad(
+            "workspace",
+            format!("{shown} is no directory"),
+            "set tools.workspace",
+        );
     }
     match probe(path) {
         Ok(()) => Finding::ok("workspace", format!("{shown} can be written")),
         Err(error) => {
-            let advice = "give the user of this process the right to write there; read_file goes on working";
+            let advice =
+                "give the user of this process the right to write there; read_file goes on working";
             Finding::bad("workspace", format!("{shown} cannot be written: {error}"), advice)
         }
     }

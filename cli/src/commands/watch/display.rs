@@ -98,6 +98,16 @@ impl Display {
         }
     }
 
+    /// Takes away what is drawn.
+    pub(super) fn hide(&mut self) -> Result<(), CliError> {
+        if let Form::Tree(screen) = &mut self.form {
+            let columns = self.output.look().columns();
+            let cleared = screen.clear(&mut std::io::stdout().lock(), columns);
+            cleared.map_err(|e| CliError::io("standard output", &e))?;
+        }
+        Ok(())
+    }
+
     /// Says something between what is shown.
     pub(super) fn say(&mut self, words: &str) {
         match &mut self.form {

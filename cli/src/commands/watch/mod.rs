@@ -12,7 +12,7 @@ use proto::{
     door::Watched,
     error::Failure,
     id::JobId,
-    interaction::Question,
+    interaction::{Question, QuestionKind},
     job::{JobState, Outcome as Ending},
     view::JobView,
 };
@@ -114,8 +114,11 @@ impl Session<'_> {
             }
             Ok(Stay::ToTheEnd) => {
                 let view = client.get(&job).await?;
-                print_end(output, &view, raw)?;
-                Ok((exit_of(&view), Some(view)))
+                match print_end(output, &view, raw) {
+                    // How the job ended is known, whether or not somebody reads the words.
+                    Err(error) if !error.is_closed() => Err(error),
+                    Ok(()) | Err(_) => Ok((exit_of(&view), Some(view))),
+                }
             }
             Ok(Stay::UntilAsked) => Ok((Exit::NeedsInput, watching.follow.view().cloned())),
         }
@@ -194,7 +197,14 @@ impl Watching<'_> {
     /// Talks with the person at the terminal, while the job is still watched: somebody else may
     /// answer first.
     async fn converse(&mut self, asked: &Question) -> Result<(), Stopped> {
-        self.display.leave(&self.follow);
+        match &asked.kind {
+            // The question shows the plan itself, with more words.
+            QuestionKind::PlanCheck { .. } => self.display.hide()?,
+            QuestionKind::Question
+            | QuestionKind::Choice { .. }
+            | QuestionKind::Form { .. }
+            | QuestionKind::ToolApproval { .. } => self.display.leave(&self.follow),
+        }
         let look = self.session.output.look();
         let mut keyboard = self.session.asking.keyboard();
         let mut refused: Option<Failure> = None;

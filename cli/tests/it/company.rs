@@ -1,0 +1,192 @@
+//! The program against a whole company: `callboard dev` on a nats-server of its own. C1, C4, C8,
+//! J22, and the commands one after the other.
+
+use std::{
+    io::{BufRead, BufReader},
+    net::TcpListener,
+    process::{Child, Stdio},
+};
+
+use serde_json::Value;
+
+use crate::support::{Place, Ran, ended, eventually, signal};
+
+/// A company at work.
+struct Dev {
+    place: Place,
+    url: String,
+    child: Child,
+}
+
+impl Dev {
+    fn start() -> Self {
+        let place = Place::new();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let url = format!("nats://127.0.0.1:{port}");
+        let mut command = place.command(&["--url", &url, "dev"]);
+        command.env("CALLBOARD__LOG__LEVEL", "error");
+        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let said: Vec<String> = out.lines().map_while(Result::ok).take(3).collect();
+        assert!(said[0].contains("the log is kept by nats-server"), "{said:?}");
+        let dev = Self { place, url, child };
+        eventually("somebody plays every role", || {
+            dev.run(&["doctor"]).out.contains("every role is played").then_some(())
+        });
+        dev
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        self.place.run(&[&["--url", &self.url], args].concat())
+    }
+
+    fn spawn(&self, args: &[&str]) -> Child {
+        self.place.command(&[&["--url", &self.url], args].concat()).spawn().unwrap()
+    }
+
+    /// Waits until a job has a question.
+    fn asked(&self, job: &str) -> Value {
+        eventually("a question", || {
+            let page: Value =
+                serde_json::from_str(&self.run(&["-o", "json", "inbox", "ls", "--job", job]).out)
+                    .ok()?;
+            page["questions"].get(0).cloned()
+        })
+    }
+
+    fn state(&self, job: &str) -> String {
+        let view: Value =
+            serde_json::from_str(&self.run(&["-o", "json", "jobs", "describe", job]).expect(0).out)
+                .unwrap();
+        view["state"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        signal(&self.child, "-TERM");
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_job_is_submitted_confirmed_answered_and_described() {
+    let dev = Dev::start();
+    let goal = "Read examples/demo/notes.md and write a summary";
+    assert_eq!(dev.run(&["submit", goal, "--id", "j1"]).expect(0).out, "j1\n");
+    assert_eq!(dev.asked("j1")["question"]["kind"], "plan_check");
+    let shown = dev.run(&["inbox", "show", "j1"]).expect(0).out;
+    assert!(
+        shown.contains("callboard inbox approve j1 q1") && shown.contains("write_file"),
+        "{shown}"
+    );
+    dev.run(&["inbox", "approve", "j1", "q1"]).expect(0);
+    let second = eventually("the second question", || {
+        Some(dev.asked("j1")).filter(|entry| entry["question"]["id"] == "q2")
+    });
+    assert_eq!(second["question"]["kind"], "choice");
+    dev.run(&["inbox", "answer", "j1", "--value", "\"nobody\""]).refused(6, "value");
+    dev.run(&["inbox", "answer", "j1", "--value", "nobody"]).refused(2, "is not JSON");
+    dev.run(&["inbox", "answer", "j1", "q2", "--text", "the cast"]).expect(0);
+    dev.run(&["inbox", "answer", "j1", "q2", "--text", "the cast"]).expect(6);
+    let ran = dev.run(&["run", "--attach", "j"]).expect(0);
+    assert!(ran.out.contains("a summary for the cast"), "{}", ran.out);
+    let records = dev.run(&["-o", "json", "jobs", "show", "j1"]).expect(0).out;
+    let records: Vec<Value> = serde_json::from_str(&records).unwrap();
+    assert_eq!(records.first().unwrap()["record"]["kind"], "submitted");
+    assert_eq!(records.last().unwrap()["record"]["kind"], "finish");
+    assert_eq!(dev.run(&["jobs", "show", "j1", "-f"]).expect(0).out.lines().count(), records.len());
+    assert_eq!(dev.run(&["-o", "ids", "jobs", "list"]).expect(0).out, "j1\n");
+    assert!(dev.run(&["tools", "ls"]).expect(0).out.contains("complete_task"));
+    assert!(dev.run(&["crew", "ls"]).expect(0).out.contains("supervisor"));
+    dev.run(&["jobs", "cancel", "j1", "--yes"]).refused(6, "has ended");
+    dev.run(&["jobs", "describe", "nowhere"]).refused(6, "nowhere");
+}
+
+#[test]
+fn c1_what_a_job_says_is_neutralised_everywhere() {
+    let dev = Dev::start();
+    let hostile = "evil \u{1b}[2J\u{1b}]0;owned\u{7} \u{202e}goal";
+    let ran = dev.run(&["run", hostile, "--id", "j1", "--no-confirm"]).expect(0);
+    let mut all = vec![ran.out, ran.err];
+    for args in [&["jobs", "ls"][..], &["jobs", "describe", "j1"], &["jobs", "show", "j1"]] {
+        let ran = dev.run(args).expect(0);
+        assert!(ran.out.contains("evil"), "{}", ran.out);
+        all.extend([ran.out, ran.err]);
+    }
+    for text in all {
+        let bad: Vec<char> =
+            text.chars().filter(|c| *c != '\n' && proto::escape::is_deceptive(*c)).collect();
+        assert!(bad.is_empty(), "{bad:?} in {text:?}");
+    }
+}
+
+#[test]
+fn c4_j22_the_same_id_attaches_and_ctrl_c_never_cancels() {
+    let dev = Dev::start();
+    let submit = ["-o", "json", "submit", "Summarise a.md", "--id", "j1"];
+    let created = |ran: Ran| serde_json::from_str::<Value>(&ran.out).unwrap()["created"].clone();
+    assert_eq!(created(dev.run(&submit).expect(0)), true);
+    assert_eq!(created(dev.run(&submit).expect(0)), false);
+    dev.run(&["submit", "another goal", "--id", "j1"]).refused(6, "another body");
+    dev.asked("j1");
+    let child = dev.spawn(&["run", "Summarise a.md", "--id", "j1"]);
+    // It has come as far as waiting for an answer once it is alive and the question is open; the
+    // interrupt is taken from the first moment on.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    signal(&child, "-INT");
+    let ran = ended(child).expect(130);
+    assert!(ran.err.contains("job j1 goes on"), "{}", ran.err);
+    assert_eq!(dev.state("j1"), "input-required");
+    let ran = dev.run(&["run", "--attach", "j1", "--no-wait-for-input"]).expect(4);
+    assert!(ran.err.contains("callboard inbox approve j1 q1"), "{}", ran.err);
+}
+
+#[test]
+fn c8_a_job_is_ended_in_a_script_only_with_yes() {
+    let dev = Dev::start();
+    dev.run(&["submit", "Summarise a.md", "--id", "j1"]).expect(0);
+    dev.asked("j1");
+    dev.run(&["jobs", "cancel", "j1"]).refused(2, "--yes");
+    assert_eq!(dev.state("j1"), "input-required");
+    dev.run(&["jobs", "pause", "j1", "--reason", "lunch"]).expect(0);
+    assert!(dev.run(&["jobs", "describe", "j1"]).expect(0).out.contains("lunch"));
+    dev.run(&["jobs", "resume", "j1"]).expect(0);
+    dev.run(&["jobs", "cancel", "j1", "--yes", "--reason", "enough"]).expect(0);
+    let ran = dev.run(&["run", "--attach", "j1"]).expect(3);
+    assert!(ran.out.contains("canceled"), "{}", ran.out);
+}
+
+#[test]
+fn f5_what_is_on_the_server_is_never_changed_silently() {
+    let dev = Dev::start();
+    let mut other = dev.place.command(&["--url", &dev.url, "doctor"]);
+    let ran = Ran::from(other.env("CALLBOARD__NATS__REPLICAS", "3").output().unwrap()).expect(1);
+    assert!(ran.out.contains("nats.replicas asks for 3"), "{}", ran.out);
+    let mut serve = dev.place.command(&["--url", &dev.url, "serve", "--roles", "supervisor"]);
+    let ran = Ran::from(serve.env("CALLBOARD__NATS__REPLICAS", "3").output().unwrap()).expect(5);
+    assert!(ran.err.contains("num_replicas"), "{}", ran.err);
+    let ran = dev.run(&["doctor"]).expect(0);
+    assert!(ran.out.contains("one copy of every record"), "R1 is warned about:\n{}", ran.out);
+}
+
+#[test]
+fn the_demo_ends_well_without_a_terminal() {
+    let place = Place::new();
+    for args in [&["demo", "--dir", "a"][..], &["demo", "--dir", "b", "--memory"]] {
+        let ran = place.run(args).expect(0);
+        assert!(ran.out.contains("both jobs did what they should"), "{}", ran.out);
+    }
+    let memory = place.run(&["demo", "--dir", "c", "--memory", "-q"]).expect(0);
+    assert!(memory.out.contains("nothing is kept"), "{}", memory.out);
+    let summary = std::fs::read_to_string(place.path().join("a/workspace/summary.md")).unwrap();
+    assert!(summary.contains("for the stage crew") && summary.contains("20:45"), "{summary}");
+}
+
+#[test]
+fn a_failed_job_fails_run() {
+    let dev = Dev::start();
+    // No model has a word for this deadline.
+    let ran = dev.run(&["run", "Summarise a.md", "--deadline", "300ms", "--id", "j1"]).expect(1);
+    assert!(ran.out.contains("deadline_exceeded"), "{}", ran.out);
+}

@@ -1,0 +1,131 @@
+//! Runs the built program in a directory of its own, with nothing of the environment.
+
+use std::{
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+/// The program as it was just built.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_callboard");
+
+/// A directory to run the program in.
+pub(crate) struct Place {
+    /// The directory.
+    pub(crate) dir: TempDir,
+}
+
+/// What a run came to.
+pub(crate) struct Ran {
+    /// The exit code; none when a signal ended it.
+    pub(crate) code: Option<i32>,
+    /// Standard output.
+    pub(crate) out: String,
+    /// Standard error.
+    pub(crate) err: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.display().to_string()
+    }
+
+    /// The program, without the environment of the test, on no terminal.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command
+            .args(args)
+            .current_dir(self.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("CI", "true")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(program) = runtime::nats_server::find() {
+            command.env(runtime::nats_server::VARIABLE, program.path);
+        }
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        self.command(args).output().unwrap().into()
+    }
+
+    /// Runs a shell command in which `$CB` is the program.
+    pub(crate) fn shell(&self, script: &str) -> Ran {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", script]).current_dir(self.path()).env_clear();
+        shell.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        shell.env("CB", PROGRAM).stdin(Stdio::null());
+        shell.output().unwrap().into()
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+impl Ran {
+    /// Checks the exit code, and shows everything when it is another one.
+    pub(crate) fn expect(self, code: i32) -> Self {
+        let Self { out, err, .. } = &self;
+        assert_eq!(self.code, Some(code), "standard output:\n{out}\nstandard error:\n{err}");
+        self
+    }
+
+    /// Checks that an error was told, and nothing on standard output.
+    pub(crate) fn refused(self, code: i32, part: &str) -> Self {
+        let ran = self.expect(code);
+        assert!(ran.err.contains(part), "{part:?} is not in:\n{}", ran.err);
+        assert_eq!(ran.out, "");
+        ran
+    }
+}
+
+/// Sends a signal to a program that was started here.
+pub(crate) fn signal(child: &Child, signal: &str) {
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+}
+
+/// Waits for a program to end; kills it and fails when it takes longer than 30 s.
+pub(crate) fn ended(mut child: Child) -> Ran {
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > Duration::from_secs(30) {
+            let _ = child.kill();
+            let ran = Ran::from(child.wait_with_output().unwrap());
+            panic!("did not end\n{}\n{}", ran.out, ran.err);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.wait_with_output().unwrap().into()
+}
+
+/// Tries until something holds; fails after 30 s.
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "never: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
