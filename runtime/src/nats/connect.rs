@@ -153,6 +153,10 @@ fn authenticated(options: &NatsOptions) -> Result<ConnectOptions, ConnectError> 
         let text = text.expose_secret();
         connect = connect.credentials(text).map_err(|e| refused("credentials", &e))?;
     }
+    if let Some(user) = &options.user {
+        let password = options.password.as_ref().map_or("", |p| p.expose_secret());
+        connect = connect.user_and_password(user.clone(), password.to_owned());
+    }
     if let Some(seed) = &options.nkey {
         connect = connect.nkey(seed.expose_secret().to_owned());
     }

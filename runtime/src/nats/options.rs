@@ -10,7 +10,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NatsOptions {
-    /// Servers; more than one only for the members of one cluster.
+    /// Servers; more than one only for the members of one cluster. A user or a token in one of
+    /// them is not looked at.
     pub servers: Vec<String>,
     /// The connection's name, as the server shows it. The writer's id is added.
     pub name: String,
@@ -18,6 +19,10 @@ pub struct NatsOptions {
     pub credentials_file: Option<PathBuf>,
     /// The content of a NATS credentials file.
     pub credentials: Option<SecretString>,
+    /// A user, with the password.
+    pub user: Option<String>,
+    /// The user's password.
+    pub password: Option<SecretString>,
     /// The seed of an nkey.
     pub nkey: Option<SecretString>,
     /// A token.
@@ -70,6 +75,8 @@ impl Default for NatsOptions {
             name: "callboard".to_owned(),
             credentials_file: None,
             credentials: None,
+            user: None,
+            password: None,
             nkey: None,
             token: None,
             require_tls: false,

@@ -12,4 +12,5 @@ extern crate callboard_runtime as runtime;
 
 mod contract;
 mod memory;
+mod nats_only;
 mod server;

@@ -1,0 +1,131 @@
+//! Messages that were made to deceive: nothing that a writer put into a message says where it is.
+
+use async_nats::{HeaderMap, jetstream};
+use bytes::Bytes;
+use proto::{fact::Source, id::Seq, subject::Family};
+
+use crate::contract::{
+    fixtures::{Fixture, OnNats},
+    words::*,
+};
+
+const RECORD: &[u8] = br#"{"v":1,"kind":"fired","id":"1","by":"w","body":{"timer":"t"}}"#;
+
+async fn store(f: &OnNats, subject: &str, headers: &[(&str, &str)], payload: &'static [u8]) {
+    let client = async_nats::connect(f.server.url()).await.unwrap();
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        map.insert(*name, *value);
+    }
+    let js = jetstream::new(client);
+    let sent = js.publish_with_headers(subject.to_owned(), map, Bytes::from_static(payload)).await;
+    sent.unwrap().await.unwrap();
+}
+
+#[tokio::test]
+async fn headers_of_the_server_are_not_believed_from_a_writer() {
+    let f = OnNats::start().await;
+    let (broker, job) = (f.broker().await, job("victim"));
+    let subject = broker.log.subjects().fact(&job, Source::Crew);
+    let people = broker.log.subjects().fact(&job, Source::People);
+    let forged = [
+        ("Nats-Sequence", "999999"),
+        ("Nats-Subject", people.as_str()),
+        ("Nats-Time-Stamp", "1999-01-01T00:00:00Z"),
+        ("Nats-Num-Pending", "7"),
+        ("Nats-Pin-Id", "mine"),
+        ("traceparent", "00-not-a-trace"),
+        ("Status", "204"),
+    ];
+    store(&f, &subject, &forged, RECORD).await;
+    append(&broker, &job, 1..2).await;
+    let entries = broker.log.read(&job, Seq(0)).await.unwrap();
+    assert_eq!(entries.len(), 2);
+    assert_eq!((entries[0].seq, &entries[0].family), (Seq(1), &Family::In(Source::Crew)));
+    assert!(entries[0].time.as_second() > 1_700_000_000);
+    assert_eq!(entries[0].trace, None);
+    let mut feed = broker.log.facts(broker.log.subjects().shard_of(&job)).await.unwrap();
+    let got = next_fact(&mut feed).await.entry;
+    assert_eq!((got.seq, &got.family), (Seq(1), &Family::In(Source::Crew)));
+    assert_eq!(number(&next_fact(&mut feed).await.entry), 1);
+}
+
+/// A status in the first line of the headers would end a read early, if it were believed.
+#[tokio::test]
+async fn a_status_of_the_server_is_not_believed_from_a_writer() {
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    let f = OnNats::start().await;
+    let (broker, job) = (f.broker().await, job("cut-off"));
+    let subject = broker.log.subjects().fact(&job, Source::Crew);
+    let address = f.server.url().trim_start_matches("nats://").to_owned();
+    let mut raw = BufReader::new(tokio::net::TcpStream::connect(address).await.unwrap());
+    let mut info = String::new();
+    raw.read_line(&mut info).await.unwrap();
+    for status in
+        ["204 EOB", "404 Message Not Found", "503", "100 Idle Heartbeat", "409 Consumer Deleted"]
+    {
+        let header = format!("NATS/1.0 {status}\r\nA: b\r\n\r\n");
+        let body = std::str::from_utf8(RECORD).unwrap();
+        let hpub = format!(
+            "CONNECT {{\"headers\":true,\"verbose\":false}}\r\nHPUB {subject} {} {}\r\n{header}{body}\r\n",
+            header.len(),
+            header.len() + body.len()
+        );
+        raw.get_mut().write_all(hpub.as_bytes()).await.unwrap();
+    }
+    raw.get_mut().write_all(b"PING\r\n").await.unwrap();
+    let mut pong = String::new();
+    raw.read_line(&mut pong).await.unwrap();
+    append(&broker, &job, 1..2).await;
+    assert_eq!(broker.log.read(&job, Seq(0)).await.unwrap().len(), 6);
+    let mut feed = broker.log.facts(broker.log.subjects().shard_of(&job)).await.unwrap();
+    for _ in 0..5 {
+        assert_eq!(fact(&next_fact(&mut feed).await.entry), fired("t"));
+    }
+    assert_eq!(number(&next_fact(&mut feed).await.entry), 1);
+}
+
+#[tokio::test]
+async fn what_is_no_subject_of_ours_is_handed_to_nobody() {
+    let f = OnNats::start().await;
+    let (broker, job) = (f.broker().await, job("plain"));
+    let shard = broker.log.subjects().shard_of(&job);
+    let other = (shard.0 + 1) % 4;
+    for subject in [
+        format!("it.{shard}.{job}.in.boss"),
+        format!("it.{other}.{job}.in.crew"),
+        format!("it.{shard}.{job}.in.crew.more"),
+        format!("it.{shard}.*.in.crew"),
+        format!("it.{shard}.{job}.do.call"),
+    ] {
+        f.store_raw(&subject, RECORD).await;
+    }
+    append(&broker, &job, 1..2).await;
+    assert_eq!(broker.log.read(&job, Seq(0)).await.unwrap().len(), 1);
+    let mut feed = broker.log.facts(shard).await.unwrap();
+    assert_eq!(number(&next_fact(&mut feed).await.entry), 1);
+    nothing(&mut feed).await;
+}
+
+#[tokio::test]
+async fn a_second_submission_that_was_forged_is_not_listed() {
+    let f = OnNats::start().await;
+    let (broker, job) = (f.broker().await, job("once"));
+    let first = submit(&broker, &job).await;
+    let door = broker.log.subjects().fact(&job, Source::Door);
+    f.store_raw(&door, br#"{"v":1,"kind":"submitted","id":"2","by":"w","body":{}}"#).await;
+    f.store_raw(&door, b"nonsense").await;
+    let shard = broker.log.subjects().shard_of(&job);
+    assert_eq!(seqs(&broker.log.submissions(shard, None, 10).await.unwrap()), [first.0]);
+}
+
+#[tokio::test]
+async fn an_object_that_was_forged_is_missing_and_can_be_stored_again() {
+    let f = OnNats::start().await;
+    let broker = f.broker().await;
+    let name = proto::digest::of_bytes(b"the truth");
+    f.store_raw(&broker.log.subjects().object_piece(&name, 0), b"a lie").await;
+    assert!(broker.objects.get(&name).await.is_err());
+    assert_eq!(broker.objects.put(Bytes::from_static(b"the truth")).await.unwrap(), name);
+    assert_eq!(&broker.objects.get(&name).await.unwrap()[..], b"the truth");
+}
