@@ -107,7 +107,7 @@ impl Open {
     }
 
     /// A question was stored.
-    pub(super) fn asked(&mut self, at: Timestamp, ask: &AskWork) -> bool {
+    pub(super) fn asked(&mut self, at: Timestamp, job: &JobId, ask: &AskWork) -> bool {
         let id = ask.question.id.clone();
         let by_agent = match self.attach(&ask.work, &id, at) {
             None => return false,
@@ -120,7 +120,10 @@ impl Open {
             work: ask.work.clone(),
             state: AskState::Open,
         };
-        self.questions.insert(id, asking);
+        self.questions.insert(id.clone(), asking);
+        if self.early.remove(&names::ask_timer(&id)) {
+            self.expired(at, job, &id);
+        }
         true
     }
 

@@ -122,7 +122,7 @@ impl Job {
             }
             Decision::Turn(work) => open.sent_turn(at.time, work),
             Decision::Call(work) => open.sent_call(at.time, work),
-            Decision::Ask(work) => open.asked(at.time, work),
+            Decision::Ask(work) => open.asked(at.time, &self.id, work),
             Decision::Wait(wait) => open.waits(wait),
             Decision::Note(Note::QuestionClosed { ask, .. }) => open.noted_closed(ask),
             Decision::Finish(finish) => {
@@ -219,6 +219,14 @@ impl Open {
             return Counted::Yes;
         }
         let planning = self.stage_tries().is_some_and(|tries| tries.fired(&fired.timer));
+        let coming = [
+            names::retry_timer(self.waits.saturating_add(1)),
+            names::ask_timer(&names::ask(self.asks.saturating_add(1))),
+        ];
+        if coming.contains(&fired.timer) {
+            self.early.insert(fired.timer.clone());
+            return Counted::Yes;
+        }
         let mut in_steps = || {
             self.steps
                 .iter_mut()
@@ -267,6 +275,17 @@ impl Open {
 
     fn waits(&mut self, wait: &proto::decision::Wait) -> bool {
         self.waits = self.waits.saturating_add(1);
+        let waits = self.begin_wait(wait);
+        if self.early.remove(&wait.timer) {
+            let mut planning = self.stage_tries().into_iter();
+            let over = planning.any(|tries| tries.fired(&wait.timer));
+            let mut steps = self.steps.iter_mut().flat_map(StepRun::tries_mut);
+            return waits && (over || steps.any(|tries| tries.fired(&wait.timer)));
+        }
+        waits
+    }
+
+    fn begin_wait(&mut self, wait: &proto::decision::Wait) -> bool {
         if wait.work == names::plan(self.round) {
             return self.stage_tries().is_some_and(|tries| tries.waits(wait));
         }

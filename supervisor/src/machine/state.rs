@@ -1,6 +1,6 @@
 //! What is known of a job after some of its records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use proto::{
@@ -74,6 +74,9 @@ pub(super) struct Open {
     pub(super) cancel: Option<Signaled>,
     pub(super) paused: Option<Signaled>,
     pub(super) deadline_passed: bool,
+    /// Timers that fired before the decision they are for was stored: it was armed first, and storing
+    /// the decision took longer than the timer ran.
+    pub(super) early: BTreeSet<TimerName>,
     /// Timers that nothing waits for any more; canceled with the decisions that follow.
     pub(super) orphans: Vec<TimerName>,
     pub(super) usage: Usage,
@@ -207,6 +210,7 @@ impl Open {
             cancel: None,
             paused: None,
             deadline_passed: false,
+            early: BTreeSet::new(),
             orphans: Vec::new(),
             usage: Usage::default(),
             outcome: None,

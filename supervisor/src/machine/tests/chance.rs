@@ -73,7 +73,12 @@ fn drive(p: &mut Play, sent: &mut BTreeSet<(String, u32)>, steps: &str, chance: 
     let mut interrupted = false;
     while let Some(next) = p.job.decide() {
         for arm in next.arm {
-            p.armed.insert(arm.timer, arm.at);
+            if chance % 5 == 4 {
+                // Storing the decision takes longer than its timer runs.
+                p.fact(Fact::Fired(Fired { timer: arm.timer }));
+            } else {
+                p.armed.insert(arm.timer, arm.at);
+            }
         }
         for timer in &next.disarm {
             p.armed.remove(timer);

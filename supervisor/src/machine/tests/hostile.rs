@@ -59,11 +59,37 @@ fn results_for_work_that_does_not_exist_change_nothing() {
 fn stale_timer_is_ignored() {
     let mut p = Play::planned(agent(|_| {}), plan("a"));
     p.drive();
-    for timer in ["retry-1", "ask-q1", "nonsense"] {
+    for timer in ["retry-7", "ask-q9", "nonsense"] {
         p.fact(Fact::Fired(Fired { timer: TimerName::new(timer).unwrap() }));
     }
     p.expect(&[]);
     assert_eq!(p.view().ignored, 3);
+}
+
+#[test]
+fn a_timer_that_fires_before_its_wait_is_stored_is_not_lost() {
+    let mut p = Play::planned(agent(|_| {}), plan("a"));
+    p.drive();
+    p.fault("g0.r0.a", Fault::Timeout);
+    let wait = p.job.decide().unwrap();
+    assert_eq!(wait.arm.len(), 1, "the timer is armed before the wait is stored");
+    p.fact(Fact::Fired(Fired { timer: wait.arm[0].timer.clone() }));
+    p.decision(wait.decision);
+    p.expect(&["call g0.r0.a #2"]);
+}
+
+#[test]
+fn a_deadline_that_passes_before_its_question_is_stored_is_not_lost() {
+    let mut p = Play::submit(agent(|a| {
+        a.confirm = true;
+        a.ask.deadline_ms = Some(10);
+    }));
+    p.drive();
+    p.reply(1, proto::fact::PlanReply::Plan { plan: plan("a") });
+    let ask = p.job.decide().unwrap();
+    p.fact(Fact::Fired(Fired { timer: ask.arm[0].timer.clone() }));
+    p.decision(ask.decision);
+    p.expect(&["close q1 Expired", "finish failed"]);
 }
 
 #[test]
