@@ -14,7 +14,11 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal};
-use tokio::{io::AsyncReadExt, net::TcpStream, time::Instant};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, BufReader},
+    net::TcpStream,
+    time::Instant,
+};
 
 /// Names a nats-server to use instead of any that is found.
 pub const VARIABLE: &str = "CALLBOARD_NATS_SERVER";
@@ -175,7 +179,9 @@ impl Child {
         let port = if options.port == 0 { free_port()? } else { options.port };
         let config = options.store_dir.join("nats-server.conf");
         let log = options.store_dir.join("nats-server.log");
-        std::fs::write(&config, configuration(port, options))?;
+        // Another server may have taken the port by the time ours wants it, and would greet too.
+        let name = format!("callboard-{}", uuid::Uuid::new_v4().simple());
+        std::fs::write(&config, configuration(&name, port, options))?;
         let output = std::fs::OpenOptions::new().create(true).append(true).open(&log)?;
         let process = process::Command::new(&found.path)
             .arg("--config")
@@ -188,13 +194,13 @@ impl Child {
         let mut child = Self { process, port, version: found.version, log };
         let patience =
             if options.patience.is_zero() { Duration::from_secs(30) } else { options.patience };
-        child.wait_until_ready(patience).await?;
+        child.wait_until_ready(&name, patience).await?;
         Ok(child)
     }
 
-    async fn wait_until_ready(&mut self, patience: Duration) -> Result<(), StartError> {
+    async fn wait_until_ready(&mut self, name: &str, patience: Duration) -> Result<(), StartError> {
         let start = Instant::now();
-        while !greets(self.port).await {
+        while !greets(self.port, name).await {
             if self.process.try_wait()?.is_some() {
                 return Err(StartError::Ended(self.end_of_log()));
             }
@@ -203,11 +209,7 @@ impl Child {
             }
             tokio::time::sleep(LOOK).await;
         }
-        // A server that could not have the port would have ended by now, and another one greeted.
-        match self.process.try_wait()? {
-            Some(_) => Err(StartError::Ended(self.end_of_log())),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn end_of_log(&self) -> String {
@@ -282,10 +284,11 @@ fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-fn configuration(port: u16, options: &ChildOptions) -> String {
+fn configuration(name: &str, port: u16, options: &ChildOptions) -> String {
     let dir = options.store_dir.join("data").display().to_string().replace('\\', "/");
     let mut config = format!(
         "# Written at every start; changes are lost.\n\
+         server_name: {name}\n\
          listen: \"127.0.0.1:{port}\"\n\
          jetstream {{\n  store_dir: {}\n",
         serde_json::Value::String(dir)
@@ -296,13 +299,14 @@ fn configuration(port: u16, options: &ChildOptions) -> String {
     config
 }
 
-/// Whether a server speaks there: the first thing it says is what it is.
-async fn greets(port: u16) -> bool {
+/// Whether the server of that name speaks there: the first thing it says is who it is.
+async fn greets(port: u16, name: &str) -> bool {
     let greeting = async {
-        let mut server = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
-        let mut word = [0; 5];
-        server.read_exact(&mut word).await.ok()?;
-        Some(&word == b"INFO ")
+        let server = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
+        let mut line = String::new();
+        BufReader::new(server.take(64 * 1024)).read_line(&mut line).await.ok()?;
+        let info: serde_json::Value = serde_json::from_str(line.strip_prefix("INFO ")?).ok()?;
+        Some(info["server_name"] == name)
     };
     let greeting = tokio::time::timeout(Duration::from_secs(1), greeting).await;
     greeting.ok().flatten().unwrap_or(false)
