@@ -1,8 +1,6 @@
 //! What went wrong, as it is told: a sentence with the next thing to do, or JSON. Text that came
 //! from outside is neutralised here, once, so that no error can drive a terminal.
 
-use std::borrow::Cow;
-
 use proto::{
     error::{Code, Failure},
     escape,
@@ -17,7 +15,7 @@ pub(crate) struct CliError {
     /// How the program ends.
     pub(crate) exit: Exit,
     /// A stable word.
-    pub(crate) code: Cow<'static, str>,
+    pub(crate) code: &'static str,
     /// What happened.
     pub(crate) message: String,
     /// The flag, field or key that is wrong.
@@ -25,7 +23,7 @@ pub(crate) struct CliError {
     /// The next thing to do.
     pub(crate) hint: Option<String>,
     /// More for programs.
-    pub(crate) details: Option<Value>,
+    pub(crate) details: Option<Box<Value>>,
 }
 
 const CLOSED: &str = "closed";
@@ -35,14 +33,7 @@ pub(crate) type Outcome = Result<Exit, CliError>;
 
 impl CliError {
     fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            exit,
-            code: Cow::Borrowed(code),
-            message: message.into(),
-            field: None,
-            hint: None,
-            details: None,
-        }
+        Self { exit, code, message: message.into(), field: None, hint: None, details: None }
     }
 
     /// The command line cannot be used.
@@ -127,7 +118,7 @@ impl CliError {
             error["hint"] = json!(hint);
         }
         if let Some(details) = &self.details {
-            error["details"] = details.clone();
+            error["details"] = Value::clone(details);
         }
         json!({"error": error}).to_string()
     }
@@ -136,12 +127,12 @@ impl CliError {
 impl From<Failure> for CliError {
     fn from(failure: Failure) -> Self {
         let details = failure.winner.as_ref().map(|winner| {
-            json!({"winner": {
+            Box::new(json!({"winner": {
                 "by": winner.by,
                 "decision": winner.answer.decision,
                 "value": winner.answer.value,
                 "text": winner.answer.text,
-            }})
+            }}))
         });
         let mut message = failure.message;
         if let Some(winner) = &failure.winner {
@@ -149,7 +140,7 @@ impl From<Failure> for CliError {
         }
         Self {
             exit: Exit::of(failure.code),
-            code: Cow::Borrowed(failure.code.as_str()),
+            code: failure.code.as_str(),
             message,
             field: failure.field,
             hint: Some(failure.hint),
@@ -168,7 +159,7 @@ impl From<runtime::config::ConfigErrors> for CliError {
         let field = errors.0.first().map(|m| m.key.clone()).filter(|k| !k.is_empty());
         Self {
             field,
-            details: Some(json!({"mistakes": mistakes})),
+            details: Some(Box::new(json!({"mistakes": mistakes}))),
             ..Self::new(Exit::Usage, "config", errors.to_string())
         }
         .hint("`callboard config show` lists every key; see docs/cli.md")

@@ -25,6 +25,7 @@ pub use self::exit::Exit;
 use self::{
     args::{Cli, Global},
     failure::CliError,
+    look::Times,
     output::{Color, Format, Loudness, Output},
 };
 
@@ -82,22 +83,18 @@ fn told(output: Output, error: &CliError) -> Exit {
 /// Help and version are no mistakes; everything else is told in the form that was asked for, as far
 /// as that can be told from arguments that cannot be read.
 fn misread(error: &clap::Error, arguments: &[OsString]) -> Exit {
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // A closed reader has all it wanted.
-            let _ = error.print();
-            return Exit::Success;
-        }
-        _ if wants_json(arguments) => {
-            let rendered = error.render().to_string();
-            let message = rendered.trim_start_matches("error: ").trim();
-            let output = Output::new(Format::Json, Loudness::Normal, Color::Never, Default::default());
-            return told(output, &CliError::usage(message));
-        }
-        _ => {
-            let _ = error.print();
-        }
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // A closed reader has all it wanted.
+        let _ = error.print();
+        return Exit::Success;
     }
+    if wants_json(arguments) {
+        let rendered = error.render().to_string();
+        let message = rendered.trim_start_matches("error: ").trim();
+        let output = Output::new(Format::Json, Loudness::Normal, Color::Never, Times::default());
+        return told(output, &CliError::usage(message));
+    }
+    let _ = error.print();
     Exit::Usage
 }
 

@@ -82,7 +82,8 @@ impl Inspector {
             .request_timeout(Some(Duration::from_millis(nats.request_timeout_ms)));
         if let Some(secret) = &nats.credentials {
             let text = secret.value().expose_secret();
-            options = options.credentials(text).map_err(|e| fail(format!("nats.credentials: {e}")))?;
+            options =
+                options.credentials(text).map_err(|e| fail(format!("nats.credentials: {e}")))?;
         }
         let servers: Vec<&str> = nats.servers().collect();
         let client = options.connect(servers).await.map_err(|e| fail(e.to_string()))?;

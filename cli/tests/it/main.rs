@@ -1,5 +1,11 @@
 //! The program as people and scripts meet it: the built binary, its output and its exit codes.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot be set up fails, and says where"
+)]
+
 mod arguments;
 mod company;
 mod configuration;

@@ -104,6 +104,15 @@ pub(crate) fn signal(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
 }
 
+/// Waits a little before another look.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "another process is waited for, on a thread of its own"
+)]
+fn rest() {
+    std::thread::sleep(Duration::from_millis(10));
+}
+
 /// Waits for a program to end; kills it and fails when it takes longer than 30 s.
 pub(crate) fn ended(mut child: Child) -> Ran {
     let start = Instant::now();
@@ -113,7 +122,7 @@ pub(crate) fn ended(mut child: Child) -> Ran {
             let ran = Ran::from(child.wait_with_output().unwrap());
             panic!("did not end\n{}\n{}", ran.out, ran.err);
         }
-        std::thread::sleep(Duration::from_millis(10));
+        rest();
     }
     child.wait_with_output().unwrap().into()
 }
@@ -126,6 +135,6 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
             return found;
         }
         assert!(start.elapsed() < Duration::from_secs(30), "never: {what}");
-        std::thread::sleep(Duration::from_millis(20));
+        rest();
     }
 }
