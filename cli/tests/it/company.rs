@@ -12,14 +12,14 @@ use serde_json::Value;
 use crate::support::{Place, Ran, ended, eventually, signal};
 
 /// A company at work.
-struct Dev {
+pub(crate) struct Dev {
     place: Place,
     url: String,
     child: Child,
 }
 
 impl Dev {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let place = Place::new();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let url = format!("nats://127.0.0.1:{port}");
@@ -36,16 +36,21 @@ impl Dev {
         dev
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    /// The program, against this company.
+    pub(crate) fn command(&self, args: &[&str]) -> std::process::Command {
+        self.place.command(&[&["--url", &self.url], args].concat())
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
         self.place.run(&[&["--url", &self.url], args].concat())
     }
 
     fn spawn(&self, args: &[&str]) -> Child {
-        self.place.command(&[&["--url", &self.url], args].concat()).spawn().unwrap()
+        self.command(args).spawn().unwrap()
     }
 
     /// Waits until a job has a question.
-    fn asked(&self, job: &str) -> Value {
+    pub(crate) fn asked(&self, job: &str) -> Value {
         eventually("a question", || {
             let page: Value =
                 serde_json::from_str(&self.run(&["-o", "json", "inbox", "ls", "--job", job]).out)

@@ -11,3 +11,4 @@ mod company;
 mod configuration;
 mod door;
 mod support;
+mod terminal;

@@ -1,0 +1,139 @@
+//! The program at a terminal: what is drawn, and questions answered in place.
+
+use std::{
+    fs::File,
+    io::{Read, Write},
+    os::fd::OwnedFd,
+    process::{Child, Stdio},
+    sync::{Arc, Mutex},
+};
+
+use rustix::{
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{Winsize, tcsetwinsize},
+};
+
+use crate::{
+    company::Dev,
+    support::{eventually, signal},
+};
+
+/// A terminal with the program at it.
+struct Terminal {
+    master: File,
+    child: Child,
+    shown: Arc<Mutex<String>>,
+}
+
+impl Terminal {
+    fn open(dev: &Dev, columns: u16, args: &[&str]) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&master, size).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let slave =
+            || -> OwnedFd { File::options().read(true).write(true).open(&name).unwrap().into() };
+        let mut command = dev.command(args);
+        command.env_remove("CI").env("TERM", "xterm").env("USER", "ann");
+        command
+            .stdin(Stdio::from(slave()))
+            .stdout(Stdio::from(slave()))
+            .stderr(Stdio::from(slave()));
+        let child = command.spawn().unwrap();
+        let master = File::from(master);
+        let mut reader = master.try_clone().unwrap();
+        let shown = Arc::new(Mutex::new(String::new()));
+        let screen = Arc::clone(&shown);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // The read fails when nobody is at the terminal any more.
+            while let Ok(read @ 1..) = reader.read(&mut bytes) {
+                screen.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..read]));
+            }
+        });
+        Self { master, child, shown }
+    }
+
+    fn sees(&self, words: &str) {
+        eventually(words, || self.shown.lock().unwrap().contains(words).then_some(()));
+    }
+
+    /// Types a line once something is asked.
+    fn types(&mut self, asked: &str, line: &str) {
+        self.sees(asked);
+        self.shown.lock().unwrap().clear();
+        self.master.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    fn ends(mut self, code: i32) -> String {
+        let status = eventually("the end", || self.child.try_wait().unwrap());
+        let shown = self.shown.lock().unwrap().clone();
+        assert_eq!(status.code(), Some(code), "{shown}");
+        shown
+    }
+}
+
+#[test]
+fn questions_are_answered_in_place_and_the_tree_is_drawn() {
+    let dev = Dev::start();
+    let mut terminal = Terminal::open(&dev, 80, &["run", "Summarise notes.md", "--id", "j1"]);
+    terminal.types("how it is to change:", "");
+    terminal.types("how it is to change:", "c");
+    terminal.types("number:", "7");
+    terminal.types("none of the options", "the cast");
+    let shown = terminal.ends(0);
+    for part in ["✓", "step3", "for the cast", "completed", "\u{1b}[?2026h", "\u{1b}[32m"] {
+        assert!(shown.contains(part), "{part:?} is not in {shown}");
+    }
+    let log = dev.run(&["jobs", "show", "j1"]).expect(0).out;
+    assert!(log.contains("respond by ann \"the cast\""), "{log}");
+}
+
+#[test]
+fn a_plan_is_revised_with_words_and_a_job_ended_at_a_narrow_terminal() {
+    let dev = Dev::start();
+    let mut terminal = Terminal::open(&dev, 20, &["run", "总结 notes.md", "--id", "j1"]);
+    terminal.types("how it is to change:", "少一步");
+    terminal.types("how it is to change:", "x");
+    terminal.types("end the job? [y/N]", "n");
+    terminal.types("how it is to change:", "x");
+    terminal.types("end the job? [y/N]", "y");
+    let shown = terminal.ends(3);
+    assert!(shown.contains("canceled"), "{shown}");
+    assert!(dev.run(&["jobs", "show", "j1"]).expect(0).out.contains("“少一步”"));
+}
+
+#[test]
+fn a_question_that_somebody_else_answers_is_given_up() {
+    let dev = Dev::start();
+    let terminal = Terminal::open(&dev, 80, &["run", "Summarise notes.md", "--id", "j1"]);
+    terminal.sees("how it is to change:");
+    dev.run(&["inbox", "approve", "j1"]).expect(0);
+    terminal.sees("the question is closed");
+    terminal.sees("number:");
+    signal(&terminal.child, "-INT");
+    let shown = terminal.ends(130);
+    assert!(shown.contains("job j1 goes on"), "{shown}");
+}
+
+#[test]
+fn c8_a_cancel_is_confirmed_at_a_terminal() {
+    let dev = Dev::start();
+    dev.run(&["submit", "Summarise notes.md", "--id", "j1"]).expect(0);
+    dev.asked("j1");
+    let mut no = Terminal::open(&dev, 80, &["jobs", "cancel", "j1"]);
+    no.types("End it? [y/N]", "n");
+    assert!(no.ends(2).contains("nothing was done"));
+    let mut yes = Terminal::open(&dev, 80, &["jobs", "cancel", "j1"]);
+    yes.types("End it? [y/N]", "y");
+    assert!(yes.ends(0).contains("canceled"));
+}
+
+#[test]
+fn c1_raw_output_is_refused_at_a_terminal() {
+    let dev = Dev::start();
+    let terminal = Terminal::open(&dev, 80, &["run", "x", "--raw"]);
+    assert!(terminal.ends(2).contains("may drive a terminal"));
+}
