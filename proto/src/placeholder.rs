@@ -194,6 +194,7 @@ mod tests {
         }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "it reads better at the call")]
     fn check(args: Value, expected: Result<Value, &str>) {
         let got = resolve(&args, &results).map_err(|e| e.to_string());
         assert_eq!(got, expected.map_err(str::to_owned), "{args}");

@@ -129,7 +129,8 @@ impl Process {
     /// # Panics
     /// When `kill` cannot be run.
     pub fn signal(&self, name: &str) {
-        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
+        let sent =
+            Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
         assert!(sent.is_ok_and(|status| status.success()), "kill -{name} failed");
     }
 

@@ -29,24 +29,35 @@ fn every_golden_record_is_understood_and_written_again_as_it_was() {
     let by = WorkerId::new("w1").unwrap();
     for (name, text) in samples() {
         let record = Record::from_slice(text.as_bytes()).unwrap_or_else(|e| panic!("{name}: {e}"));
-        assert_eq!(String::from_utf8(record.to_vec()).unwrap(), text, "{name}: unknown or reordered fields");
+        assert_eq!(
+            String::from_utf8(record.to_vec()).unwrap(),
+            text,
+            "{name}: unknown or reordered fields"
+        );
         let known = record.known().unwrap_or_else(|e| panic!("{name}: {e}"));
         let again = match &known {
             Known::Fact(fact) => Record::of_fact(fact, record.id.clone(), &by),
             Known::Decision(decision) => Record::of_decision(decision, record.id.clone(), &by),
         };
         let again: Value = serde_json::from_slice(&again.unwrap().to_vec()).unwrap();
-        assert_eq!(again, serde_json::from_str::<Value>(&text).unwrap(), "{name}: this version writes it differently");
+        assert_eq!(
+            again,
+            serde_json::from_str::<Value>(&text).unwrap(),
+            "{name}: this version writes it differently"
+        );
     }
 }
 
 #[test]
 fn every_kind_has_a_golden_record() {
-    let facts = ["submitted", "signaled", "planned", "turned", "started", "called", "answered", "fired"];
+    let facts =
+        ["submitted", "signaled", "planned", "turned", "started", "called", "answered", "fired"];
     let decisions = DecisionKind::ALL.map(DecisionKind::as_str);
     let wanted: BTreeSet<_> = facts.into_iter().chain(decisions).map(str::to_owned).collect();
-    let found: BTreeSet<_> =
-        samples().into_iter().map(|(name, _)| name.split('.').next().unwrap_or_default().to_owned()).collect();
+    let found: BTreeSet<_> = samples()
+        .into_iter()
+        .map(|(name, _)| name.split('.').next().unwrap_or_default().to_owned())
+        .collect();
     assert_eq!(found, wanted);
 }
 

@@ -66,7 +66,8 @@ fn number(variable: &str, default: usize) -> usize {
 }
 
 pub(crate) async fn connect(company: &Company) -> Broker {
-    let options = NatsOptions { servers: vec![company.nats.url().to_owned()], ..NatsOptions::default() };
+    let options =
+        NatsOptions { servers: vec![company.nats.url().to_owned()], ..NatsOptions::default() };
     let subjects = Subjects::new("cb", 8).unwrap();
     nats::connect(&options, subjects, WorkerId::new("test").unwrap()).await.unwrap()
 }
@@ -152,7 +153,8 @@ async fn submit_all(client: &Client, ids: &[JobId], url: &str) {
 /// again in a moment.
 async fn approve_all(client: Client) {
     loop {
-        let open = client.inbox(&proto::door::Inbox { limit: Some(500), ..Default::default() }).await;
+        let open =
+            client.inbox(&proto::door::Inbox { limit: Some(500), ..Default::default() }).await;
         for entry in open.map(|page| page.questions).unwrap_or_default() {
             let QuestionKind::ToolApproval { digest, .. } = entry.question.kind else { continue };
             let answer = GiveAnswer {
@@ -171,7 +173,11 @@ async fn approve_all(client: Client) {
 }
 
 /// Folds of all jobs, once all have ended.
-async fn all_ended(broker: &Broker, ids: &[JobId], patience: Duration) -> Vec<supervisor::machine::Job> {
+async fn all_ended(
+    broker: &Broker,
+    ids: &[JobId],
+    patience: Duration,
+) -> Vec<supervisor::machine::Job> {
     let started = Instant::now();
     let mut ended = BTreeMap::new();
     while ended.len() < ids.len() {
@@ -204,16 +210,26 @@ async fn check_logs(broker: &Broker, jobs: &[supervisor::machine::Job]) -> usize
     for job in jobs {
         match job.outcome().unwrap() {
             Outcome::Completed { .. } => {}
-            Outcome::Failed { message, .. } if message.contains("not known whether") => unknown += 1,
-            other => panic!("{} ended as {other:?}", job.id()),
+            Outcome::Failed { message, .. } if message.contains("not known whether") => {
+                unknown += 1
+            }
+            other @ (Outcome::Failed { .. } | Outcome::Canceled { .. }) => {
+                panic!("{} ended as {other:?}", job.id())
+            }
         }
         let (mut sent, mut keys, mut finishes) = (BTreeSet::new(), BTreeMap::new(), 0);
         for entry in broker.log.read(job.id(), Seq(0)).await.unwrap() {
             let Ok(Known::Decision(decision)) = entry.record.unwrap().known() else { continue };
             match *decision {
                 Decision::Call(call) => {
-                    assert!(sent.insert((call.work.clone(), call.attempt)), "{} was sent twice", call.work);
-                    let key = keys.entry(call.work.clone()).or_insert_with(|| call.idempotency_key.clone());
+                    assert!(
+                        sent.insert((call.work.clone(), call.attempt)),
+                        "{} was sent twice",
+                        call.work
+                    );
+                    let key = keys
+                        .entry(call.work.clone())
+                        .or_insert_with(|| call.idempotency_key.clone());
                     assert_eq!(*key, call.idempotency_key, "the key of {} changed", call.work);
                 }
                 Decision::Finish(_) => finishes += 1,

@@ -1,6 +1,12 @@
 //! Tests of the whole. One binary, so that it is linked once; one module for each thing that must
 //! hold.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot be set up fails, and says where"
+)]
+
 mod architecture;
 mod chaos;
 mod documents;

@@ -56,7 +56,8 @@ async fn a_parked_job_outlives_everything_and_a_plain_nats_client_answers_it() {
     wait_for_door(&client).await;
     let job = JobId::new("parked").unwrap();
     let agent = AgentChoice::Named(AgentName::new("unattended").unwrap());
-    let submit = Submit { id: Some(job.clone()), agent: Some(agent), ..Submit::goal("greet somebody") };
+    let submit =
+        Submit { id: Some(job.clone()), agent: Some(agent), ..Submit::goal("greet somebody") };
     client.submit(submit).await.unwrap();
     until(&client, &job, JobState::InputRequired).await;
 
@@ -70,10 +71,12 @@ async fn a_parked_job_outlives_everything_and_a_plain_nats_client_answers_it() {
 
     let script = company.workspace().join("client.py");
     std::fs::write(&script, PLAIN_CLIENT).unwrap();
-    let output = Command::new(installed("python")).arg(script).arg(company.nats.url()).output().unwrap();
+    let output =
+        Command::new(installed("python")).arg(script).arg(company.nats.url()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    let replies: Vec<serde_json::Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let replies: Vec<serde_json::Value> =
+        said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(replies[0]["job"], "parked", "{said}");
     assert_eq!(replies[1]["error"]["code"], "already_answered", "{said}");
     assert_eq!(replies[1]["error"]["winner"]["by"], "a plain client", "{said}");

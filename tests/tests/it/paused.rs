@@ -43,7 +43,8 @@ async fn a_supervisor_stopped_for_twenty_seconds_and_continued_changes_nothing_t
     let ids: Vec<_> = (0..JOBS).map(|n| JobId::new(format!("nap{n}")).unwrap()).collect();
     for id in &ids {
         let agent = AgentChoice::Named(AgentName::new("unattended").unwrap());
-        let submit = Submit { id: Some(id.clone()), agent: Some(agent), ..Submit::goal("sleep well") };
+        let submit =
+            Submit { id: Some(id.clone()), agent: Some(agent), ..Submit::goal("sleep well") };
         client.submit(submit).await.unwrap();
     }
     stopped.signal("STOP");
@@ -59,7 +60,11 @@ async fn a_supervisor_stopped_for_twenty_seconds_and_continued_changes_nothing_t
             let Ok(Known::Decision(decision)) = entry.record.unwrap().known() else { continue };
             match *decision {
                 Decision::Call(call) => {
-                    assert!(sent.insert((call.work.clone(), call.attempt)), "{} was sent twice", call.work);
+                    assert!(
+                        sent.insert((call.work.clone(), call.attempt)),
+                        "{} was sent twice",
+                        call.work
+                    );
                 }
                 Decision::Finish(_) => finishes += 1,
                 Decision::Plan(_)
