@@ -1,9 +1,11 @@
-//! Says what became of a delivery: a message to the server that is not answered.
+//! Acknowledgements: where they go, which says what a delivery is; and what they say, which is a
+//! message to the server that is not answered.
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::link::Link;
@@ -40,5 +42,59 @@ impl Ack for NatsAck {
     async fn later(&self, wait: Duration) {
         let delay = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
         self.say(Bytes::from(format!("-NAK {}", json!({ "delay": delay })))).await;
+    }
+}
+
+/// The subject an acknowledgement goes to, and what it says of its message.
+pub(super) struct Address<'a> {
+    pub(super) stream: &'a str,
+    pub(super) delivered: u64,
+    pub(super) stream_seq: u64,
+    pub(super) consumer_seq: u64,
+    pub(super) time: Timestamp,
+    pub(super) pending: u64,
+}
+
+impl<'a> Address<'a> {
+    /// `$JS.ACK.[<domain>.<account>.]<stream>.<consumer>.<delivered>.<seq>.<consumer seq>.<time>.<pending>`,
+    /// in the longer form perhaps with more behind it.
+    pub(super) fn parse(subject: &'a str) -> Option<Self> {
+        let tokens: Vec<&str> = subject.strip_prefix("$JS.ACK.")?.split('.').collect();
+        let at = match tokens.len() {
+            7 => 0,
+            9.. => 2,
+            _ => return None,
+        };
+        let number = |n: usize| tokens[at + n].parse::<u64>().ok();
+        Some(Self {
+            stream: tokens[at],
+            delivered: number(2)?,
+            stream_seq: number(3)?,
+            consumer_seq: number(4)?,
+            time: Timestamp::from_nanosecond(i128::from(number(5)?)).ok()?,
+            pending: number(6)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_an_acknowledgement_are_read() {
+        for subject in [
+            "$JS.ACK.cb-shard-3.facts.2.17.9.1700000000000000000.5",
+            "$JS.ACK.hub.ACC.cb-shard-3.facts.2.17.9.1700000000000000000.5",
+            "$JS.ACK._.ACC.cb-shard-3.facts.2.17.9.1700000000000000000.5.token",
+        ] {
+            let ack = Address::parse(subject).unwrap();
+            let numbers = (ack.delivered, ack.stream_seq, ack.consumer_seq, ack.pending);
+            assert_eq!((ack.stream, numbers), ("cb-shard-3", (2, 17, 9, 5)), "{subject}");
+            assert_eq!(ack.time.as_second(), 1_700_000_000);
+        }
+        for bad in ["$JS.ACK.s.c.1.2.3.4", "$JS.ACK.s.c.x.2.3.4.5", "_INBOX.a.b", ""] {
+            assert!(Address::parse(bad).is_none(), "{bad}");
+        }
     }
 }

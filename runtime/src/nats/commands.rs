@@ -20,8 +20,9 @@ use tokio::{
 
 use super::{
     ack::NatsAck,
+    lane::Lane,
     log::NatsLog,
-    pull::{Delivered, Event, Lane, Puller, Wait},
+    pull::{Delivered, Event, Puller, Wait},
     setup,
 };
 use crate::log::{Ack, Delivery, LogError};

@@ -35,6 +35,8 @@ use crate::{
 const MARKER: &str = "created";
 /// How often a connection is looked at when nothing comes over it.
 const PING: Duration = Duration::from_secs(10);
+/// Wait before a cluster without a leader is asked again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Longest wait between two tries to connect again.
 const RECONNECT_MAX: Duration = Duration::from_secs(1);
 
@@ -83,8 +85,7 @@ pub async fn connect(
     writer: WorkerId,
 ) -> Result<Broker, ConnectError> {
     let link = Arc::new(open(options, writer.as_str()).await?);
-    let info = link.ask::<Value>("INFO", &json!({})).await;
-    info.map_err(|trouble| ConnectError::NoJetStream(trouble.to_string()))?;
+    wait_for_jetstream(&link, options).await?;
     let kv = NatsKv::new(Arc::clone(&link), subjects.clone(), options);
     prepare(&link, &kv, &subjects, options).await.map_err(ConnectError::Installation)?;
     let objects = NatsObjects::new(Arc::clone(&link), subjects.clone(), options);
@@ -137,6 +138,29 @@ async fn open(options: &NatsOptions, who: &str) -> Result<Link, ConnectError> {
         tracing::warn!(%version, %better, "this nats-server has known faults in what jobs use");
     }
     Ok(Link::new(client, &events, options.request_timeout()))
+}
+
+/// A cluster that just began takes a moment to choose who leads it.
+async fn wait_for_jetstream(link: &Link, options: &NatsOptions) -> Result<(), ConnectError> {
+    let start = tokio::time::Instant::now();
+    loop {
+        let trouble = match link.ask::<Value>("INFO", &json!({})).await {
+            Ok(_) => return Ok(()),
+            Err(trouble) => trouble,
+        };
+        let no_leader = match &trouble {
+            Trouble::Lost(_) => true,
+            Trouble::Refused(refusal) => refusal.err_code == 10008,
+            Trouble::NoResponders(_)
+            | Trouble::Denied(_)
+            | Trouble::TooLarge(_)
+            | Trouble::Malformed(_) => false,
+        };
+        if !no_leader || start.elapsed() >= options.connect_timeout() {
+            return Err(ConnectError::NoJetStream(trouble.to_string()));
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
 }
 
 fn authenticated(options: &NatsOptions) -> Result<ConnectOptions, ConnectError> {
@@ -196,7 +220,7 @@ async fn prepare(
     subjects: &Subjects,
     options: &NatsOptions,
 ) -> Result<(), LogError> {
-    let may_make = if options.create { Missing::Make } else { Missing::Refuse };
+    let may_make = if options.create { Missing::Make } else { Missing::Leave };
     kv::ensure(link, subjects, Bucket::Installation, options, may_make).await?;
     let found = marker(kv).await?;
     if let Some(found) = &found {

@@ -14,8 +14,9 @@ use proto::id::Shard;
 
 use super::{
     ack::NatsAck,
+    lane::Lane,
     log::NatsLog,
-    pull::{Delivered, Event, Lane, Puller, Wait},
+    pull::{Delivered, Event, Puller, Wait},
     setup,
 };
 use crate::log::{Ack, Delivery, Feed, LogError};

@@ -14,6 +14,7 @@ mod connect;
 mod entry;
 mod feed;
 mod kv;
+mod lane;
 mod link;
 mod log;
 mod objects;
@@ -25,6 +26,8 @@ mod scan;
 mod serve;
 mod setup;
 mod tail;
+#[cfg(test)]
+mod tests;
 
 pub use self::{
     connect::{ConnectError, connect, connect_bus},

@@ -14,12 +14,13 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use async_nats::{Message, Subscriber};
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
-use jiff::Timestamp;
 use proto::id::Seq;
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
+    ack::Address,
+    lane::Lane,
     link::{Link, Losses, Trouble},
     read::Stored,
     scan::{self, ConsumerInfo},
@@ -33,25 +34,6 @@ const GRACE: Duration = Duration::from_secs(1);
 const HEARTBEATS_FROM: Duration = Duration::from_secs(4);
 /// Wait before a server that does not answer is asked again.
 const AGAIN: Duration = Duration::from_millis(50);
-
-/// One consumer.
-#[derive(Debug)]
-pub(super) struct Lane {
-    pub(super) stream: String,
-    pub(super) consumer: String,
-    /// Messages that were asked for and neither came nor were given up.
-    pub(super) credit: usize,
-    /// The pin, for a consumer that delivers to one puller at a time.
-    pub(super) pin: Option<String>,
-    pinned: bool,
-    /// Requests that may be open, oldest first: their token, and what they asked for.
-    open: VecDeque<(u64, usize)>,
-    /// Something comes before this, or something was lost.
-    silent_at: Option<Instant>,
-    /// The last delivery, or when there was none, the first request.
-    moved: Instant,
-    stalled: bool,
-}
 
 /// How a request waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,32 +84,6 @@ pub(super) struct Puller {
     stall: Duration,
     reopened: Instant,
     waiting: VecDeque<Event>,
-}
-
-impl Lane {
-    pub(super) fn new(stream: String, consumer: String, pinned: bool) -> Self {
-        Self {
-            stream,
-            consumer,
-            credit: 0,
-            pin: None,
-            pinned,
-            open: VecDeque::new(),
-            silent_at: None,
-            moved: Instant::now(),
-            stalled: false,
-        }
-    }
-
-    fn settle(&mut self, left: usize) -> usize {
-        let left = left.min(self.credit);
-        self.credit -= left;
-        if self.credit == 0 {
-            self.open.clear();
-            self.silent_at = None;
-        }
-        left
-    }
 }
 
 impl Puller {
@@ -274,7 +230,7 @@ impl Puller {
     }
 
     fn delivered(&mut self, message: Message, reply: &str) -> Option<Event> {
-        let ack = Ack::parse(reply)?;
+        let ack = Address::parse(reply)?;
         let at = self.lanes.iter().position(|lane| lane.stream == ack.stream)?;
         let (lane, reply) = (&mut self.lanes[at], reply.to_owned());
         if lane.credit == 0 {
@@ -396,7 +352,7 @@ async fn subscribe(link: &Link) -> Result<(Subscriber, String), LogError> {
 fn give_back(link: &Arc<Link>, subscription: &mut Subscriber) {
     let mut replies = Vec::new();
     while let Some(Some(message)) = subscription.next().now_or_never() {
-        replies.extend(message.reply.filter(|reply| Ack::parse(reply).is_some()));
+        replies.extend(message.reply.filter(|reply| Address::parse(reply).is_some()));
     }
     if !replies.is_empty() {
         let link = Arc::clone(link);
@@ -432,58 +388,4 @@ fn refusal(code: u16, said: &str) -> Option<&str> {
 
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// The subject an acknowledgement goes to, and what it says of its message.
-struct Ack<'a> {
-    stream: &'a str,
-    delivered: u64,
-    stream_seq: u64,
-    consumer_seq: u64,
-    time: Timestamp,
-    pending: u64,
-}
-
-impl<'a> Ack<'a> {
-    /// `$JS.ACK.[<domain>.<account>.]<stream>.<consumer>.<delivered>.<seq>.<consumer seq>.<time>.<pending>`,
-    /// in the longer form perhaps with more behind it.
-    fn parse(subject: &'a str) -> Option<Self> {
-        let tokens: Vec<&str> = subject.strip_prefix("$JS.ACK.")?.split('.').collect();
-        let at = match tokens.len() {
-            7 => 0,
-            9.. => 2,
-            _ => return None,
-        };
-        let number = |n: usize| tokens[at + n].parse::<u64>().ok();
-        Some(Self {
-            stream: tokens[at],
-            delivered: number(2)?,
-            stream_seq: number(3)?,
-            consumer_seq: number(4)?,
-            time: Timestamp::from_nanosecond(i128::from(number(5)?)).ok()?,
-            pending: number(6)?,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn both_forms_of_an_acknowledgement_are_read() {
-        for subject in [
-            "$JS.ACK.cb-shard-3.facts.2.17.9.1700000000000000000.5",
-            "$JS.ACK.hub.ACC.cb-shard-3.facts.2.17.9.1700000000000000000.5",
-            "$JS.ACK._.ACC.cb-shard-3.facts.2.17.9.1700000000000000000.5.token",
-        ] {
-            let ack = Ack::parse(subject).unwrap();
-            let numbers = (ack.delivered, ack.stream_seq, ack.consumer_seq, ack.pending);
-            assert_eq!((ack.stream, numbers), ("cb-shard-3", (2, 17, 9, 5)), "{subject}");
-            assert_eq!(ack.time.as_second(), 1_700_000_000);
-        }
-        for bad in ["$JS.ACK.s.c.1.2.3.4", "$JS.ACK.s.c.x.2.3.4.5", "_INBOX.a.b", ""] {
-            assert!(Ack::parse(bad).is_none(), "{bad}");
-        }
-    }
 }

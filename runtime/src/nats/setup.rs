@@ -27,6 +27,8 @@ pub(super) const GROUP: &str = "s";
 pub(super) enum Missing {
     /// It is made.
     Make,
+    /// Nothing is made by whoever only asks; as far as is known there was never anything.
+    Leave,
     /// It was there once: an empty one in its place would hide that jobs are lost.
     Refuse,
 }
@@ -143,6 +145,12 @@ pub(super) async fn stream(link: &Link, wanted: &Value, missing: Missing) -> Res
                 }
                 made => made,
             },
+            Missing::Leave => {
+                return Err(LogError::Drift(format!(
+                    "there is no installation here: the stream {name} is not there. The first \
+                     process that serves a role makes it; or is the prefix another one?"
+                )));
+            }
             Missing::Refuse => {
                 return Err(LogError::Drift(format!(
                     "the stream {name} is not there, and it was: its jobs are gone. Restore it from \

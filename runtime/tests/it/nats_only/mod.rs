@@ -1,5 +1,6 @@
 //! What only a real nats-server can show: crashes, drift, limits, permissions, forged messages.
 
+mod cluster;
 mod crashes;
 mod door;
 mod installation;

@@ -1,0 +1,51 @@
+//! One consumer that messages are taken from, and what it still owes.
+
+use std::collections::VecDeque;
+
+use tokio::time::Instant;
+
+/// One consumer.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) stream: String,
+    pub(super) consumer: String,
+    /// Messages that were asked for and neither came nor were given up.
+    pub(super) credit: usize,
+    /// The pin, for a consumer that delivers to one puller at a time.
+    pub(super) pin: Option<String>,
+    pub(super) pinned: bool,
+    /// Requests that may be open, oldest first: their token, and what they asked for.
+    pub(super) open: VecDeque<(u64, usize)>,
+    /// Something comes before this, or something was lost.
+    pub(super) silent_at: Option<Instant>,
+    /// The last delivery, or when there was none, the first request.
+    pub(super) moved: Instant,
+    pub(super) stalled: bool,
+}
+
+impl Lane {
+    pub(super) fn new(stream: String, consumer: String, pinned: bool) -> Self {
+        Self {
+            stream,
+            consumer,
+            credit: 0,
+            pin: None,
+            pinned,
+            open: VecDeque::new(),
+            silent_at: None,
+            moved: Instant::now(),
+            stalled: false,
+        }
+    }
+
+    /// So many of those that were asked for came, or do not come; no more than were asked for.
+    pub(super) fn settle(&mut self, left: usize) -> usize {
+        let left = left.min(self.credit);
+        self.credit -= left;
+        if self.credit == 0 {
+            self.open.clear();
+            self.silent_at = None;
+        }
+        left
+    }
+}
