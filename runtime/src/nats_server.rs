@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, BufReader},
     net::TcpStream,
@@ -247,6 +247,17 @@ impl Child {
         // The process was not waited for, so its id cannot be another's.
         if let (Ok(None), Some(pid)) = (self.process.try_wait(), self.pid()) {
             let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
+
+    /// Stops it in the middle of whatever it does, until it is sent [`Signal::CONT`]. It has stopped
+    /// when this returns.
+    pub fn suspend(&mut self) {
+        self.signal(Signal::STOP);
+        if let (Ok(None), Some(pid)) = (self.process.try_wait(), self.pid()) {
+            // A signal is only sent: the process may go on for a moment.
+            let stopped = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            let _ = rustix::process::waitid(WaitId::Pid(pid), stopped);
         }
     }
 

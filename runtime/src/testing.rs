@@ -85,17 +85,15 @@ impl NatsServer {
 
     /// Stops it in the middle of whatever it does: it holds its connections and says nothing.
     pub fn stop(&mut self) {
-        self.signal(Signal::STOP);
+        if let Some(child) = &mut self.child {
+            child.suspend();
+        }
     }
 
     /// Lets it go on.
     pub fn cont(&mut self) {
-        self.signal(Signal::CONT);
-    }
-
-    fn signal(&mut self, signal: Signal) {
         if let Some(child) = &mut self.child {
-            child.signal(signal);
+            child.signal(Signal::CONT);
         }
     }
 }
