@@ -46,6 +46,11 @@ impl CliError {
         Self { field: Some(field.to_owned()), ..Self::new(Exit::Usage, "input", message) }
     }
 
+    /// A setting cannot be used.
+    pub(crate) fn setting(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, "config", message)
+    }
+
     /// A role or program cannot start.
     pub(crate) fn start(message: impl Into<String>) -> Self {
         Self::new(Exit::Failed, "start", message)

@@ -36,7 +36,11 @@ pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outco
     let shutdown = shutdown::on_signal().map_err(|e| CliError::io("signals", &e))?;
     let workspace = config.tools.workspace.display().to_string();
     let embedded = Embedded::start(config, options, shutdown.clone()).await?;
-    greet(output, &embedded, &workspace)?;
+    match greet(output, &embedded, &workspace) {
+        // Whoever started it need not go on reading for it to go on serving.
+        Err(error) if !error.is_closed() => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
     shutdown.cancelled().await;
     output.note("finishing what is in hand; once more ends at once");
     serve::ended(embedded.stop().await)

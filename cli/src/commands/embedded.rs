@@ -107,7 +107,7 @@ impl Embedded {
         };
         let model = roles::connect_model(&config.model, Some(&options.script))
             .await
-            .map_err(|e| CliError::start(e.to_string()))?;
+            .map_err(|e| CliError::setting(e.to_string()))?;
         let all = Role::ALL.into_iter().collect();
         let asked = Some(Arc::clone(&model.model));
         let company = Company::start(&config, broker.clone(), &all, asked, shutdown.clone())

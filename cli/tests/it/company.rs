@@ -2,20 +2,22 @@
 //! J22, and the commands one after the other.
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     net::TcpListener,
-    process::{Child, Stdio},
+    process::{Child, ChildStdout, Stdio},
 };
 
 use serde_json::Value;
 
-use crate::support::{Place, Ran, ended, eventually, signal};
+use crate::support::{Place, Ran, ended, eventually, eventually_or, signal};
 
 /// A company at work.
 pub(crate) struct Dev {
     place: Place,
     url: String,
     child: Child,
+    /// Kept open, as a terminal would be.
+    _out: BufReader<ChildStdout>,
 }
 
 impl Dev {
@@ -26,13 +28,16 @@ impl Dev {
         let mut command = place.command(&["--url", &url, "dev"]);
         command.env("CALLBOARD__LOG__LEVEL", "error");
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        let said: Vec<String> = out.lines().map_while(Result::ok).take(3).collect();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let said: Vec<String> = out.by_ref().lines().map_while(Result::ok).take(3).collect();
         assert!(said[0].contains("the log is kept by nats-server"), "{said:?}");
-        let dev = Self { place, url, child };
-        eventually("somebody plays every role", || {
-            dev.run(&["doctor"]).out.contains("every role is played").then_some(())
+        let dev = Self { place, url, child, _out: out };
+        let mut last = String::new();
+        let ready = eventually_or("somebody plays every role", || {
+            last = dev.run(&["doctor"]).out;
+            last.contains("every role is played").then_some(())
         });
+        assert!(ready.is_some(), "the doctor said at last:\n{last}");
         dev
     }
 

@@ -157,8 +157,17 @@ async fn f5_an_installation_that_is_not_there_is_not_made_by_looking() {
     let place = Place::new();
     let args = ["--url", server.url()];
     for _ in 0..2 {
-        place.run(&[&args[..], &["jobs", "ls"]].concat()).expect(5);
+        place
+            .run(&[&args[..], &["jobs", "ls"]].concat())
+            .refused(5, "there is no installation here");
         let ran = place.run(&[&args[..], &["doctor"]].concat()).expect(0);
         assert!(ran.out.contains("there is none with the prefix cb"), "{}", ran.out);
     }
+}
+
+#[test]
+fn a_role_that_needs_a_model_says_which_setting_is_missing() {
+    let args = ["serve", "--roles", "planner", "--url", "nats://127.0.0.1:1"];
+    Place::new().run(&args).refused(2, "model.kind");
+    Place::new().run(&["serve", "--roles", "boss"]).refused(2, "there is no role");
 }

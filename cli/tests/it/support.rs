@@ -128,13 +128,21 @@ pub(crate) fn ended(mut child: Child) -> Ran {
 }
 
 /// Tries until something holds; fails after 30 s.
-pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    eventually_or(what, look).unwrap_or_else(|| panic!("never: {what}"))
+}
+
+/// Tries until something holds; gives up after 30 s and says so.
+pub(crate) fn eventually_or<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
     loop {
         if let Some(found) = look() {
-            return found;
+            return Some(found);
         }
-        assert!(start.elapsed() < Duration::from_secs(30), "never: {what}");
+        if start.elapsed() > Duration::from_secs(30) {
+            eprintln!("gave up waiting: {what}");
+            return None;
+        }
         rest();
     }
 }

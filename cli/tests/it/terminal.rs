@@ -6,6 +6,7 @@ use std::{
     os::fd::OwnedFd,
     process::{Child, Stdio},
     sync::{Arc, Mutex},
+    thread::JoinHandle,
 };
 
 use rustix::{
@@ -23,6 +24,7 @@ struct Terminal {
     master: File,
     child: Child,
     shown: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
 }
 
 impl Terminal {
@@ -43,17 +45,17 @@ impl Terminal {
             .stderr(Stdio::from(slave()));
         let child = command.spawn().unwrap();
         let master = File::from(master);
-        let mut reader = master.try_clone().unwrap();
+        let mut input = master.try_clone().unwrap();
         let shown = Arc::new(Mutex::new(String::new()));
         let screen = Arc::clone(&shown);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             // The read fails when nobody is at the terminal any more.
-            while let Ok(read @ 1..) = reader.read(&mut bytes) {
+            while let Ok(read @ 1..) = input.read(&mut bytes) {
                 screen.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..read]));
             }
         });
-        Self { master, child, shown }
+        Self { master, child, shown, reader }
     }
 
     fn sees(&self, words: &str) {
@@ -69,6 +71,7 @@ impl Terminal {
 
     fn ends(mut self, code: i32) -> String {
         let status = eventually("the end", || self.child.try_wait().unwrap());
+        self.reader.join().unwrap();
         let shown = self.shown.lock().unwrap().clone();
         assert_eq!(status.code(), Some(code), "{shown}");
         shown
