@@ -151,6 +151,44 @@ pub enum StartError {
     TooSlow(Duration, String),
 }
 
+/// Where the process ids of a directory's server and of its parent are kept.
+const PID_FILE: &str = "nats-server.pid";
+
+/// How long the server of a parent that was killed has to end.
+const ORPHAN_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Ends the server that a parent which was killed has left running on the same directory: two servers
+/// must not write to one, and the port is taken. A process that only has the same id is left alone.
+async fn end_orphan(store_dir: &Path) {
+    let ours = store_dir.join("nats-server.conf");
+    let whose = std::fs::read_to_string(store_dir.join(PID_FILE)).unwrap_or_default();
+    let mut ids = whose.split_whitespace().map(str::parse::<i32>);
+    let (Some(Ok(pid)), Some(Ok(parent))) = (ids.next(), ids.next()) else { return };
+    if parent_of(pid) == Some(parent) {
+        // Its parent is alive: it is no orphan, and the port will say so.
+        return;
+    }
+    let runs = || {
+        let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        command.split(|byte| *byte == 0).any(|word| word == ours.as_os_str().as_encoded_bytes())
+    };
+    let Some(id) = Pid::from_raw(pid).filter(|_| runs()) else { return };
+    tracing::info!(pid, "ending the nats-server of a process that was killed");
+    // It may have ended by itself, which is as good.
+    let _ = rustix::process::kill_process(id, Signal::TERM);
+    let start = Instant::now();
+    while runs() && start.elapsed() < ORPHAN_PATIENCE {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// The parent of a process, as the kernel knows it.
+fn parent_of(pid: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // After the program's name in parentheses come the state and the parent.
+    stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// A nats-server that was started here. Killed when it is dropped.
 #[derive(Debug)]
 pub struct Child {
@@ -176,6 +214,7 @@ impl Child {
             return Err(StartError::TooOld(found));
         }
         std::fs::create_dir_all(&options.store_dir)?;
+        end_orphan(&options.store_dir).await;
         let port = if options.port == 0 { free_port()? } else { options.port };
         let config = options.store_dir.join("nats-server.conf");
         let log = options.store_dir.join("nats-server.log");
@@ -191,6 +230,8 @@ impl Child {
             .stderr(output)
             .process_group(0)
             .spawn()?;
+        let whose = format!("{} {}", process.id(), std::process::id());
+        std::fs::write(options.store_dir.join(PID_FILE), whose)?;
         let mut child = Self { process, port, version: found.version, log };
         let patience =
             if options.patience.is_zero() { Duration::from_secs(30) } else { options.patience };
