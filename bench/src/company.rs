@@ -41,14 +41,23 @@ pub(crate) struct Company {
 impl Company {
     pub(crate) async fn start(sync_always: bool) -> Result<Self, Failed> {
         let dir = tempfile::tempdir()?;
-        
-        let jetstream = if sync_always { vec!["sync_interval: always".to_owned()] } else { Vec::new() };
-        let options = ChildOptions { store_dir: dir.path().join("nats"), jetstream, ..ChildOptions::default() };
+
+        let jetstream =
+            if sync_always { vec!["sync_interval: always".to_owned()] } else { Vec::new() };
+        let options = ChildOptions {
+            store_dir: dir.path().join("nats"),
+            jetstream,
+            ..ChildOptions::default()
+        };
         let server = nats_server::Child::start(&options).await?;
-        let model = model::script::serve(Script::parse(SCRIPT)?, SocketAddr::from(([127, 0, 0, 1], 0))).await?;
+        let model =
+            model::script::serve(Script::parse(SCRIPT)?, SocketAddr::from(([127, 0, 0, 1], 0)))
+                .await?;
         let url = server.url();
         let mut processes = Vec::new();
-        for (name, roles) in [("supervisor", "supervisor,interaction"), ("worker", "planner,executor,tools")] {
+        for (name, roles) in
+            [("supervisor", "supervisor,interaction"), ("worker", "planner,executor,tools")]
+        {
             let log = std::fs::File::create(dir.path().join(format!("{name}.log")))?;
             let mut command = Command::new(program()?);
             command
@@ -91,5 +100,9 @@ impl Drop for Company {
 /// The `callboard` program beside this one.
 fn program() -> Result<PathBuf, Failed> {
     let program = std::env::current_exe()?.with_file_name("callboard");
-    if program.is_file() { Ok(program) } else { Err("build callboard first, with the same profile".into()) }
+    if program.is_file() {
+        Ok(program)
+    } else {
+        Err("build callboard first, with the same profile".into())
+    }
 }

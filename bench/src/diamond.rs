@@ -87,9 +87,20 @@ pub(crate) async fn run(options: Options) -> Result<String, Failed> {
     let mut report = String::new();
     let sync = if options.sync_always { "always" } else { "default" };
     writeln!(report, "nats-server on this machine, 1 replica, sync {sync}, 8 shards")?;
-    writeln!(report, "throughput  {rate:8.0} jobs/s  ({} jobs, {} in flight, {elapsed:.1?})", options.jobs, options.in_flight)?;
+    writeln!(
+        report,
+        "throughput  {rate:8.0} jobs/s  ({} jobs, {} in flight, {elapsed:.1?})",
+        options.jobs, options.in_flight
+    )?;
     let at = |share: f64| percentile(&alone, share);
-    writeln!(report, "alone       p50 {:.2?}  p90 {:.2?}  p99 {:.2?}  ({} jobs)", at(0.5), at(0.9), at(0.99), alone.len())?;
+    writeln!(
+        report,
+        "alone       p50 {:.2?}  p90 {:.2?}  p99 {:.2?}  ({} jobs)",
+        at(0.5),
+        at(0.9),
+        at(0.99),
+        alone.len()
+    )?;
     for ((name, pid), before) in company.pids().into_iter().zip(before) {
         let used = usage::cpu(pid).saturating_sub(before);
         #[expect(clippy::cast_precision_loss, reason = "a number of jobs")]
@@ -102,7 +113,8 @@ pub(crate) async fn run(options: Options) -> Result<String, Failed> {
 async fn runner(company: &Company) -> Result<Runner, Failed> {
     let ends = Ends::default();
     let subjects = company.broker.log.subjects().clone();
-    let mut finishes = company.broker.bus.subscribe(format!("{}.*.*.do.finish.*", subjects.prefix())).await?;
+    let mut finishes =
+        company.broker.bus.subscribe(format!("{}.*.*.do.finish.*", subjects.prefix())).await?;
     let heard = ends.clone();
     tokio::spawn(async move {
         while let Some(message) = finishes.next().await {
@@ -113,7 +125,9 @@ async fn runner(company: &Company) -> Result<Runner, Failed> {
     });
     let client = client::Client::new(&company.broker);
     let started = Instant::now();
-    while client.list(&proto::door::List::default()).await.is_err() || client.tools().await?.tools.is_empty() {
+    while client.list(&proto::door::List::default()).await.is_err()
+        || client.tools().await?.tools.is_empty()
+    {
         if started.elapsed() > Duration::from_secs(30) {
             return Err("the processes never came up; see their logs".into());
         }

@@ -80,7 +80,8 @@ impl Company {
         let names = roles.iter().map(|role| role.name().to_owned()).collect();
         let clock = Arc::new(SystemClock::new());
         let version = env!("CARGO_PKG_VERSION");
-        let status = Status::new(worker_id(roles), names, version, clock.as_ref(), shutdown.clone());
+        let status =
+            Status::new(worker_id(roles), names, version, clock.as_ref(), shutdown.clone());
         let crew = Crew::open(&broker);
         let registry = Registry::open(&broker).await?;
         let parts = Parts {
@@ -93,7 +94,8 @@ impl Company {
             clock,
             shutdown: shutdown.clone(),
         };
-        let mut children = vec![Child::actor("beacon", || Beacon, (broker, status.clone())).in_background()];
+        let mut children =
+            vec![Child::actor("beacon", || Beacon, (broker, status.clone())).in_background()];
         for role in roles {
             children.extend(parts.children(*role).await?);
         }

@@ -18,7 +18,9 @@ pub struct ModelSetup {
 
 impl std::fmt::Debug for ModelSetup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ModelSetup").field("scripted", &self.script.is_some()).finish_non_exhaustive()
+        f.debug_struct("ModelSetup")
+            .field("scripted", &self.script.is_some())
+            .finish_non_exhaustive()
     }
 }
 
@@ -26,7 +28,9 @@ impl std::fmt::Debug for ModelSetup {
 #[derive(Debug, thiserror::Error)]
 pub enum ModelSetupError {
     /// None is configured, and nobody said that a script will do.
-    #[error("no model is configured: set model.kind and model.name, or run `callboard dev`, which has a scripted one")]
+    #[error(
+        "no model is configured: set model.kind and model.name, or run `callboard dev`, which has a scripted one"
+    )]
     Unconfigured,
     /// A kind without a name.
     #[error("model.name is missing: set it to the model as the provider knows it")]
@@ -46,13 +50,17 @@ pub enum ModelSetupError {
 ///
 /// # Errors
 /// When nothing is configured and there is no script, or what is configured cannot be used.
-pub async fn connect_model(config: &config::Model, script: Option<&str>) -> Result<ModelSetup, ModelSetupError> {
+pub async fn connect_model(
+    config: &config::Model,
+    script: Option<&str>,
+) -> Result<ModelSetup, ModelSetupError> {
     if let Some(kind) = config.kind {
         let model = model::connect(&provider(kind, config)?)?;
         return Ok(ModelSetup { model, script: None });
     }
     let script = Script::parse(script.ok_or(ModelSetupError::Unconfigured)?)?;
-    let server = model::script::serve(script, std::net::SocketAddr::from(([127, 0, 0, 1], 0))).await?;
+    let server =
+        model::script::serve(script, std::net::SocketAddr::from(([127, 0, 0, 1], 0))).await?;
     let mut provider = ProviderConfig::new(ProviderKind::OpenAi, "scripted");
     provider.base_url = server.base_url().parse().ok();
     Ok(ModelSetup { model: model::connect(&provider)?, script: Some(server) })
@@ -72,7 +80,12 @@ fn provider(kind: ModelKind, config: &config::Model) -> Result<ProviderConfig, M
         base_url: config.base_url.clone(),
         model: config.name.clone().ok_or(ModelSetupError::Unnamed)?,
         api_key: config.api_key.as_ref().map(|key| key.value().clone()),
-        timeouts: Timeouts { connect_ms: connect, first_token_ms: first_token, idle_ms: idle, total_ms: total },
+        timeouts: Timeouts {
+            connect_ms: connect,
+            first_token_ms: first_token,
+            idle_ms: idle,
+            total_ms: total,
+        },
         retry: RetryConfig {
             max_attempts: retry.max_attempts,
             initial_interval_ms: retry.initial_interval_ms,

@@ -52,7 +52,9 @@ impl fmt::Display for Role {
 
 /// There is no such role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no role {0:?}; the roles are supervisor, planner, executor, tools, interaction and all")]
+#[error(
+    "there is no role {0:?}; the roles are supervisor, planner, executor, tools, interaction and all"
+)]
 pub struct UnknownRole(pub String);
 
 impl FromStr for Role {
@@ -88,7 +90,8 @@ mod tests {
     #[test]
     fn roles_are_read_from_a_list() {
         let names = |list: &str| {
-            parse_roles(list).map(|roles| roles.iter().map(|r| r.name()).collect::<Vec<_>>().join(" "))
+            parse_roles(list)
+                .map(|roles| roles.iter().map(|r| r.name()).collect::<Vec<_>>().join(" "))
         };
         assert_eq!(names("tools, planner"), Ok("planner tools".into()));
         assert_eq!(names("all"), Ok("supervisor planner executor tools interaction".into()));

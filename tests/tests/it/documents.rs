@@ -30,6 +30,11 @@ struct Proof {
 /// Commands that would take too long here, or need what a test must not use, and where they are
 /// proved instead. An entry that no document needs any more must go.
 const PROVED: &[Proof] = &[
+    Proof {
+        command: "callboard script-model my-script.yaml",
+        file: "tests/tests/it/script_model.rs",
+        marker: "fn a_script_is_served_over_http",
+    },
     // What docs/cli.md shows is executed here; other documents may show the same.
     Proof { command: "make demo", file: ".ci/run", marker: "step make demo" },
     Proof {

@@ -14,6 +14,7 @@ mod markdown;
 mod parking;
 mod paused;
 mod purity;
+mod script_model;
 mod session;
 mod sources;
 mod tidy;
