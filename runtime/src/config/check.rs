@@ -48,7 +48,6 @@ fn bounds(config: &Config) -> Found {
         ("nats.request_timeout_ms", n.request_timeout_ms, 10, HOUR),
         ("supervisor.sweep_interval_ms", s.sweep_interval_ms, 1_000, DAY),
         ("supervisor.cache_jobs", wide(s.cache_jobs), 1, MANY),
-        ("supervisor.passivate_after_ms", s.passivate_after_ms, 10, DAY),
         ("workers.plan_slots", wide(w.plan_slots), 1, MANY),
         ("workers.turn_slots", wide(w.turn_slots), 1, MANY),
         ("workers.call_slots", wide(w.call_slots), 1, MANY),

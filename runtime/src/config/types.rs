@@ -77,8 +77,6 @@ pub struct Supervisor {
     pub sweep_interval_ms: u64,
     /// Jobs whose state is kept in memory, at most.
     pub cache_jobs: usize,
-    /// How long a job may idle before its state leaves memory.
-    pub passivate_after_ms: u64,
 }
 
 /// Workers of every role.

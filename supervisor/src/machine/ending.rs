@@ -11,7 +11,6 @@ use proto::{
 use serde_json::{Map, Value};
 
 use super::{
-    excerpt,
     state::{Job, Open, Stage},
     step::StepRun,
     text,
@@ -110,7 +109,7 @@ impl Open {
             summary.push_str(&format!(
                 "\n{}. {}",
                 number + 1,
-                excerpt::ends(said, limits::EXCERPT_CHARS)
+                proto::excerpt::ends(said, limits::EXCERPT_CHARS)
             ));
         }
         summary

@@ -57,8 +57,10 @@ impl Open {
         };
         if let Some(wrong) = wrong {
             let shown = serde_json::to_string(&plan).unwrap_or_default();
-            return self
-                .unusable(excerpt::ends(&shown, proto::limits::EXCERPT_CHARS), wrong.to_string());
+            return self.unusable(
+                proto::excerpt::ends(&shown, proto::limits::EXCERPT_CHARS),
+                wrong.to_string(),
+            );
         }
         self.rejected = 0;
         if self.agent.confirm && !plan.steps.is_empty() {

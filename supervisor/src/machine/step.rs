@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::{
     call::{Call, CallEnd, why},
-    excerpt, names, text,
+    names, text,
     tries::Tries,
     turn::{Acting, Turn, UnitKind},
 };
@@ -277,7 +277,7 @@ impl StepRun {
         StepEnd {
             id: self.step.id.clone(),
             state: self.state,
-            response: excerpt::ends(&response, limits::EXCERPT_CHARS),
+            response: proto::excerpt::ends(&response, limits::EXCERPT_CHARS),
         }
     }
 

@@ -11,7 +11,7 @@ use proto::{
 
 use super::{
     call::{Call, CallEnd, why},
-    excerpt, names, text,
+    names, text,
     tries::Tries,
 };
 
@@ -176,7 +176,7 @@ impl Unit {
             UnitKind::Person { reply, .. } => reply.clone()?,
             UnitKind::Refused(error) => error.clone(),
         };
-        let text = excerpt::ends(&text, REPLY_CHARS);
+        let text = proto::excerpt::ends(&text, REPLY_CHARS);
         Some(CallReply { id: self.id.clone(), name: self.name.clone(), text })
     }
 }

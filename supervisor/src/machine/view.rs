@@ -173,7 +173,7 @@ impl StepRun {
             response: self
                 .response
                 .as_deref()
-                .map(|text| excerpt::ends(text, limits::EXCERPT_CHARS)),
+                .map(|text| proto::excerpt::ends(text, limits::EXCERPT_CHARS)),
             attempts: self.attempts,
             turns: self.turns,
             calls,

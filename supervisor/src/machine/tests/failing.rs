@@ -213,3 +213,21 @@ fn a_failed_run_of_a_step_is_followed_by_another_that_knows_why() {
     p.done("g0.r0.a.n2.t1", true, "open now");
     p.expect(&["finish completed"]);
 }
+
+#[test]
+fn a_command_stored_before_the_failure_was_known_is_waited_for_and_then_replanned() {
+    let mut p = Play::planned(agent(|a| a.step.on_failure = OnFailure::Replan), plan("a b"));
+    let first = p.job.decide().expect("a call").decision;
+    p.decision(first);
+    let second = p.job.decide().expect("another call").decision;
+    p.fault("g0.r0.a", Fault::InvalidArguments);
+    p.decision(second);
+    assert_eq!(p.job.poison(), None);
+    p.expect(&[]);
+    p.ok("g0.r0.b", json!(1));
+    p.expect(&["plan g0.p2 #1"]);
+    p.reply(2, PlanReply::Plan { plan: plan("c<b") });
+    p.expect(&["call g0.r1.c #1"]);
+    p.ok("g0.r1.c", json!(2));
+    p.expect(&["finish completed"]);
+}
