@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use proto::id::{JobId, Seq};
 use ractor::ActorRef;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::shard::{ShardArgs, ShardMsg};
 use crate::replay;
@@ -40,8 +41,17 @@ async fn sweep(args: &ShardArgs, shard: &ActorRef<ShardMsg>) -> Result<(), runti
         let page = args.broker.log.submissions(args.shard, before, PAGE).await?;
         let Some(oldest) = page.last().map(|entry| entry.seq) else { return Ok(()) };
         for entry in &page {
-            if wants_work(args, &entry.job).await? {
-                let _ = shard.cast(ShardMsg::Look(entry.job.clone()));
+            // In a task of its own: a job that breaks the code that reads it must not end the sweep,
+            // which is what looks at such a job again. Nor must one that cannot be read now.
+            let look = tokio::spawn(wants_work(args.clone(), entry.job.clone()));
+            match AbortOnDropHandle::new(look).await {
+                Ok(Ok(false)) => {}
+                Ok(Ok(true)) | Err(_) => {
+                    let _ = shard.cast(ShardMsg::Look(entry.job.clone()));
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(job = %entry.job, %error, "a sweep could not read a job");
+                }
             }
         }
         before = Some(oldest);
@@ -51,10 +61,10 @@ async fn sweep(args: &ShardArgs, shard: &ActorRef<ShardMsg>) -> Result<(), runti
 
 /// Whether a decision is missing that no record on its way will bring about. A job in the middle of
 /// a decision looks the same, so what is missing must still be missing a moment later.
-async fn wants_work(args: &ShardArgs, job: &JobId) -> Result<bool, runtime::log::LogError> {
+async fn wants_work(args: ShardArgs, job: JobId) -> Result<bool, runtime::log::LogError> {
     let look = async || {
-        let entries = args.broker.log.read(job, Seq(0)).await?;
-        let folded = replay::replay(job, &entries);
+        let entries = args.broker.log.read(&job, Seq(0)).await?;
+        let folded = replay::replay(&job, &entries);
         Ok::<_, runtime::log::LogError>((folded.seq(), folded.decide().is_some()))
     };
     let first = look().await?;

@@ -78,6 +78,11 @@ impl Job {
             Stage::Clarify { .. } | Stage::Confused { .. } | Stage::Check { .. } => open
                 .stage_question(&self.id)
                 .map(|wanted| Decision::Ask(open.ask_work(wanted, self.updated))),
+            Stage::Execute if open.wants_replan() => {
+                let mut replanned = open.clone();
+                replanned.replan(self.updated);
+                Some(Decision::Plan(replanned.plan_work(Attempt::FIRST)))
+            }
             Stage::Execute => {
                 open.active_steps().into_iter().find_map(|step| self.for_step(open, step))
             }

@@ -25,7 +25,7 @@ impl Open {
             step.settle(&self.agent, self.language, at);
         }
         self.release_steps(at);
-        self.settle_failures(at);
+        self.settle_failures();
     }
 
     fn settle_planning(&mut self) {

@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use proto::{
     agent::OnFailure,
-    decision::Closed,
     job::{FailReason, Outcome},
     limits,
     step::StepState,
@@ -17,8 +16,9 @@ use super::{
 };
 
 impl Open {
-    /// Once nothing runs any more, a failed step ends the job or has the plan made anew.
-    pub(super) fn settle_failures(&mut self, at: Timestamp) {
+    /// Once nothing runs any more, a failed step ends the job. That the plan is made anew is not
+    /// concluded here: see [`Open::wants_replan`].
+    pub(super) fn settle_failures(&mut self) {
         if !matches!(self.stage, Stage::Execute) || self.has_work_out() {
             return;
         }
@@ -33,15 +33,23 @@ impl Open {
             OnFailure::Stop => {
                 self.stage = Stage::Failing { reason: FailReason::StepFailed, message }
             }
-            OnFailure::Replan if self.replans < self.agent.replan.max => {
-                self.close_questions(Closed::Superseded);
-                self.replan(at);
-            }
+            OnFailure::Replan if self.wants_replan() => {}
             OnFailure::Replan => {
                 let message = text::replans_used_up(self.language, self.replans, &message);
                 self.stage = Stage::Failing { reason: FailReason::ReplanLimit, message };
             }
         }
+    }
+
+    /// Whether a failed step has the plan made anew now. The decision to plan is what ends the plan
+    /// in force, not the fact that a step failed: a command of that plan may have been decided before
+    /// the failure was known and be stored after it, and then it must still be able to follow.
+    pub(super) fn wants_replan(&self) -> bool {
+        matches!(self.stage, Stage::Execute)
+            && self.agent.step.on_failure == OnFailure::Replan
+            && self.replans < self.agent.replan.max
+            && self.first_failed().is_some()
+            && !self.has_work_out()
     }
 
     /// The end that should be written now, if any.
@@ -74,7 +82,7 @@ impl Open {
     }
 
     fn executed(&self) -> Option<Outcome> {
-        if !self.steps.iter().all(|run| run.state.is_terminal()) {
+        if self.wants_replan() || !self.steps.iter().all(|run| run.state.is_terminal()) {
             return None;
         }
         if let Some(failed) = self.first_failed() {

@@ -117,9 +117,7 @@ impl Job {
             open.orphans.remove(0);
         }
         let follows = match decision {
-            Decision::Plan(work) => {
-                open.stage_tries().is_some_and(|tries| tries.sent(work.attempt))
-            }
+            Decision::Plan(work) => open.sent_plan(at.time, work),
             Decision::Turn(work) => open.sent_turn(at.time, work),
             Decision::Call(work) => open.sent_call(at.time, work),
             Decision::Ask(work) => open.asked(at.time, &self.id, work),
@@ -246,6 +244,22 @@ impl Open {
             | Stage::Failing { .. }
             | Stage::Rejected { .. } => None,
         }
+    }
+
+    /// A command to plan was stored. The first one of the next round ends the plan in force.
+    fn sent_plan(&mut self, at: Timestamp, work: &proto::decision::PlanWork) -> bool {
+        if work.work == names::plan(self.round.saturating_add(1)) {
+            if matches!(self.stage, Stage::Failing { .. }) {
+                // A question expired between deciding and storing: whatever the planner says, the
+                // job fails.
+                return true;
+            }
+            if !self.wants_replan() {
+                return false;
+            }
+            self.replan(at);
+        }
+        self.stage_tries().is_some_and(|tries| tries.sent(work.attempt))
     }
 
     fn sent_turn(&mut self, at: Timestamp, work: &proto::decision::TurnWork) -> bool {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use proto::{
     agent::OnUnparseable,
-    decision::{ModelChoice, PlanTalk, PlanWork},
+    decision::{Closed, ModelChoice, PlanTalk, PlanWork},
     fact::{PlanReply, Planned},
     id::{Attempt, StepId},
     job::FailReason,
@@ -119,6 +119,7 @@ impl Open {
 
     /// Ends the plan in force and has its rest made anew; what has completed stays.
     pub(super) fn replan(&mut self, at: Timestamp) {
+        self.close_questions(Closed::Superseded);
         let plan = self.plan_in_force();
         let mut ended = Vec::new();
         for mut step in std::mem::take(&mut self.steps) {

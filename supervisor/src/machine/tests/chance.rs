@@ -156,6 +156,7 @@ fn result(p: &mut Play, steps: &str, work: &str, attempt: u32, chance: u8) {
         return;
     }
     match chance % 9 {
+        6 => p.result(work, attempt, ToolResult::failed("bad"), Some(Fault::InvalidArguments)),
         7 => p.result(work, attempt, ToolResult::failed("no"), None),
         8 => p.result(work, attempt, ToolResult::failed("broken"), Some(Fault::Timeout)),
         _ => p.result(work, attempt, ToolResult::ok(json!(work)), None),

@@ -231,3 +231,37 @@ fn a_command_stored_before_the_failure_was_known_is_waited_for_and_then_replanne
     p.ok("g0.r1.c", json!(2));
     p.expect(&["finish completed"]);
 }
+
+#[test]
+fn a_question_that_expires_before_the_replan_is_stored_fails_the_job() {
+    let agent = agent(|a| {
+        a.step.on_failure = OnFailure::Replan;
+        a.ask.deadline_ms = Some(60_000);
+    });
+    let asks = |step: &str| match step {
+        "q" => proto::plan::Action::Agent,
+        _ => plan("a").steps.remove(0).action,
+    };
+    let mut p = Play::planned(agent, plan_with("a q", asks));
+    p.drive();
+    let question = proto::fact::Asked {
+        prompt: "which?".into(),
+        kind: proto::fact::AskedKind::Query,
+        default: None,
+    };
+    let call = proto::fact::TurnCall {
+        id: "1".into(),
+        name: "ask".into(),
+        args: json!({}),
+        target: proto::fact::CallTarget::Person { question },
+    };
+    p.turn("g0.r0.q.n1.t1", TurnReply::Calls { text: String::new(), calls: vec![call] });
+    p.expect(&["ask q1 question"]);
+    p.fault("g0.r0.a", Fault::InvalidArguments);
+    let replan = p.job.decide().expect("a replan").decision;
+    assert!(matches!(replan, Decision::Plan(_)), "{replan:?}");
+    p.fire("ask-q1");
+    p.decision(replan);
+    assert_eq!(p.job.poison(), None);
+    p.expect(&["close q1 Expired", "finish failed"]);
+}
