@@ -1,47 +1,46 @@
 //! Lines from standard input, one at a time, by a thread of its own: a prompt can be given up (the
-//! question was answered elsewhere) while nobody has typed anything.
+//! question was answered elsewhere) while nobody has typed anything. It must never start a second
+//! thread, which would take lines that were meant for the first.
 
-use std::io::BufRead;
+use std::{
+    io::BufRead,
+    sync::{Arc, OnceLock},
+};
 
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 
 /// Longest line that is taken; the rest of it is dropped.
 const LINE_BYTES_MAX: usize = proto::limits::ANSWER_BYTES_MAX;
 
+/// What the one thread reads. Standard input is the process's, and so is its reader: it outlives
+/// every keyboard, because a read that waits for somebody to type cannot be called off.
+static TYPED: OnceLock<Lines> = OnceLock::new();
+
+type Lines = Arc<Mutex<mpsc::Receiver<String>>>;
+
 /// Lines that somebody types.
 #[derive(Debug)]
 pub(crate) struct Keyboard {
-    lines: mpsc::Receiver<String>,
+    lines: Lines,
 }
 
 impl Keyboard {
-    /// Reads standard input from now on.
+    /// Reads standard input from now on, or goes on with it.
     pub(crate) fn open() -> Self {
-        let (sender, lines) = mpsc::channel(1);
-        // Not joined: a read that waits for somebody to type cannot be called off, and the process
-        // ends without it.
-        std::thread::spawn(move || {
-            let mut stdin = std::io::stdin().lock();
-            let mut bytes = Vec::new();
-            while let Ok(true) = line(&mut stdin, &mut bytes) {
-                let text =
-                    String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned();
-                if sender.blocking_send(text).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { lines }
+        Self { lines: Arc::clone(TYPED.get_or_init(read)) }
     }
 
     /// The next line; none when there will be no more. Cancel-safe.
     pub(crate) async fn line(&mut self) -> Option<String> {
-        self.lines.recv().await
+        self.lines.lock().await.recv().await
     }
 
     /// Forgets what was typed before anything was asked.
     pub(crate) fn forget(&mut self) {
-        while self.lines.try_recv().is_ok() {}
+        // Whoever holds the lines is asking right now, and theirs are not to be forgotten.
+        if let Ok(mut lines) = self.lines.try_lock() {
+            while lines.try_recv().is_ok() {}
+        }
     }
 
     /// Lines that were typed beforehand.
@@ -51,8 +50,24 @@ impl Keyboard {
         for line in typed {
             sender.try_send((*line).to_owned()).expect("there is room");
         }
-        Self { lines }
+        Self { lines: Arc::new(Mutex::new(lines)) }
     }
+}
+
+/// Starts the thread. It is not joined: the process ends without it.
+fn read() -> Lines {
+    let (sender, lines) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        let mut stdin = std::io::stdin().lock();
+        let mut bytes = Vec::new();
+        while let Ok(true) = line(&mut stdin, &mut bytes) {
+            let text = String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned();
+            if sender.blocking_send(text).is_err() {
+                return;
+            }
+        }
+    });
+    Arc::new(Mutex::new(lines))
 }
 
 /// Reads one line, cut at [`LINE_BYTES_MAX`]; says whether there was one.

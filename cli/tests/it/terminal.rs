@@ -4,7 +4,7 @@ use std::{
     fs::File,
     io::{Read, Write},
     os::fd::OwnedFd,
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
     thread::JoinHandle,
 };
@@ -16,7 +16,7 @@ use rustix::{
 
 use crate::{
     company::Dev,
-    support::{eventually, signal},
+    support::{Place, eventually, signal},
 };
 
 /// A terminal with the program at it.
@@ -29,6 +29,10 @@ struct Terminal {
 
 impl Terminal {
     fn open(dev: &Dev, columns: u16, args: &[&str]) -> Self {
+        Self::run(dev.command(args), columns)
+    }
+
+    fn run(mut command: Command, columns: u16) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -37,7 +41,6 @@ impl Terminal {
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave =
             || -> OwnedFd { File::options().read(true).write(true).open(&name).unwrap().into() };
-        let mut command = dev.command(args);
         command.env_remove("CI").env("TERM", "xterm").env("USER", "ann");
         command
             .stdin(Stdio::from(slave()))
@@ -106,6 +109,20 @@ fn a_plan_is_revised_with_words_and_a_job_ended_at_a_narrow_terminal() {
     let shown = terminal.ends(3);
     assert!(shown.contains("canceled"), "{shown}");
     assert!(dev.run(&["jobs", "show", "j1"]).expect(0).out.contains("“少一步”"));
+}
+
+#[test]
+fn every_line_typed_in_the_demo_answers_the_question_before_it() {
+    let place = Place::new();
+    let command = place.command(&["demo", "--memory", "--dir", "demo"]);
+    let mut terminal = Terminal::run(command, 80);
+    terminal.types("how it is to change:", "c");
+    terminal.sees("Job 2");
+    terminal.types("how it is to change:", "c");
+    terminal.types("number:", "2");
+    let shown = terminal.ends(0);
+    assert!(shown.contains("a summary for the cast"), "{shown}");
+    assert!(shown.contains("both jobs did what they should"), "{shown}");
 }
 
 #[test]
