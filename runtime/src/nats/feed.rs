@@ -57,8 +57,11 @@ pub(super) async fn open(
                     if line.is_interrupted(&delivered) {
                         yield Ok(Feed::Reset);
                     }
-                    if let Some(delivery) = deliver(&log, *delivered).await {
-                        yield Ok(Feed::Fact(delivery));
+                    match deliver(&log, *delivered).await {
+                        Ok(Some(delivery)) => yield Ok(Feed::Fact(delivery)),
+                        Ok(None) => {}
+                        // What comes after it must not be put on top of a fold without it.
+                        Err(NotYet) => yield Ok(Feed::Reset),
                     }
                 }
                 Event::Ended { .. } => {}
@@ -123,23 +126,26 @@ impl Line {
     }
 }
 
+/// A fact cannot be given out now and comes again.
+struct NotYet;
+
 /// Makes a delivery of a fact. What is no record of this installation never comes again; a fact
 /// whose body cannot be fetched now comes again soon.
-async fn deliver(log: &NatsLog, delivered: Delivered) -> Option<Delivery> {
+async fn deliver(log: &NatsLog, delivered: Delivered) -> Result<Option<Delivery>, NotYet> {
     let ack = NatsAck { link: Arc::clone(&log.link), reply: delivered.reply };
     let (seq, times) = (delivered.message.seq, delivered.delivered);
     match log.entry(delivered.message).await {
         Ok(Some(entry)) => {
-            Some(Delivery { entry, delivered: times, ack: Box::new(ack), slot: None })
+            Ok(Some(Delivery { entry, delivered: times, ack: Box::new(ack), slot: None }))
         }
         Ok(None) => {
             ack.never().await;
-            None
+            Ok(None)
         }
         Err(error) => {
             tracing::warn!(%error, %seq, "the body of a fact cannot be fetched; it comes again");
             ack.later(BODY_AWAY).await;
-            None
+            Err(NotYet)
         }
     }
 }
