@@ -154,7 +154,7 @@ fn a_mistake_is_named_with_its_place(#[case] file: &str, #[case] parts: &[&str])
 #[rstest]
 #[case("[workers]\nheartbeat_ms = 20000", &["workers.heartbeat_ms", "nats.ack_wait_ms (30000)"])]
 #[case("[model.timeouts_ms]\nidle = 700000", &["model.timeouts_ms.idle", "model.timeouts_ms.total"])]
-#[case("[nats]\npin_timeout_ms = 20000", &["nats.pin_timeout_ms", "nats.facts_ack_wait_ms"])]
+#[case("[nats]\npin_timeout_ms = 40000", &["nats.pin_timeout_ms", "nats.facts_ack_wait_ms"])]
 #[case("[model]\nname = \"m\"", &["model.kind", "model.name is set"])]
 #[case("[model]\nkind = \"ollama\"", &["model.name", "model.kind is set"])]
 #[case("[model]\nkind = \"openai\"\nname = \"m\"", &["model.api_key", "model.kind"])]

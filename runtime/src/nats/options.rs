@@ -85,7 +85,7 @@ impl Default for NatsOptions {
             replicas: 1,
             create: true,
             ack_wait_ms: 30_000,
-            facts_ack_wait_ms: 10_000,
+            facts_ack_wait_ms: 30_000,
             pin_timeout_ms: 2_000,
             connect_timeout_ms: 5_000,
             request_timeout_ms: 5_000,

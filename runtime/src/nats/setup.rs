@@ -68,6 +68,10 @@ pub(super) fn plain_stream(name: &str, subjects: &[String], options: &NatsOption
     })
 }
 
+/// Facts of one shard that are handed out and not acknowledged, at most. A supervisor works them off
+/// one job at a time; more would only queue there until they are handed out again.
+const FACTS_PENDING_MAX: u32 = 2_000;
+
 fn consumer(name: &str, filter: &str, ack_wait: Duration, options: &NatsOptions) -> Value {
     json!({
         "durable_name": name,
@@ -109,6 +113,7 @@ pub(super) async fn facts(
 ) -> Result<(), LogError> {
     let (name, filter) = (subjects.facts_consumer(), subjects.facts_in(shard));
     let mut wanted = consumer(&name, &filter, options.facts_ack_wait(), options);
+    wanted["max_ack_pending"] = json!(options.ack_pending_max.min(FACTS_PENDING_MAX));
     wanted["priority_policy"] = json!("pinned_client");
     wanted["priority_groups"] = json!([GROUP]);
     wanted["priority_timeout"] = json!(nanos(options.pin_timeout()));

@@ -1,7 +1,7 @@
 //! One job that moves: folds its facts, stores the decisions that follow, and acknowledges the
 //! facts once those are stored.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use proto::{
     decision::Decision,
@@ -18,7 +18,6 @@ use runtime::{
 
 use super::{
     inbox::{Inbox, Waiting},
-    options::SupervisorOptions,
     shard::ShardMsg,
 };
 use crate::{
@@ -43,7 +42,6 @@ pub(super) struct JobArgs {
     pub(super) inbox: Arc<Inbox>,
     pub(super) broker: Broker,
     pub(super) owner: ActorRef<ShardMsg>,
-    pub(super) options: SupervisorOptions,
 }
 
 pub(super) struct JobCache {
@@ -96,13 +94,15 @@ impl Actor for JobActor {
         _: Wake,
         cache: &mut JobCache,
     ) -> Result<(), ActorProcessingErr> {
+        let mut settled = true;
         while let Some(waiting) = cache.args.inbox.take() {
             if let Err(given_up) = cache.look(waiting).await {
+                settled = false;
                 cache.give_up(&given_up);
             }
         }
         let rests = cache.folded.as_ref().is_none_or(|folded| !folded.job.has_work_out());
-        let seen = ShardMsg::Rested { job: cache.args.job.clone(), may_leave: rests };
+        let seen = ShardMsg::Rested { job: cache.args.job.clone(), may_leave: rests, settled };
         // The shard's actor is gone when the process shuts down; then so is this one.
         let _ = cache.args.owner.cast(seen);
         Ok(())
@@ -180,10 +180,7 @@ impl JobCache {
         let (job, shard) = (&self.args.job, self.args.shard);
         tracing::warn!(%job, %shard, error = %why, "a look at a job was given up; it will be looked at again");
         self.folded = None;
-        let again = ShardMsg::LookLater {
-            job: self.args.job.clone(),
-            after: jittered(self.args.options.backoff),
-        };
+        let again = ShardMsg::GaveUp(self.args.job.clone());
         // The shard's actor is gone when the process shuts down; another process looks then.
         let _ = self.args.owner.cast(again);
     }
@@ -274,8 +271,4 @@ async fn store(broker: &Broker, folded: &mut Folded, next: Next) -> Result<Guard
         }
     }
     Ok(stored)
-}
-
-fn jittered(wait: Duration) -> Duration {
-    wait.mul_f64(0.5 + fastrand::f64())
 }

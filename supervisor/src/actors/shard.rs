@@ -22,6 +22,9 @@ use super::{
     sweep,
 };
 
+/// Longest wait before a job whose look was given up is looked at again.
+const LOOK_AGAIN_MAX: Duration = Duration::from_secs(60);
+
 pub(super) struct ShardActor;
 
 pub(super) enum ShardMsg {
@@ -31,10 +34,11 @@ pub(super) enum ShardMsg {
     FeedEnded(Option<LogError>),
     /// Look at a job although no fact came.
     Look(JobId),
-    /// The same, after a while.
-    LookLater { job: JobId, after: Duration },
-    /// A job's actor has nothing more to do; it may leave when the job waits for no worker.
-    Rested { job: JobId, may_leave: bool },
+    /// A look was given up; the job is looked at again, later each time.
+    GaveUp(JobId),
+    /// A job's actor has nothing more to do; it may leave when the job waits for no worker. `settled`
+    /// when no look was given up.
+    Rested { job: JobId, may_leave: bool, settled: bool },
 }
 
 #[derive(Clone)]
@@ -49,6 +53,8 @@ pub(super) struct ShardState {
     jobs: HashMap<JobId, Live>,
     by_actor: HashMap<ActorId, JobId>,
     panics: HashMap<JobId, u32>,
+    /// Looks in a row that were given up.
+    setbacks: HashMap<JobId, u32>,
     quarantined: HashSet<JobId>,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -77,6 +83,7 @@ impl Actor for ShardActor {
             jobs: HashMap::new(),
             by_actor: HashMap::new(),
             panics: HashMap::new(),
+            setbacks: HashMap::new(),
             quarantined: HashSet::new(),
             tasks: vec![pump, sweeper],
         })
@@ -100,10 +107,13 @@ impl Actor for ShardActor {
                 );
             }
             ShardMsg::Look(job) => state.look(&myself, &job).await?,
-            ShardMsg::LookLater { job, after } => {
-                myself.send_after(after, move || ShardMsg::Look(job));
+            ShardMsg::GaveUp(job) => state.gave_up(&myself, job),
+            ShardMsg::Rested { job, may_leave, settled } => {
+                if settled {
+                    state.setbacks.remove(&job);
+                }
+                state.rested(&job, may_leave);
             }
-            ShardMsg::Rested { job, may_leave } => state.rested(&job, may_leave),
         }
         Ok(())
     }
@@ -204,7 +214,6 @@ impl ShardState {
             inbox: Arc::clone(&inbox),
             broker: self.args.broker.clone(),
             owner: myself.clone(),
-            options: self.args.options.clone(),
         };
         let (actor, _) = Actor::spawn_linked(None, JobActor, args, myself.get_cell()).await?;
         self.by_actor.insert(actor.get_id(), job.clone());
@@ -219,6 +228,15 @@ impl ShardState {
                 let _ = live.actor.cast(Wake);
             }
         }
+    }
+
+    fn gave_up(&mut self, myself: &ActorRef<ShardMsg>, job: JobId) {
+        let setbacks = self.setbacks.entry(job.clone()).or_default();
+        *setbacks = setbacks.saturating_add(1);
+        let wait = self.args.options.backoff.saturating_mul(2u32.saturating_pow(*setbacks - 1));
+        // Many jobs give up at the same moment when the broker is away; they must not come back at one.
+        let wait = wait.min(LOOK_AGAIN_MAX).mul_f64(0.5 + fastrand::f64() / 2.0);
+        myself.send_after(wait, move || ShardMsg::Look(job));
     }
 
     /// A job's actor leaves when its job rests, or when too many are kept.
