@@ -2,7 +2,8 @@
 //! killed when: every job ends right, no result counts twice, effects happen once, and a `once` tool
 //! caught in the middle is reported, never run again in silence.
 //!
-//! Bounded here; `CALLBOARD_CHAOS_ROUNDS` and `CALLBOARD_CHAOS_JOBS` make it longer.
+//! Bounded here. Longer: `CALLBOARD_CHAOS_JOBS=600 CALLBOARD_CHAOS_ROUNDS=6 make test
+//! NEXTEST="-p callboard-tests two_hundred_jobs"`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
