@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::{bus::Bus, kv::Kv, log::Log, objects::Objects};
+use crate::{
+    bus::Bus,
+    kv::Kv,
+    log::{Log, Observed},
+    objects::Objects,
+};
 
 /// The log, the bus, key-value buckets and objects of one installation, cheap to clone.
 #[derive(Clone)]
@@ -15,6 +20,14 @@ pub struct Broker {
     pub kv: Arc<dyn Kv>,
     /// Large values.
     pub objects: Arc<dyn Objects>,
+}
+
+impl Broker {
+    /// The same, with every write to the log measured and in a trace.
+    #[must_use]
+    pub fn observed(self) -> Self {
+        Self { log: Arc::new(Observed::new(self.log)), ..self }
+    }
 }
 
 impl std::fmt::Debug for Broker {

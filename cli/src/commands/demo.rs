@@ -26,6 +26,7 @@ use crate::{
     failure::{CliError, Outcome},
     look::Tone,
     output::{self, Loudness, Output},
+    roles,
 };
 
 /// The first goal: four task calls, of which the third needs the id that the second gives.
@@ -52,7 +53,8 @@ pub(super) async fn run(global: &Global, output: Output, args: DemoArgs) -> Outc
     };
     let person =
         if output::is_interactive() && !global.yes { Person::Present } else { Person::Absent };
-    let embedded = Embedded::start(config, options, CancellationToken::new()).await?;
+    let identity = roles::identity(&embedded::all());
+    let embedded = Embedded::start(config, &identity, options, CancellationToken::new()).await?;
     let demo = Demo { output, person, workspace, embedded: &embedded };
     let ended = demo.both().await;
     // A log in memory leaves nothing that a directory would be kept for, but the file that was made.

@@ -12,6 +12,7 @@ use crate::{
     failure::{CliError, Outcome},
     look::Tone,
     output::Output,
+    roles,
 };
 
 /// Where a nats-server of our own listens when nothing is said, which is where clients look.
@@ -20,7 +21,9 @@ const PORT: u16 = 4222;
 /// Runs everything.
 pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outcome {
     let mut config = connect::config(global)?;
-    telemetry::init(&config.log).map_err(|e| CliError::start(e.to_string()))?;
+    let identity = roles::identity(&embedded::all());
+    let telemetry =
+        telemetry::start(&config, &identity).map_err(|e| CliError::start(e.to_string()))?;
     let workspace_is_set =
         config.explain().iter().any(|s| s.key == "tools.workspace" && s.source != Origin::Default);
     if !workspace_is_set {
@@ -35,7 +38,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outco
     let options = Options { dir: args.dir, memory: args.memory, port, script };
     let shutdown = shutdown::on_signal().map_err(|e| CliError::io("signals", &e))?;
     let workspace = config.tools.workspace.display().to_string();
-    let embedded = Embedded::start(config, options, shutdown.clone()).await?;
+    let embedded = Embedded::start(config, &identity, options, shutdown.clone()).await?;
     match greet(output, &embedded, &workspace) {
         // Whoever started it need not go on reading for it to go on serving.
         Err(error) if !error.is_closed() => return Err(error),
@@ -43,7 +46,9 @@ pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outco
     }
     shutdown.cancelled().await;
     output.note("finishing what is in hand; once more ends at once");
-    serve::ended(embedded.stop().await)
+    let end = embedded.stop().await;
+    telemetry.end().await;
+    serve::ended(end)
 }
 
 /// The port that clients with the same configuration will look at.

@@ -2,6 +2,7 @@
 //! and a client. For `demo` and `dev`.
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -15,6 +16,7 @@ use runtime::{
     config::Config,
     memory::{self, MemoryOptions},
     nats_server::{self, Child, ChildOptions, Version},
+    telemetry::Identity,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -94,6 +96,7 @@ impl Embedded {
     /// When something cannot start; what was started before is stopped.
     pub(super) async fn start(
         mut config: Config,
+        identity: &Identity,
         options: Options,
         shutdown: CancellationToken,
     ) -> Result<Self, CliError> {
@@ -102,17 +105,18 @@ impl Embedded {
             config.nats.url = server.url();
         }
         let broker = match &server {
-            Some(_) => connect::broker(&config, worker(), true).await?,
-            None => in_memory(&config)?,
+            Some(_) => connect::broker(&config, identity.worker.clone(), true).await?,
+            None => in_memory(&config, identity.worker.clone())?,
         };
         let model = roles::connect_model(&config.model, Some(&options.script))
             .await
             .map_err(|e| CliError::setting(e.to_string()))?;
-        let all = Role::ALL.into_iter().collect();
+        let all = all();
         let asked = Some(Arc::clone(&model.model));
-        let company = Company::start(&config, broker.clone(), &all, asked, shutdown.clone())
-            .await
-            .map_err(|e| CliError::start(e.to_string()))?;
+        let company =
+            Company::start(&config, identity, broker.clone(), &all, asked, shutdown.clone())
+                .await
+                .map_err(|e| CliError::start(e.to_string()))?;
         let client = Client::new(&broker);
         Ok(Self { broker, kept, client, model, company, server, shutdown })
     }
@@ -126,6 +130,11 @@ impl Embedded {
         }
         end
     }
+}
+
+/// Every role.
+pub(super) fn all() -> BTreeSet<Role> {
+    Role::ALL.into_iter().collect()
 }
 
 /// A nats-server as a child, or why there is none.
@@ -154,21 +163,17 @@ async fn server(options: &Options) -> Result<(Option<Child>, Kept), CliError> {
     Ok((Some(child), kept))
 }
 
-fn in_memory(config: &Config) -> Result<Broker, CliError> {
+fn in_memory(config: &Config, writer: WorkerId) -> Result<Broker, CliError> {
     let subjects = Subjects::new(&config.nats.prefix, config.nats.shards)
         .map_err(|e| CliError::usage(format!("nats.prefix: {e}")))?;
     let options = MemoryOptions {
         ack_wait: Duration::from_millis(config.nats.ack_wait_ms),
         facts_ack_wait: Duration::from_millis(config.nats.facts_ack_wait_ms),
-        writer: worker(),
+        writer,
         clock: Arc::new(SystemClock::new()),
         ..MemoryOptions::default()
     };
     Ok(memory::start(subjects, options))
-}
-
-fn worker() -> WorkerId {
-    WorkerId::new("embedded").expect("a plain word is an id")
 }
 
 /// The files that the demo's goals speak of, put into a workspace unless they are there.

@@ -1,6 +1,5 @@
 //! `serve`: some roles against a NATS installation, until SIGTERM.
 
-use proto::id::WorkerId;
 use runtime::{actor::End, shutdown, telemetry};
 
 use crate::{
@@ -17,7 +16,9 @@ pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Out
     let roles =
         roles::parse_roles(&args.roles).map_err(|e| CliError::input("roles", e.to_string()))?;
     let config = connect::config(global)?;
-    telemetry::init(&config.log).map_err(|e| CliError::start(e.to_string()))?;
+    let identity = roles::identity(&roles);
+    let telemetry =
+        telemetry::start(&config, &identity).map_err(|e| CliError::start(e.to_string()))?;
     let shutdown = shutdown::on_signal().map_err(|e| CliError::io("signals", &e))?;
     // The model is looked at first: a mistake there should not wait for a connection.
     let model = if roles.iter().copied().any(Role::needs_model) {
@@ -26,14 +27,15 @@ pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Out
     } else {
         None
     };
-    let broker = connect::broker(&config, worker(), true).await?;
+    let broker = connect::broker(&config, identity.worker.clone(), true).await?;
     let names: Vec<&str> = roles.iter().map(|role| role.name()).collect();
     let asked = model.as_ref().map(|setup| setup.model.clone());
-    let company = Company::start(&config, broker, &roles, asked, shutdown.clone())
+    let company = Company::start(&config, &identity, broker, &roles, asked, shutdown.clone())
         .await
         .map_err(|e| CliError::start(e.to_string()))?;
     output.note(&format!("{} serves {}", company.worker(), names.join(", ")));
     let end = company.ended().await;
+    telemetry.end().await;
     ended(end)
 }
 
@@ -43,10 +45,4 @@ pub(super) fn ended(end: End) -> Outcome {
         End::Finished => Ok(Exit::Success),
         End::GaveUp { child, why } => Err(CliError::start(format!("{child} kept failing: {why}"))),
     }
-}
-
-fn worker() -> WorkerId {
-    let random = uuid::Uuid::new_v4().simple().to_string();
-    WorkerId::new(format!("serve-{}", random.get(..8).unwrap_or_default()))
-        .expect("letters, digits and a dash are an id")
 }

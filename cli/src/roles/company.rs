@@ -15,9 +15,10 @@ use runtime::{
     config::Config,
     kv::KvError,
     people::People,
-    presence::{Beacon, Crew, Status},
+    presence::{self, Beacon, Crew, Status},
     registry::Registry,
     service::{Service, ServiceActor, ServiceArgs},
+    telemetry::Identity,
     worker::{PoolActor, PoolArgs, PoolOptions},
 };
 use supervisor::{
@@ -72,17 +73,18 @@ impl Company {
     /// When a role that talks to a model is given none, or an actor cannot start.
     pub async fn start(
         config: &Config,
+        identity: &Identity,
         broker: Broker,
         roles: &BTreeSet<Role>,
         model: Option<Arc<dyn Model>>,
         shutdown: CancellationToken,
     ) -> Result<Self, StartError> {
-        let names = roles.iter().map(|role| role.name().to_owned()).collect();
+        let broker = broker.observed();
+        let Identity { worker, roles: names, version } = identity.clone();
         let clock = Arc::new(SystemClock::new());
-        let version = env!("CARGO_PKG_VERSION");
-        let status =
-            Status::new(worker_id(roles), names, version, clock.as_ref(), shutdown.clone());
+        let status = Status::new(worker, names, &version, clock.as_ref(), shutdown.clone());
         let crew = Crew::open(&broker);
+        presence::observe(&status, &crew, broker.log.subjects().shards());
         let registry = Registry::open(&broker).await?;
         let parts = Parts {
             config,
@@ -246,7 +248,17 @@ impl Parts<'_> {
     }
 }
 
-/// A new name for this process: what it does, and a random part.
+/// Which process this is: a new name, the roles, and this version.
+#[must_use]
+pub fn identity(roles: &BTreeSet<Role>) -> Identity {
+    Identity {
+        worker: worker_id(roles),
+        roles: roles.iter().map(|role| role.name().to_owned()).collect(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// A new name for a process: what it does, and a random part.
 fn worker_id(roles: &BTreeSet<Role>) -> WorkerId {
     let what = match (roles.len(), roles.first()) {
         (1, Some(only)) => only.name(),

@@ -6,7 +6,7 @@ mod language_model;
 mod role;
 
 pub use self::{
-    company::{Company, StartError},
+    company::{Company, StartError, identity},
     language_model::{ModelSetup, ModelSetupError, connect_model},
     role::{Role, UnknownRole, parse_roles},
 };

@@ -25,6 +25,7 @@ pub(super) fn all(config: &Config) -> Found {
     if let Err(error) = crate::telemetry::filter(&config.log.level) {
         found.push(("log.level".to_owned(), error.to_string()));
     }
+    found.extend(telemetry(config));
     if config.tools.workspace.as_os_str().is_empty() {
         found.push(("tools.workspace".to_owned(), "names no directory".to_owned()));
     }
@@ -39,6 +40,7 @@ pub(super) fn all(config: &Config) -> Found {
 fn bounds(config: &Config) -> Found {
     let (n, s, w) = (&config.nats, &config.supervisor, &config.workers);
     let (m, h, d) = (&config.model, &config.tools.http, &config.door);
+    let t = &config.telemetry;
     let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     let mut limits = vec![
         ("nats.ack_wait_ms", n.ack_wait_ms, 1_000, HOUR),
@@ -65,6 +67,8 @@ fn bounds(config: &Config) -> Found {
         ("model.retry.max_wait_ms", m.retry.max_wait_ms, 0, DAY),
         ("tools.http.timeout_ms", h.timeout_ms, 1, HOUR),
         ("tools.http.max_bytes", wide(h.max_bytes), 1, 1 << 30),
+        ("telemetry.metric_interval_ms", t.metric_interval_ms, 1_000, HOUR),
+        ("telemetry.content_max_bytes", wide(t.content_max_bytes), 16, 1 << 20),
         ("door.max_in_flight", wide(d.max_in_flight), 1, MANY),
     ];
     limits.extend(w.heartbeat_ms.map(|ms| ("workers.heartbeat_ms", ms, 100, HOUR)));
@@ -145,6 +149,29 @@ fn model(model: &Model) -> Found {
     }
     if !(1.0..=10.0).contains(&model.retry.backoff_factor) {
         wrong("retry.backoff_factor", "must be 1.0 to 10.0");
+    }
+    found
+}
+
+fn telemetry(config: &Config) -> Found {
+    let mut found = Found::new();
+    let mut wrong = |key: &str, why: &str| found.push((key.to_owned(), why.to_owned()));
+    if !(0.0..=1.0).contains(&config.telemetry.trace_sample_ratio) {
+        wrong("telemetry.trace_sample_ratio", "must be 0.0 to 1.0");
+    }
+    if let Some(url) = &config.telemetry.otlp_endpoint {
+        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+            wrong("telemetry.otlp_endpoint", "must be an http or https address with a host");
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            wrong("telemetry.otlp_endpoint", "must not hold a user or password");
+        }
+    }
+    if let Some(price) = &config.model.price {
+        let fits = |price: f64| price.is_finite() && price >= 0.0;
+        if !fits(price.input_per_million) || !fits(price.output_per_million) {
+            wrong("model.price", "must not be negative");
+        }
     }
     found
 }

@@ -10,6 +10,7 @@ mod mistake;
 mod read;
 mod secret;
 mod source;
+mod telemetry;
 mod tree;
 mod types;
 
@@ -18,9 +19,10 @@ use std::path::PathBuf;
 pub use self::{
     mistake::{ConfigErrors, Mistake, Origin},
     secret::{Secret, SecretFrom},
+    telemetry::{Admin, Listen, OtlpProtocol, Telemetry},
     types::{
-        Config, Door, Http, Log, LogFormat, Model, ModelKind, ModelRetry, ModelTimeouts, Nats,
-        Person, PersonName, Role, Supervisor, Tools, Workers,
+        Config, Door, Http, Log, LogFormat, Model, ModelKind, ModelPrice, ModelRetry,
+        ModelTimeouts, Nats, Person, PersonName, Role, Supervisor, Tools, Workers,
     },
 };
 

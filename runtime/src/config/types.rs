@@ -10,7 +10,7 @@ use proto::{
 use serde::Deserialize;
 use url::Url;
 
-use super::Secret;
+use super::{Admin, Secret, Telemetry};
 
 /// Everything that can be set. A value of this type was checked.
 #[derive(Debug, Clone, Deserialize)]
@@ -30,6 +30,10 @@ pub struct Config {
     pub door: Door,
     /// The log of the process.
     pub log: Log,
+    /// Traces, metrics and logs that are sent elsewhere.
+    pub telemetry: Telemetry,
+    /// The listener for operators.
+    pub admin: Admin,
     /// Policies by name. Each agent's name is its key.
     pub agents: BTreeMap<AgentName, Agent>,
     #[serde(skip)]
@@ -135,6 +139,18 @@ pub struct Model {
     pub timeouts_ms: ModelTimeouts,
     /// Retries inside one call, before a reply has begun.
     pub retry: ModelRetry,
+    /// What tokens cost, for the metric of money; nothing is counted when absent.
+    pub price: Option<ModelPrice>,
+}
+
+/// What a model's tokens cost, in US dollars for a million.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelPrice {
+    /// Tokens that are read.
+    pub input_per_million: f64,
+    /// Tokens that are written.
+    pub output_per_million: f64,
 }
 
 /// The wire format of a model provider.

@@ -7,6 +7,7 @@
 pub mod claim;
 mod entry;
 mod error;
+mod observed;
 pub(crate) mod settle;
 
 use std::sync::Arc;
@@ -23,9 +24,11 @@ use proto::{
 };
 use tokio::sync::Semaphore;
 
+pub(crate) use self::observed::Observed;
 pub use self::{
     entry::{Ack, Delivery, Entry},
     error::LogError,
+    observed::count_fact,
 };
 
 /// What became of a write that is only made at a certain position.

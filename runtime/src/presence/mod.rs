@@ -2,6 +2,7 @@
 //! balance and for people; nothing that must be right depends on it.
 
 mod crew;
+mod observe;
 
 use std::{
     collections::BTreeSet,
@@ -17,7 +18,10 @@ use proto::{
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio_util::sync::CancellationToken;
 
-pub use self::crew::Crew;
+pub use self::{
+    crew::Crew,
+    observe::{SPEAKER, observe},
+};
 use crate::{broker::Broker, clock::Clock, worker::Gauge};
 
 /// How often a process says that it is there.

@@ -17,6 +17,7 @@
 
 mod feed;
 mod gauge;
+mod observe;
 mod options;
 mod pool;
 mod report;
@@ -27,6 +28,7 @@ mod work;
 
 pub use self::{
     gauge::Gauge,
+    observe::{dead_letter, redelivered},
     options::{PoolArgs, PoolOptions},
     pool::{PoolActor, PoolMsg},
     report::{broken, lost},

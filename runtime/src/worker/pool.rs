@@ -330,5 +330,6 @@ fn command(record: &Record) -> Result<Decision, String> {
 async fn put_off(job: &JobId, seq: Seq, error: &(impl ToString + ?Sized), ack: &dyn Ack) {
     let error = error.to_string();
     tracing::error!(%job, %seq, error, "a command cannot be read");
+    super::dead_letter("unreadable");
     ack.later(UNREADABLE_WAIT).await;
 }

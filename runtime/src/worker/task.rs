@@ -28,6 +28,7 @@ use tracing::Instrument;
 
 use super::{
     LiveSink, Task, Work,
+    observe::{self, Outcome},
     pool::millis,
     unwanted::{Verdict, Wanted},
 };
@@ -79,6 +80,14 @@ pub(super) enum Mission {
     Report { decision: Box<Decision>, why: String },
 }
 
+impl Mission {
+    fn decision(&self) -> &Decision {
+        match self {
+            Self::Run(decision) | Self::Report { decision, .. } => decision,
+        }
+    }
+}
+
 /// What became of a command.
 enum End {
     /// It is done; this is to be stored, if anything is.
@@ -121,37 +130,55 @@ impl Actor for TaskActor {
             seq = %assignment.seq,
             trace = %format_args!("{:032x}", trace.trace_id()),
         );
-        Box::pin(carry_out(&assignment, mission, trace)).instrument(span).await;
+        let process = observe::Process::start(&assignment, mission.decision(), trace);
+        let carried = Box::pin(carry_out(&assignment, mission, trace)).instrument(span);
+        process.end(telemetry::within(trace, carried).await);
         myself.stop(None);
         Ok(())
     }
 }
 
-async fn carry_out(at: &Assignment, mission: Mission, trace: TraceContext) {
-    let (end, decision) = match mission {
+async fn carry_out(at: &Assignment, mission: Mission, trace: TraceContext) -> Outcome {
+    let (end, decision, outcome) = match mission {
         Mission::Report { decision, why } => match at.work.broken(&decision, &why) {
-            Some(fact) => (End::Done(Some(Box::new(fact))), decision),
-            None => return at.ack.later(at.heartbeat).await,
+            Some(fact) => (End::Done(Some(Box::new(fact))), decision, Outcome::Broken),
+            None => {
+                at.ack.later(at.heartbeat).await;
+                return Outcome::Broken;
+            }
         },
         Mission::Run(decision) if at.delivered > at.deliveries_max => {
             match at.work.lost(&decision, at.delivered) {
                 Some(fact) => {
                     tracing::error!(delivered = at.delivered, "its workers died; reported lost");
-                    (End::Done(Some(Box::new(fact))), decision)
+                    (End::Done(Some(Box::new(fact))), decision, Outcome::Lost)
                 }
-                None => (run(at, &decision, trace).await, decision),
+                None => (run(at, &decision, trace).await, decision, Outcome::Done),
             }
         }
-        Mission::Run(decision) => (run(at, &decision, trace).await, decision),
+        Mission::Run(decision) => (run(at, &decision, trace).await, decision, Outcome::Done),
     };
     match end {
-        End::Done(Some(fact)) => store(at, &decision, &fact, trace).await,
-        End::Done(None) => at.ack.done().await,
+        End::Done(Some(fact)) => {
+            if store(at, &decision, &fact, trace).await {
+                outcome
+            } else {
+                Outcome::GivenUp
+            }
+        }
+        End::Done(None) => {
+            at.ack.done().await;
+            outcome
+        }
         End::Unwanted => {
             tracing::info!("the result is not wanted any more");
             at.ack.done().await;
+            Outcome::Unwanted
         }
-        End::GivenUp => at.ack.later(Duration::ZERO).await,
+        End::GivenUp => {
+            at.ack.later(Duration::ZERO).await;
+            Outcome::GivenUp
+        }
     }
 }
 
@@ -292,23 +319,36 @@ async fn look(
     Ok(false)
 }
 
-/// Stores the fact, however long that takes, and acknowledges the command.
-async fn store(at: &Assignment, decision: &Decision, fact: &Fact, trace: TraceContext) {
+/// Stores the fact, however long that takes, and acknowledges the command. Whether that could be
+/// done.
+async fn store(at: &Assignment, decision: &Decision, fact: &Fact, trace: TraceContext) -> bool {
     let stored = tokio::select! {
         stored = at.kept_alive(append(at, fact, trace)) => stored,
-        () = at.abort.cancelled() => return at.ack.later(Duration::ZERO).await,
+        () = at.abort.cancelled() => {
+            at.ack.later(Duration::ZERO).await;
+            return false;
+        }
     };
-    let Err(error) = stored else { return at.ack.done().await };
+    let Err(error) = stored else {
+        at.ack.done().await;
+        return true;
+    };
     tracing::error!(%error, "a result could not be stored");
+    observe::dead_letter("unstorable");
     let why = format!("the result could not be stored: {error}");
     let Some(substitute) = at.work.broken(decision, &why) else {
-        return at.ack.later(UNSTORABLE_WAIT).await;
+        at.ack.later(UNSTORABLE_WAIT).await;
+        return false;
     };
     match at.kept_alive(append(at, &substitute, trace)).await {
-        Ok(()) => at.ack.done().await,
+        Ok(()) => {
+            at.ack.done().await;
+            true
+        }
         Err(error) => {
             tracing::error!(%error, "not even the fault could be stored; trying again later");
             at.ack.later(UNSTORABLE_WAIT).await;
+            false
         }
     }
 }

@@ -1,0 +1,128 @@
+//! What users, models and tools wrote, as it may be put into a trace: only when `telemetry.content`
+//! is on, cut to a length, and without the secrets this process knows or that look like one.
+
+use std::{borrow::Cow, sync::LazyLock};
+
+use regex::Regex;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::config::Config;
+
+/// What stands in the place of a secret.
+const REDACTED: &str = "[redacted]";
+/// Secrets shorter than this would be found in ordinary words.
+const SECRET_MIN: usize = 6;
+
+/// What looks like a secret whoever's it is: keys of well-known makers, bearer tokens, JSON Web
+/// Tokens, private keys, and values of fields whose name says so.
+static LOOKS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
+        r"|\bsk-[A-Za-z0-9_-]{16,}",
+        r"|\bgh[pousr]_[A-Za-z0-9]{20,}",
+        r"|\bgithub_pat_[A-Za-z0-9_]{20,}",
+        r"|\bxox[abprs]-[A-Za-z0-9-]{10,}",
+        r"|\bAKIA[A-Z0-9]{16}\b",
+        r"|\bAIza[A-Za-z0-9_-]{30,}",
+        r"|\bS[ACNOUX][A-Z2-7]{56}\b",
+        r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+        r"|(?i:\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}",
+        r#"|(?i:"(?:[a-z_-]*(?:password|passwd|secret|token|api[_-]?key|authorization))"\s*:\s*)"(?:[^"\\]|\\.)*""#,
+    ))
+    .expect("the pattern is checked by a test")
+});
+
+/// Takes secrets out of texts.
+#[derive(Default)]
+pub struct Redact {
+    known: Vec<SecretString>,
+}
+
+impl std::fmt::Debug for Redact {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Redact").field("known", &self.known.len()).finish()
+    }
+}
+
+impl Redact {
+    /// Knows these secrets, longest first, so that one that is part of another leaves nothing over.
+    #[must_use]
+    pub fn new(known: impl IntoIterator<Item = SecretString>) -> Self {
+        let mut known: Vec<_> =
+            known.into_iter().filter(|s| s.expose_secret().len() >= SECRET_MIN).collect();
+        known.sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
+        Self { known }
+    }
+
+    /// The text without secrets.
+    #[must_use]
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut text = Cow::Borrowed(text);
+        for secret in &self.known {
+            if text.contains(secret.expose_secret()) {
+                text = text.replace(secret.expose_secret(), REDACTED).into();
+            }
+        }
+        match LOOKS_SECRET.replace_all(&text, REDACTED) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(clean) => clean.into(),
+        }
+    }
+}
+
+/// How content is put into traces.
+#[derive(Debug)]
+pub struct Content {
+    redact: Redact,
+    max_bytes: usize,
+}
+
+impl Content {
+    /// With the secrets and the length of the settings.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        let secrets = [&config.model.api_key, &config.nats.credentials];
+        let known = secrets.into_iter().flatten().map(|secret| secret.value().clone());
+        Self { redact: Redact::new(known), max_bytes: config.telemetry.content_max_bytes }
+    }
+
+    /// The text as it may be seen.
+    #[must_use]
+    pub fn show(&self, text: &str) -> String {
+        proto::excerpt::ends(&self.redact.text(text), self.max_bytes).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("key sk-abcdefghijklmnop1234 end", "key [redacted] end")]
+    #[case("Authorization: Bearer abcdefgh12345", "Authorization: [redacted]")]
+    #[case(r#"{"api_key": "a\"b", "x": 1}"#, r#"{[redacted], "x": 1}"#)]
+    #[case("-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----!", "[redacted]!")]
+    #[case("-----BEGIN PRIVATE KEY-----\ncut off", "[redacted]")]
+    #[case("eyJhbGciOiJI.eyJzdWIiOiIx.sig", "[redacted]")]
+    #[case("known-secret-longer and known-secret", "[redacted] and [redacted]")]
+    #[case(
+        "nothing to hide: token ring, ask, task-12345678",
+        "nothing to hide: token ring, ask, task-12345678"
+    )]
+    fn secrets_are_taken_out(#[case] text: &str, #[case] shown: &str) {
+        let known = ["known-secret", "known-secret-longer", "no"];
+        let redact = Redact::new(known.map(|s| SecretString::from(s.to_owned())));
+        assert_eq!(redact.text(text), shown);
+    }
+
+    #[test]
+    fn a_secret_is_taken_out_before_the_text_is_cut() {
+        let mut config = Config::defaults();
+        config.telemetry.content_max_bytes = 40;
+        let text = format!("{} sk-{} {}", "a".repeat(10), "k".repeat(30), "b".repeat(200));
+        let shown = Content::new(&config).show(&text);
+        assert!(!shown.contains("kkkk") && shown.len() < 120, "{shown}");
+    }
+}

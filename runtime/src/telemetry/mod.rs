@@ -1,0 +1,159 @@
+//! Being watched: the log of the process, traces, metrics, and where they are sent.
+//!
+//! Follows the OpenTelemetry semantic conventions 1.42.0. Nothing here ever shows what users wrote at
+//! `info` or above, or in a trace, unless `telemetry.content` says so; and nothing of it may fail or
+//! slow down a job: what cannot be sent is dropped.
+
+mod content;
+mod export;
+mod ids;
+pub mod keys;
+mod logs;
+mod metrics;
+mod process;
+mod span;
+mod trace;
+
+use std::sync::Arc;
+
+use opentelemetry::{global, trace::TracerProvider as _};
+use opentelemetry_sdk::{
+    Resource, logs::SdkLoggerProvider, metrics::SdkMeterProvider, trace::SdkTracerProvider,
+};
+
+pub use self::{
+    content::{Content, Redact},
+    export::ExportError,
+    ids::{of_ask, of_stretch},
+    logs::{LogLevel, filter},
+    metrics::{Histogram, LATENCY, SECONDS, histogram, meter},
+    span::{Kind, Span, is_tracing},
+    trace::{child_of, from_span_context, new_trace, span_context, within},
+};
+use proto::id::WorkerId;
+
+use crate::config::{self, Config};
+
+/// Which process this is, as it is shown to whoever watches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The worker's id: `service.instance.id`.
+    pub worker: WorkerId,
+    /// The roles it plays.
+    pub roles: Vec<String>,
+    /// Callboard's version: `service.version`.
+    pub version: String,
+}
+
+/// Telemetry could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// The level is neither a level nor a filter.
+    #[error("log.level: {0}")]
+    Filter(String),
+    /// Another subscriber is installed in this process.
+    #[error("logging is set up already")]
+    Twice,
+    /// What is sent cannot be sent there.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+}
+
+/// The telemetry of this process. What is still to be sent is sent by [`Telemetry::end`].
+#[derive(Debug, Clone)]
+pub struct Telemetry {
+    level: LogLevel,
+    registry: prometheus::Registry,
+    meters: SdkMeterProvider,
+    tracers: Option<SdkTracerProvider>,
+    loggers: Option<SdkLoggerProvider>,
+    content: Option<Arc<Content>>,
+}
+
+/// Sets up the log alone, for commands that end soon: for people when standard error is a terminal
+/// (or is asked for), as one JSON object a line otherwise.
+///
+/// # Errors
+/// When the level is no filter, or the log was set up before.
+pub fn init(log: &config::Log) -> Result<LogLevel, TelemetryError> {
+    logs::init(log, None)
+}
+
+/// Sets up the log, metrics, and, where a receiver is configured, what is sent there. Once in a
+/// process, inside its Tokio runtime, before anything is measured.
+///
+/// # Errors
+/// When the level is no filter, an exporter cannot be made, or the log was set up before.
+pub fn start(config: &Config, identity: &Identity) -> Result<Telemetry, TelemetryError> {
+    let resource = resource(identity);
+    let registry = prometheus::Registry::new();
+    let out = export::exporters(&config.telemetry)?;
+    trace::sample(config.telemetry.trace_sample_ratio);
+    let meters = export::meters(&config.telemetry, &resource, &registry, out.metrics)?;
+    global::set_meter_provider(meters.clone());
+    let tracers = out.spans.map(|exporter| export::tracers(&resource, exporter));
+    if let Some(tracers) = &tracers {
+        global::set_tracer_provider(tracers.clone());
+        span::install(tracers.tracer("callboard"));
+    }
+    let loggers = out.logs.map(|exporter| export::loggers(&resource, exporter));
+    let level = logs::init(&config.log, loggers.as_ref())?;
+    process::observe();
+    let content = config.telemetry.content.then(|| Arc::new(Content::new(config)));
+    Ok(Telemetry { level, registry, meters, tracers, loggers, content })
+}
+
+impl Telemetry {
+    /// The level of the log, to be changed while the process runs.
+    #[must_use]
+    pub fn level(&self) -> &LogLevel {
+        &self.level
+    }
+
+    /// How prompts, arguments and results are put into traces; nothing when they are not.
+    #[must_use]
+    pub fn content(&self) -> Option<&Arc<Content>> {
+        self.content.as_ref()
+    }
+
+    /// Every metric in the Prometheus text format.
+    ///
+    /// # Errors
+    /// When a metric cannot be written, which is a defect.
+    pub fn prometheus(&self) -> Result<String, prometheus::Error> {
+        prometheus::TextEncoder::new().encode_to_string(&self.registry.gather())
+    }
+
+    /// Sends what is still to be sent, and waits for that a bounded time.
+    pub async fn end(self) {
+        // The exporters wait for their own threads.
+        let flush = move || {
+            let spans = self.tracers.as_ref().map(SdkTracerProvider::shutdown);
+            let logs = self.loggers.as_ref().map(SdkLoggerProvider::shutdown);
+            let all = [spans, Some(self.meters.shutdown()), logs];
+            for error in all.into_iter().flatten().filter_map(Result::err) {
+                tracing::debug!(%error, "not everything could be sent");
+            }
+        };
+        let _ = tokio::task::spawn_blocking(flush).await;
+    }
+}
+
+/// What every signal says about its process; `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` add
+/// to it.
+fn resource(identity: &Identity) -> Resource {
+    use opentelemetry::KeyValue;
+    use opentelemetry_semantic_conventions::attribute as semconv;
+    let mut builder = Resource::builder();
+    if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
+        builder = builder.with_service_name("callboard");
+    }
+    builder
+        .with_attributes([
+            KeyValue::new(semconv::SERVICE_INSTANCE_ID, identity.worker.as_str().to_owned()),
+            KeyValue::new(semconv::SERVICE_VERSION, identity.version.clone()),
+            KeyValue::new(keys::ROLES, identity.roles.join(",")),
+        ])
+        .with_schema_url([], opentelemetry_semantic_conventions::SCHEMA_URL)
+        .build()
+}

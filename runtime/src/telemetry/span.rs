@@ -1,0 +1,188 @@
+//! A span that is recorded when it ends: nothing of it is open anywhere but in the variable that
+//! holds it, so that a job that waits for a person holds none. Costs nothing when nobody looks.
+
+use std::{
+    sync::OnceLock,
+    time::{Duration, SystemTime},
+};
+
+use opentelemetry::{
+    Context, KeyValue, Value,
+    trace::{Link, Span as _, SpanBuilder, SpanKind, Status, TraceContextExt, Tracer},
+};
+use opentelemetry_sdk::trace::SdkTracer;
+use proto::trace::TraceContext;
+
+use super::{ids, keys, trace::span_context};
+
+/// Longest text of an attribute that is not content, in bytes: names and ids, never what users wrote.
+const TEXT_MAX: usize = 256;
+
+static TRACER: OnceLock<SdkTracer> = OnceLock::new();
+
+pub(super) fn install(tracer: SdkTracer) {
+    // Telemetry is set up once in a process; a second time was refused before this.
+    let _ = TRACER.set(tracer);
+}
+
+/// Whether anybody is sent traces.
+#[must_use]
+pub fn is_tracing() -> bool {
+    TRACER.get().is_some()
+}
+
+/// What a span is to its peers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Stores a message.
+    Producer,
+    /// Works on a message.
+    Consumer,
+    /// Answers a request.
+    Server,
+    /// Asks somebody else.
+    Client,
+    /// Stays inside.
+    Internal,
+}
+
+/// A piece of work in a trace. Recorded when it is dropped, with the time of that; empty when the
+/// trace is not recorded or nobody is sent traces.
+#[derive(Debug)]
+#[must_use = "a span measures until it is dropped"]
+pub struct Span(Option<Box<Recording>>);
+
+#[derive(Debug)]
+struct Recording {
+    context: TraceContext,
+    parent: Option<TraceContext>,
+    kind: Kind,
+    name: String,
+    start: SystemTime,
+    attributes: Vec<KeyValue>,
+    links: Vec<TraceContext>,
+    error: Option<String>,
+}
+
+impl Span {
+    /// Begins a span whose own context is `context`, below `parent`. The name is only made when
+    /// the span is recorded.
+    pub fn start(
+        context: TraceContext,
+        parent: Option<TraceContext>,
+        kind: Kind,
+        name: impl FnOnce() -> String,
+    ) -> Self {
+        if !context.is_sampled() || !is_tracing() {
+            return Self(None);
+        }
+        Self(Some(Box::new(Recording {
+            context,
+            parent,
+            kind,
+            name: name(),
+            start: SystemTime::now(),
+            attributes: Vec::with_capacity(8),
+            links: Vec::new(),
+            error: None,
+        })))
+    }
+
+    /// Whether it will be recorded. What is costly to find out need not be when it is not.
+    #[must_use]
+    pub fn is_recording(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Lets it begin earlier. A time that lies ahead, as another machine's clock may have it, is
+    /// taken for now.
+    pub fn since(&mut self, start: SystemTime) {
+        if let Some(recording) = &mut self.0 {
+            recording.start = start.min(SystemTime::now());
+        }
+    }
+
+    /// Lets it begin some time ago.
+    pub fn ago(&mut self, ago: Duration) {
+        if let Some(start) = SystemTime::now().checked_sub(ago) {
+            self.since(start);
+        }
+    }
+
+    /// Adds an attribute. Long texts are cut: an attribute is a name or an id.
+    pub fn set(&mut self, key: &'static str, value: impl Into<Value>) {
+        if let Some(recording) = &mut self.0 {
+            let value = match value.into() {
+                Value::String(text) if text.as_str().len() > TEXT_MAX => {
+                    proto::excerpt::ends(text.as_str(), TEXT_MAX).into()
+                }
+                value => value,
+            };
+            recording.attributes.push(KeyValue::new(key, value));
+        }
+    }
+
+    /// Adds content: what users, models and tools wrote, as [`super::Content`] lets it be seen.
+    pub fn content(&mut self, key: &'static str, text: impl FnOnce() -> String) {
+        if let Some(recording) = &mut self.0 {
+            recording.attributes.push(KeyValue::new(key, text()));
+        }
+    }
+
+    /// Ties it to another span that it goes back to without being below it.
+    pub fn link(&mut self, to: TraceContext) {
+        if let Some(recording) = &mut self.0 {
+            recording.links.push(to);
+        }
+    }
+
+    /// Says that it failed, and with what kind of error.
+    pub fn fail(&mut self, error_type: &str) {
+        if let Some(recording) = &mut self.0 {
+            recording.error = Some(error_type.to_owned());
+        }
+    }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        if let (Some(recording), Some(tracer)) = (self.0.take(), TRACER.get()) {
+            recording.record(tracer);
+        }
+    }
+}
+
+impl Recording {
+    fn record(self, tracer: &SdkTracer) {
+        let above = self.parent.map_or_else(Context::new, |parent| {
+            Context::new().with_remote_span_context(span_context(parent))
+        });
+        let mut attributes = self.attributes;
+        if let Some(error) = &self.error {
+            attributes.push(KeyValue::new(keys::ERROR_TYPE, error.clone()));
+        }
+        let links = self.links.into_iter().map(|to| Link::with_context(span_context(to))).collect();
+        let builder = SpanBuilder::from_name(self.name)
+            .with_kind(self.kind.into())
+            .with_start_time(self.start)
+            .with_attributes(attributes)
+            .with_links(links);
+        let mut span = ids::with_ids(self.context, || tracer.build_with_context(builder, &above));
+        if let Some(error) = self.error {
+            span.set_status(Status::error(error));
+        }
+        span.end();
+    }
+}
+
+impl From<Kind> for SpanKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Producer => Self::Producer,
+            Kind::Consumer => Self::Consumer,
+            Kind::Server => Self::Server,
+            Kind::Client => Self::Client,
+            Kind::Internal => Self::Internal,
+        }
+    }
+}
