@@ -7,10 +7,11 @@
 pub mod claim;
 mod entry;
 mod error;
+mod load;
 mod observed;
 pub(crate) mod settle;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -28,6 +29,7 @@ pub(crate) use self::observed::Observed;
 pub use self::{
     entry::{Ack, Delivery, Entry},
     error::LogError,
+    load::{QueueLoad, ShardLoad, Storage},
     observed::count_fact,
 };
 
@@ -176,6 +178,16 @@ pub trait Log: Send + Sync + 'static {
         before: Option<Seq>,
         limit: usize,
     ) -> Result<Vec<Entry>, LogError>;
+
+    /// Which of some jobs of one shard have ended, as far as is known where it is cheap to ask. At
+    /// most 1,000 jobs at a time.
+    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError>;
+
+    /// How much a shard holds and what waits in it.
+    async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError>;
+
+    /// How much all shards, buckets and objects of the account take, and may take.
+    async fn storage(&self) -> Result<Storage, LogError>;
 
     /// Removes a job's log. There is no way back, and its id may be submitted again.
     async fn purge(&self, job: &JobId) -> Result<(), LogError>;

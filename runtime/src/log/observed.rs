@@ -1,7 +1,11 @@
 //! A log that is watched: every write has a span of its own, whose context travels with the record,
 //! and is measured. Changes nothing else, and decides nothing.
 
-use std::{sync::LazyLock, time::Instant};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, LazyLock},
+    time::Instant,
+};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -19,9 +23,7 @@ use proto::{
 };
 use tokio::sync::Semaphore;
 
-use std::sync::Arc;
-
-use super::{Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Submission};
+use super::{Delivery, Depth, Entry, Feed, Guarded, Log, LogError, ShardLoad, Storage, Submission};
 use crate::telemetry::{self, Kind, LATENCY, Span, keys};
 
 /// What is measured about writes.
@@ -276,6 +278,18 @@ impl Log for Observed {
         limit: usize,
     ) -> Result<Vec<Entry>, LogError> {
         self.0.submissions(shard, before, limit).await
+    }
+
+    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        self.0.ended(jobs).await
+    }
+
+    async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {
+        self.0.load(shard).await
+    }
+
+    async fn storage(&self) -> Result<Storage, LogError> {
+        self.0.storage().await
     }
 
     async fn purge(&self, job: &JobId) -> Result<(), LogError> {

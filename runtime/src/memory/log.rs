@@ -1,6 +1,6 @@
 //! [`Log`] in memory: encodes, sends, settles, reads.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -24,7 +24,7 @@ use super::{
     write::Publish,
 };
 use crate::log::{
-    Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Submission, claim,
+    Delivery, Depth, Entry, Feed, Guarded, Log, LogError, ShardLoad, Storage, Submission, claim,
     settle::{self, Patience},
 };
 
@@ -304,6 +304,27 @@ impl Log for MemoryLog {
         self.reach(Call::Read)?;
         let messages = self.shared.lock().stream(shard).submissions(before, limit);
         self.entries(&messages).await
+    }
+
+    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        self.reach(Call::Read)?;
+        let ended = |job: &&JobId| {
+            let finish = |m: &Arc<Message>| matches!(m.family, Family::Do(DecisionKind::Finish, _));
+            self.records_after(job, Seq(0)).iter().any(finish)
+        };
+        Ok(jobs.iter().filter(ended).cloned().collect())
+    }
+
+    async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {
+        self.reach(Call::Read)?;
+        Ok(self.shared.lock().load(&self.shared.subjects, shard))
+    }
+
+    async fn storage(&self) -> Result<Storage, LogError> {
+        self.reach(Call::Read)?;
+        let mut state = self.shared.lock();
+        let loads = self.shared.subjects.all_shards().map(|s| state.stream(s).size().1);
+        Ok(Storage { used: loads.sum(), limit: None })
     }
 
     async fn purge(&self, job: &JobId) -> Result<(), LogError> {

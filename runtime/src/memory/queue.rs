@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use proto::{
     decision::DecisionKind,
     id::{JobId, Pool, Shard},
@@ -163,6 +164,20 @@ impl Queue {
     pub(super) fn depth(&self) -> Depth {
         let pending = self.fresh.len() as u64;
         Depth { pending, in_flight: self.items.len() as u64 - pending }
+    }
+
+    /// The part of one shard: how much waits and is in hand, and when the oldest was stored.
+    pub(super) fn part(&self, is_there: impl Fn(&JobId) -> bool) -> (Depth, Option<Timestamp>) {
+        let mut depth = Depth::default();
+        let mut oldest = None;
+        for item in self.items.values().filter(|item| is_there(&item.message.job)) {
+            match item.place {
+                Place::Fresh => depth.pending += 1,
+                Place::Again(_) | Place::Out(_) => depth.in_flight += 1,
+            }
+            oldest = oldest.min(Some(item.message.time)).or(Some(item.message.time));
+        }
+        (depth, oldest)
     }
 
     /// Jobs with something that was handed out and not acknowledged.

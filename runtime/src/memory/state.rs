@@ -19,6 +19,7 @@ use super::{
     stream::{Message, Stream},
     timers::{TimerTask, Timers},
 };
+use crate::log::{QueueLoad, ShardLoad};
 
 /// Record ids that are remembered, to notice a record that is sent a second time.
 const REMEMBERED_MAX: usize = 4096;
@@ -78,6 +79,17 @@ impl State {
             QueueKey::Commands(..) => self.options.ack_wait,
         };
         self.queues.entry(key).or_insert_with(|| Queue::new(ack_wait))
+    }
+
+    pub(super) fn load(&mut self, subjects: &Subjects, shard: Shard) -> ShardLoad {
+        let (records, bytes) = self.stream(shard).size();
+        let mut queues = Vec::new();
+        for (key, queue) in &self.queues {
+            let QueueKey::Commands(kind, pool) = key else { continue };
+            let (depth, oldest) = queue.part(|job| subjects.shard_of(job) == shard);
+            queues.push(QueueLoad { kind: *kind, pool: pool.clone(), depth, oldest });
+        }
+        ShardLoad { records, bytes, queues }
     }
 
     pub(super) fn is_full(&self) -> bool {

@@ -105,6 +105,12 @@ impl Stream {
         self.submissions.range(..end).rev().take(limit).map(|(_, m)| Arc::clone(m)).collect()
     }
 
+    /// How many records there are, and how many bytes.
+    pub(super) fn size(&self) -> (u64, u64) {
+        let all = self.jobs.values().flatten();
+        all.fold((0, 0), |(count, bytes), m| (count + 1, bytes + m.payload.len() as u64))
+    }
+
     /// Removes a job's records and tells how many there were.
     pub(super) fn purge(&mut self, job: &JobId) -> usize {
         self.submissions.retain(|_, m| m.job != *job);

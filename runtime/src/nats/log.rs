@@ -1,6 +1,6 @@
 //! [`Log`] on JetStream: encodes, sends, settles, reads.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures::{StreamExt, stream::BoxStream};
@@ -19,6 +19,7 @@ use tokio::sync::Semaphore;
 use super::{
     NatsOptions, entry,
     link::{Link, Trouble},
+    load,
     publish::{self, Publish},
     read::{self, Stored},
     scan, setup,
@@ -26,7 +27,8 @@ use super::{
 };
 use crate::{
     log::{
-        Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Submission, claim,
+        Delivery, Depth, Entry, Feed, Guarded, Log, LogError, ShardLoad, Storage, Submission,
+        claim,
         settle::{self, Patience},
     },
     objects::Objects,
@@ -288,6 +290,18 @@ impl Log for NatsLog {
         limit: usize,
     ) -> Result<Vec<Entry>, LogError> {
         scan::submissions(self, shard, before, limit).await
+    }
+
+    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        load::ended(self, jobs).await
+    }
+
+    async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {
+        load::of_shard(self, shard).await
+    }
+
+    async fn storage(&self) -> Result<Storage, LogError> {
+        load::storage(self).await
     }
 
     async fn purge(&self, job: &JobId) -> Result<(), LogError> {

@@ -16,6 +16,7 @@ mod feed;
 mod kv;
 mod lane;
 mod link;
+mod load;
 mod log;
 mod objects;
 mod options;

@@ -94,7 +94,12 @@ pub(super) async fn page(
     limit: usize,
 ) -> Result<Page, Trouble> {
     let from = after.0.saturating_add(1);
-    let request = json!({"seq": from, "next_by_subj": filter, "batch": limit}).to_string();
+    ask(link, stream, &json!({"seq": from, "next_by_subj": filter, "batch": limit})).await
+}
+
+/// What any replica has of what a direct request asks for.
+pub(super) async fn ask(link: &Link, stream: &str, request: &Value) -> Result<Page, Trouble> {
+    let request = request.to_string();
     let lost = |why: String| Trouble::Lost(format!("the stream {stream} was not read: {why}"));
     let mut losses = link.losses();
     let inbox = link.client.new_inbox();

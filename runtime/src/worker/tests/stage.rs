@@ -1,7 +1,7 @@
 //! A pool on a log whose every move the test sees and makes.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -34,7 +34,9 @@ use tokio_util::sync::CancellationToken;
 use super::super::*;
 use crate::{
     broker::Broker,
-    log::{Ack, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Submission},
+    log::{
+        Ack, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, ShardLoad, Storage, Submission,
+    },
     memory::{self, MemoryOptions},
 };
 
@@ -162,6 +164,15 @@ impl Log for Scripted {
         _: Option<Seq>,
         _: usize,
     ) -> Result<Vec<Entry>, LogError> {
+        unimplemented()
+    }
+    async fn ended(&self, _: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        unimplemented()
+    }
+    async fn load(&self, _: Shard) -> Result<ShardLoad, LogError> {
+        unimplemented()
+    }
+    async fn storage(&self) -> Result<Storage, LogError> {
         unimplemented()
     }
     async fn purge(&self, _: &JobId) -> Result<(), LogError> {

@@ -11,6 +11,7 @@ mod decisions;
 mod facts;
 pub(crate) mod fixtures;
 mod large;
+mod load;
 mod purging;
 mod reading;
 mod submissions;

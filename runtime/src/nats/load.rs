@@ -1,0 +1,127 @@
+//! How full a shard is and what waits in it: a few questions to JetStream, however much there is.
+
+use std::collections::BTreeSet;
+
+use proto::{
+    decision::{DecisionKind, pools},
+    id::{JobId, Pool, Shard},
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{log::NatsLog, read, scan::ConsumerInfo};
+use crate::log::{Depth, LogError, QueueLoad, ShardLoad, Storage};
+
+/// Consumers of one answer of the server.
+const PAGE: usize = 256;
+
+#[derive(Deserialize)]
+struct StreamInfo {
+    state: StreamState,
+}
+
+#[derive(Deserialize)]
+struct StreamState {
+    messages: u64,
+    bytes: u64,
+}
+
+#[derive(Deserialize)]
+struct Consumers {
+    total: usize,
+    #[serde(default)]
+    consumers: Option<Vec<Named>>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+    #[serde(flatten)]
+    info: ConsumerInfo,
+}
+
+#[derive(Deserialize)]
+struct Account {
+    storage: u64,
+    limits: Limits,
+}
+
+#[derive(Deserialize)]
+struct Limits {
+    max_storage: i64,
+}
+
+/// What one shard holds.
+pub(super) async fn of_shard(log: &NatsLog, shard: Shard) -> Result<ShardLoad, LogError> {
+    let stream = log.subjects.stream(shard);
+    let StreamInfo { state } = log.link.ask(&format!("STREAM.INFO.{stream}"), &json!({})).await?;
+    let mut queues = Vec::new();
+    for consumer in consumers(log, &stream).await? {
+        let Some((kind, pool)) = queue_of(&consumer.name) else { continue };
+        let ConsumerInfo { num_pending, num_ack_pending, ack_floor, .. } = consumer.info;
+        let depth = Depth { pending: num_pending, in_flight: num_ack_pending };
+        let oldest = if depth == Depth::default() {
+            None
+        } else {
+            let filter = log.subjects.commands_in(shard, kind, &pool);
+            let after = proto::id::Seq(ack_floor.stream_seq);
+            let page = read::page(&log.link, &stream, &filter, after, 1).await?;
+            page.messages.first().map(|message| message.time)
+        };
+        queues.push(QueueLoad { kind, pool, depth, oldest });
+    }
+    Ok(ShardLoad { records: state.messages, bytes: state.bytes, queues })
+}
+
+async fn consumers(log: &NatsLog, stream: &str) -> Result<Vec<Named>, LogError> {
+    let mut all: Vec<Named> = Vec::new();
+    loop {
+        let ask = json!({ "offset": all.len() });
+        let Consumers { total, consumers } =
+            log.link.ask(&format!("CONSUMER.LIST.{stream}"), &ask).await?;
+        let some = consumers.unwrap_or_default();
+        let last = some.len() < PAGE;
+        all.extend(some);
+        if last || all.len() >= total {
+            return Ok(all);
+        }
+    }
+}
+
+/// What a consumer is for, by its name; nothing for those that hand out no commands.
+fn queue_of(name: &str) -> Option<(DecisionKind, Pool)> {
+    let (kind, pool) = name.split_once('-')?;
+    let kind = DecisionKind::ALL.into_iter().find(|known| known.as_str() == kind)?;
+    Some((kind, Pool::new(pool).ok()?))
+}
+
+/// Which of some jobs of one shard have ended, as any replica has it.
+pub(super) async fn ended(log: &NatsLog, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+    let Some(first) = jobs.first() else { return Ok(BTreeSet::new()) };
+    let stream = log.subjects.stream(log.subjects.shard_of(first));
+    let finish = |job| log.subjects.decision(job, DecisionKind::Finish, &pools::nobody());
+    let subjects: Vec<String> = jobs.iter().map(finish).collect();
+    let request = json!({ "multi_last": subjects, "batch": jobs.len() });
+    let page = read::ask(&log.link, &stream, &request).await?;
+    let jobs = page.messages.iter().filter_map(|m| Some(log.subjects.parse(&m.subject).ok()?.job));
+    Ok(jobs.collect())
+}
+
+/// What the account keeps on disk.
+pub(super) async fn storage(log: &NatsLog) -> Result<Storage, LogError> {
+    let Account { storage, limits } = log.link.ask("INFO", &json!({})).await?;
+    Ok(Storage { used: storage, limit: u64::try_from(limits.max_storage).ok().filter(|l| *l > 0) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_consumer_is_known_by_its_name() {
+        let of = |name| queue_of(name).map(|(kind, pool)| (kind, pool.as_str().to_owned()));
+        assert_eq!(of("call-builtin"), Some((DecisionKind::Call, "builtin".to_owned())));
+        assert_eq!(of("call-my-tools"), Some((DecisionKind::Call, "my-tools".to_owned())));
+        assert_eq!((of("facts"), of("strange-thing"), of("call-")), (None, None, None));
+    }
+}
