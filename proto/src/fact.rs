@@ -81,6 +81,21 @@ impl Fact {
         }
     }
 
+    /// The question it answers.
+    #[must_use]
+    pub fn ask(&self) -> Option<&AskId> {
+        match self {
+            Self::Answered(answered) => Some(&answered.ask),
+            Self::Submitted(_)
+            | Self::Signaled(_)
+            | Self::Planned(_)
+            | Self::Turned(_)
+            | Self::Started(_)
+            | Self::Called(_)
+            | Self::Fired(_) => None,
+        }
+    }
+
     /// Who is entitled to append it.
     #[must_use]
     pub fn source(&self) -> Source {

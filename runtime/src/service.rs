@@ -7,13 +7,14 @@
 
 use std::{
     panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt, stream::BoxStream};
+use opentelemetry::KeyValue;
 use proto::{
     error::{Code, Failure},
     trace::TraceContext,
@@ -29,11 +30,15 @@ use tokio_util::{
 use crate::{
     broker::Broker,
     bus::{BusError, Endpoint, Reply, Request},
-    telemetry,
+    telemetry::{self, Histogram, Kind, LATENCY, Span, keys},
 };
 
 /// How long requests in hand may go on after the shutdown begins.
 const DRAIN: Duration = Duration::from_secs(10);
+
+static DURATION: LazyLock<Histogram<f64>> = LazyLock::new(|| {
+    telemetry::histogram("callboard.door.duration", "A request at the front door.", LATENCY)
+});
 
 /// Some verbs of the front door.
 #[async_trait]
@@ -84,6 +89,8 @@ pub struct Call {
     pub token: Option<String>,
     /// Canceled when the process is about to end: long answers should end too.
     pub closing: CancellationToken,
+    /// The span of the caller, as it came with the request.
+    caller: Option<TraceContext>,
     reply: Box<dyn Reply>,
     place: Mutex<Option<OwnedSemaphorePermit>>,
 }
@@ -226,6 +233,7 @@ fn call(request: Request, place: OwnedSemaphorePermit, closing: CancellationToke
     Call {
         verb: request.verb,
         payload: request.payload,
+        caller: request.context.trace,
         trace: request.context.trace.map_or_else(telemetry::new_trace, telemetry::child_of),
         token: request.context.token,
         closing,
@@ -235,15 +243,35 @@ fn call(request: Request, place: OwnedSemaphorePermit, closing: CancellationToke
 }
 
 async fn answer(service: Arc<dyn Service>, call: Call) {
+    let started = Instant::now();
+    let parent = call.caller;
+    let mut span =
+        Span::start(call.trace, parent, Kind::Server, || format!("callboard {}", call.verb));
+    span.set(keys::DOOR_VERB, call.verb);
+    let verb = call.verb;
+    let refused = answered(service, call).await;
+    let code = refused.map_or("", Code::as_str);
+    if refused.is_some() {
+        span.fail(code);
+    }
+    let attributes = [KeyValue::new(keys::DOOR_VERB, verb), KeyValue::new(keys::ERROR_TYPE, code)];
+    DURATION.record(started.elapsed().as_secs_f64(), &attributes);
+}
+
+/// Answers; tells with what code it was refused, when it was.
+async fn answered(service: Arc<dyn Service>, call: Call) -> Option<Code> {
     let handled = AssertUnwindSafe(service.handle(&call)).catch_unwind().await;
     let refusal = match handled {
-        Ok(Ok(Handled::Streamed)) => return,
+        Ok(Ok(Handled::Streamed)) => return None,
         Ok(Ok(Handled::Reply(payload))) => match call.reply.send(payload).await {
             Err(BusError::TooLarge(bytes)) => {
                 let why = format!("the answer has {bytes} bytes, more than the broker takes");
                 Failure::new(Code::TooLarge, why)
             }
-            sent => return unheard(call.verb, sent),
+            sent => {
+                unheard(call.verb, sent);
+                return None;
+            }
         },
         Ok(Err(failure)) => failure,
         Err(_) => {
@@ -252,8 +280,10 @@ async fn answer(service: Arc<dyn Service>, call: Call) {
             Failure::new(Code::Internal, format!("{} broke on this request", service.name()))
         }
     };
-    tracing::debug!(verb = call.verb, code = %refusal.code, "refused");
+    let code = refusal.code;
+    tracing::debug!(verb = call.verb, %code, "refused");
     unheard(call.verb, call.reply.refuse(refusal).await);
+    Some(code)
 }
 
 /// Whoever asked may be gone: nothing depends on the answer.

@@ -162,6 +162,7 @@ impl Parts<'_> {
         let options = SupervisorOptions {
             sweep_interval: Duration::from_millis(settings.sweep_interval_ms),
             cached_jobs: settings.cache_jobs,
+            agents: self.config.agents.keys().cloned().collect(),
             ..SupervisorOptions::default()
         };
         let args = SupervisorArgs {

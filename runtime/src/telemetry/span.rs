@@ -112,12 +112,12 @@ impl Span {
     /// Adds an attribute. Long texts are cut: an attribute is a name or an id.
     pub fn set(&mut self, key: &'static str, value: impl Into<Value>) {
         if let Some(recording) = &mut self.0 {
-            let value = match value.into() {
-                Value::String(text) if text.as_str().len() > TEXT_MAX => {
-                    proto::excerpt::ends(text.as_str(), TEXT_MAX).into()
-                }
-                value => value,
-            };
+            let mut value = value.into();
+            if let Value::String(text) = &value
+                && text.as_str().len() > TEXT_MAX
+            {
+                value = proto::excerpt::ends(text.as_str(), TEXT_MAX).into();
+            }
             recording.attributes.push(KeyValue::new(key, value));
         }
     }

@@ -1,7 +1,7 @@
 //! One job that moves: folds its facts, stores the decisions that follow, and acknowledges the
 //! facts once those are stored.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use proto::{
     decision::Decision,
@@ -14,10 +14,12 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use runtime::{
     broker::Broker,
     log::{Delivery, Entry, Guarded, LogError},
+    worker::dead_letter,
 };
 
 use super::{
     inbox::{Inbox, Waiting},
+    observe::{Census, Labels, Look, Place, Taken},
     shard::ShardMsg,
 };
 use crate::{
@@ -42,6 +44,8 @@ pub(super) struct JobArgs {
     pub(super) inbox: Arc<Inbox>,
     pub(super) broker: Broker,
     pub(super) owner: ActorRef<ShardMsg>,
+    pub(super) census: Arc<Census>,
+    pub(super) labels: Labels,
 }
 
 pub(super) struct JobCache {
@@ -118,48 +122,66 @@ impl JobCache {
         if waiting.facts.is_empty() && !waiting.look {
             return Ok(());
         }
-        self.take_in(&waiting).await?;
-        self.decide().await?;
+        let look = Look::begin();
+        let taken = self.take_in(&waiting).await?;
+        let Some(folded) = &self.folded else { return Ok(()) };
+        let root = folded.trace;
+        let looking = look.taken(&folded.job, root, waiting.facts.iter(), taken);
+        self.decide(looking.trace).await?;
         for fact in &waiting.facts {
             fact.ack.done().await;
         }
-        self.report_poison();
+        if let Some(folded) = &self.folded {
+            let place = Place { census: &self.args.census, labels: &self.args.labels };
+            looking.over(&folded.job, root, place);
+        }
+        self.report_poison(&waiting);
         Ok(())
     }
 
     /// Folds what came, on top of what is cached or of the whole log.
-    async fn take_in(&mut self, waiting: &Waiting) -> Result<(), GivenUp> {
+    async fn take_in(&mut self, waiting: &Waiting) -> Result<Taken, GivenUp> {
         if let Some(mut folded) = self.folded.take() {
             let mut facts: Vec<&Delivery> = waiting.facts.iter().collect();
             facts.sort_by_key(|fact| fact.entry.seq);
-            if facts.iter().try_for_each(|fact| folded.insert(&fact.entry)).is_ok() {
+            let mut taken = Taken { before: folded.job.standing(), ignored: Vec::new() };
+            let insert = |fact: &&Delivery| {
+                let ignored = folded.job.ignored();
+                folded.insert(&fact.entry)?;
+                if folded.job.ignored() > ignored {
+                    taken.ignored.push(kind(&fact.entry));
+                }
+                Ok::<(), OutOfOrder>(())
+            };
+            if facts.iter().try_for_each(insert).is_ok() {
                 self.folded = Some(folded);
-                return Ok(());
+                return Ok(taken);
             }
         }
-        self.folded = match waiting.facts.front() {
+        let new: BTreeSet<Seq> = waiting.facts.iter().map(|fact| fact.entry.seq).collect();
+        let (folded, taken) = match waiting.facts.front() {
             // A job's first record, handed out for the first time: there is nothing to read. Should
             // that be wrong, the first compare-and-set says so.
             Some(first) if waiting.facts.len() == 1 && is_new(first) => {
-                Some(fold(&self.args.job, std::slice::from_ref(&first.entry)))
+                fold(&self.args.job, std::slice::from_ref(&first.entry), &new)
             }
-            _ => Some(self.read().await?),
+            _ => fold(&self.args.job, &self.read().await?, &new),
         };
-        Ok(())
+        self.folded = Some(folded);
+        Ok(taken)
     }
 
-    async fn read(&self) -> Result<Folded, LogError> {
-        let entries = self.args.broker.log.read(&self.args.job, Seq(0)).await?;
-        Ok(fold(&self.args.job, &entries))
+    async fn read(&self) -> Result<Vec<Entry>, LogError> {
+        self.args.broker.log.read(&self.args.job, Seq(0)).await
     }
 
     /// Stores decisions until nothing more follows.
-    async fn decide(&mut self) -> Result<(), GivenUp> {
+    async fn decide(&mut self, trace: TraceContext) -> Result<(), GivenUp> {
         let mut conflicts = 0;
         for _ in 0..DECISIONS_MAX {
             let Some(folded) = &mut self.folded else { return Ok(()) };
             let Some(next) = folded.job.decide() else { return Ok(()) };
-            match store(&self.args.broker, folded, next).await? {
+            match store(&self.args.broker, folded, next, trace).await? {
                 Guarded::Stored(_) => conflicts = 0,
                 Guarded::Conflict => {
                     conflicts += 1;
@@ -167,9 +189,8 @@ impl JobCache {
                         return Err(GivenUp::Contended);
                     }
                     tracing::debug!(job = %self.args.job, "somebody else decided first; reading the log again");
-                    let entries =
-                        self.args.broker.log.read(&self.args.job, proto::id::Seq(0)).await?;
-                    self.folded = Some(fold(&self.args.job, &entries));
+                    let entries = self.read().await?;
+                    self.folded = Some(fold(&self.args.job, &entries, &BTreeSet::new()).0);
                 }
             }
         }
@@ -185,8 +206,12 @@ impl JobCache {
         let _ = self.args.owner.cast(again);
     }
 
-    fn report_poison(&self) {
+    fn report_poison(&self, waiting: &Waiting) {
         if let Some(poison) = self.folded.as_ref().and_then(|folded| folded.job.poison()) {
+            let is_new = |fact: &Delivery| fact.delivered == 1 && fact.entry.seq == poison.seq;
+            if waiting.facts.iter().any(is_new) {
+                dead_letter("unreadable");
+            }
             let (job, seq, reason) = (&self.args.job, poison.seq, &poison.reason);
             tracing::error!(%job, %seq, %reason, "the job is parked: a record of its log cannot be read");
         }
@@ -199,12 +224,32 @@ fn is_new(delivery: &Delivery) -> bool {
     delivery.delivered == 1 && submitted(&delivery.entry)
 }
 
-fn fold(job: &JobId, entries: &[Entry]) -> Folded {
+fn kind(entry: &Entry) -> String {
+    entry.record.as_ref().map_or_else(|_| "unreadable".to_owned(), |record| record.kind.clone())
+}
+
+/// Folds a whole log, and notes what the entries that are new in it changed.
+fn fold(job: &JobId, entries: &[Entry], new: &BTreeSet<Seq>) -> (Folded, Taken) {
     let trace = entries.iter().find_map(|entry| entry.trace);
     let trace =
         trace.unwrap_or_else(|| TraceContext::new(fastrand::u128(..), fastrand::u64(..), false));
-    let job = replay::replay(job, entries);
-    Folded { base: job.clone(), job, trace, tail: Vec::new() }
+    let mut job = Job::new(job.clone());
+    let mut taken = Taken::default();
+    let first_new = new.first();
+    for entry in entries {
+        if first_new == Some(&entry.seq) {
+            taken.before = job.standing();
+        }
+        let ignored = job.ignored();
+        replay::apply(&mut job, entry);
+        if job.ignored() > ignored && new.contains(&entry.seq) {
+            taken.ignored.push(kind(entry));
+        }
+    }
+    if first_new.is_none() {
+        taken.before = job.standing();
+    }
+    (Folded { base: job.clone(), job, trace, tail: Vec::new() }, taken)
 }
 
 impl Folded {
@@ -247,10 +292,14 @@ fn apply_decision(job: &mut Job, at: At, decision: &Known) {
 }
 
 /// Arms what the decision needs, stores it, and applies it.
-async fn store(broker: &Broker, folded: &mut Folded, next: Next) -> Result<Guarded, LogError> {
+async fn store(
+    broker: &Broker,
+    folded: &mut Folded,
+    next: Next,
+    trace: TraceContext,
+) -> Result<Guarded, LogError> {
     let Next { decision, arm, disarm } = next;
     let id = folded.job.id().clone();
-    let trace = folded.trace.child(fastrand::u64(..));
     for timer in arm {
         broker.log.arm(&id, &timer.timer, timer.at, trace).await?;
     }

@@ -12,6 +12,7 @@
 
 mod inbox;
 mod job;
+mod observe;
 mod options;
 mod ownership;
 mod shard;

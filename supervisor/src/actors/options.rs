@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use proto::id::AgentName;
+
 /// What can be set about a supervisor.
 #[derive(Debug, Clone)]
 pub struct SupervisorOptions {
@@ -11,6 +13,8 @@ pub struct SupervisorOptions {
     pub cached_jobs: usize,
     /// Panics of one job after which it is left alone until the next sweep.
     pub panics_max: u32,
+    /// Agents that are counted by name; all others are counted as one.
+    pub agents: Vec<AgentName>,
     /// First wait after a panic or a failed write; doubles up to a minute.
     pub backoff: Duration,
 }
@@ -21,6 +25,7 @@ impl Default for SupervisorOptions {
             sweep_interval: Duration::from_secs(600),
             cached_jobs: 20_000,
             panics_max: 3,
+            agents: Vec::new(),
             backoff: Duration::from_millis(500),
         }
     }

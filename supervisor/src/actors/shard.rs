@@ -12,12 +12,14 @@ use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use runtime::{
     broker::Broker,
     log::{Delivery, Feed, LogError},
+    worker::dead_letter,
 };
 use tokio::task::JoinHandle;
 
 use super::{
     inbox::Inbox,
     job::{JobActor, JobArgs, Wake},
+    observe::{Census, Labels, watch_load},
     options::SupervisorOptions,
     sweep,
 };
@@ -46,10 +48,12 @@ pub(super) struct ShardArgs {
     pub(super) shard: Shard,
     pub(super) broker: Broker,
     pub(super) options: SupervisorOptions,
+    pub(super) labels: Labels,
 }
 
 pub(super) struct ShardState {
     args: ShardArgs,
+    census: Arc<Census>,
     jobs: HashMap<JobId, Live>,
     by_actor: HashMap<ActorId, JobId>,
     panics: HashMap<JobId, u32>,
@@ -76,16 +80,20 @@ impl Actor for ShardActor {
     ) -> Result<ShardState, ActorProcessingErr> {
         let feed = args.broker.log.facts(args.shard).await?;
         let pump = tokio::spawn(pump(feed, myself.clone()));
-        let sweeper = tokio::spawn(sweep::run(args.clone(), myself));
+        let census = Census::open(args.shard, args.labels.clone());
+        let sweeper = tokio::spawn(sweep::run(args.clone(), Arc::clone(&census), myself));
+        let log = Arc::clone(&args.broker.log);
+        let watcher = tokio::spawn(watch_load(log, args.shard, Arc::clone(&census)));
         tracing::info!(shard = %args.shard, "the shard is taken up");
         Ok(ShardState {
             args,
+            census,
             jobs: HashMap::new(),
             by_actor: HashMap::new(),
             panics: HashMap::new(),
             setbacks: HashMap::new(),
             quarantined: HashSet::new(),
-            tasks: vec![pump, sweeper],
+            tasks: vec![pump, sweeper, watcher],
         })
     }
 
@@ -214,6 +222,8 @@ impl ShardState {
             inbox: Arc::clone(&inbox),
             broker: self.args.broker.clone(),
             owner: myself.clone(),
+            census: Arc::clone(&self.census),
+            labels: self.args.labels.clone(),
         };
         let (actor, _) = Actor::spawn_linked(None, JobActor, args, myself.get_cell()).await?;
         self.by_actor.insert(actor.get_id(), job.clone());
@@ -267,6 +277,7 @@ impl ShardState {
         *panics += 1;
         if *panics >= self.args.options.panics_max {
             tracing::error!(%job, shard = %self.args.shard, %error, panics, "the job is parked: its actor keeps dying");
+            dead_letter("panicked");
             self.panics.remove(&job);
             self.quarantined.insert(job);
             return;

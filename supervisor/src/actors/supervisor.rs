@@ -17,6 +17,7 @@ use runtime::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
+    observe::Labels,
     options::SupervisorOptions,
     ownership::owner_of,
     shard::{ShardActor, ShardArgs, ShardMsg},
@@ -68,6 +69,7 @@ pub struct SupervisorState {
     wanted: BTreeSet<Shard>,
     running: HashMap<Shard, ActorRef<ShardMsg>>,
     failures: HashMap<Shard, (u32, tokio::time::Instant)>,
+    labels: Labels,
     _listener: AbortOnDropHandle<()>,
 }
 
@@ -83,6 +85,7 @@ impl Actor for SupervisorActor {
     ) -> Result<SupervisorState, ActorProcessingErr> {
         let listener = tokio::spawn(listen(args.clone(), myself));
         Ok(SupervisorState {
+            labels: Labels::new(args.options.agents.iter().cloned()),
             args,
             wanted: BTreeSet::new(),
             running: HashMap::new(),
@@ -171,6 +174,7 @@ impl SupervisorState {
             shard,
             broker: self.args.broker.clone(),
             options: self.args.options.clone(),
+            labels: self.labels.clone(),
         };
         match Actor::spawn_linked(None, ShardActor, args, myself.get_cell()).await {
             Ok((actor, _)) => {

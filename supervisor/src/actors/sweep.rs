@@ -1,14 +1,21 @@
 //! The slow look at every open job of a shard. It should never find work, and says so loudly when
 //! it does: then something above it lost a fact or a decision.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use proto::id::{JobId, Seq};
 use ractor::ActorRef;
+use runtime::log::LogError;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::shard::{ShardArgs, ShardMsg};
-use crate::replay;
+use super::{
+    observe::{Census, swept},
+    shard::{ShardArgs, ShardMsg},
+};
+use crate::{
+    machine::{Job, Standing},
+    replay,
+};
 
 /// Jobs looked at before the next pause.
 const PAGE: usize = 100;
@@ -16,9 +23,12 @@ const PAGE: usize = 100;
 /// Pause between pages: a sweep must not be felt by jobs that move.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Looks first at jobs whose facts were handed out to an owner before and not acknowledged, then,
-/// every so often, at all open jobs.
-pub(super) async fn run(args: ShardArgs, shard: ActorRef<ShardMsg>) {
+/// When the jobs of a shard that was just taken up are counted: first they are moved on.
+const COUNT_AFTER: Duration = Duration::from_secs(1);
+
+/// Looks first at jobs whose facts were handed out to an owner before and not acknowledged; counts
+/// all open jobs, and looks at them, soon after and then every so often.
+pub(super) async fn run(args: ShardArgs, census: Arc<Census>, shard: ActorRef<ShardMsg>) {
     match args.broker.log.unsettled(args.shard).await {
         Ok(jobs) => jobs.into_iter().for_each(|job| {
             let _ = shard.cast(ShardMsg::Look(job));
@@ -27,54 +37,79 @@ pub(super) async fn run(args: ShardArgs, shard: ActorRef<ShardMsg>) {
             tracing::warn!(shard = %args.shard, %error, "facts of the owner before come later")
         }
     }
+    tokio::time::sleep(COUNT_AFTER).await;
     loop {
-        tokio::time::sleep(args.options.sweep_interval).await;
-        if let Err(error) = sweep(&args, &shard).await {
-            tracing::warn!(shard = %args.shard, %error, "a sweep was given up");
+        census.begin();
+        match sweep(&args, &census, &shard).await {
+            Ok(()) => census.finish(),
+            Err(error) => tracing::warn!(shard = %args.shard, %error, "a sweep was given up"),
         }
+        tokio::time::sleep(args.options.sweep_interval).await;
     }
 }
 
-async fn sweep(args: &ShardArgs, shard: &ActorRef<ShardMsg>) -> Result<(), runtime::log::LogError> {
+async fn sweep(
+    args: &ShardArgs,
+    census: &Census,
+    shard: &ActorRef<ShardMsg>,
+) -> Result<(), LogError> {
+    let log = &args.broker.log;
     let mut before = None;
     loop {
-        let page = args.broker.log.submissions(args.shard, before, PAGE).await?;
+        let page = log.submissions(args.shard, before, PAGE).await?;
         let Some(oldest) = page.last().map(|entry| entry.seq) else { return Ok(()) };
-        for entry in &page {
+        let jobs: Vec<JobId> = page.into_iter().map(|entry| entry.job).collect();
+        let ended = log.ended(&jobs).await?;
+        for job in jobs.iter().filter(|job| !ended.contains(job)) {
             // In a task of its own: a job that breaks the code that reads it must not end the sweep,
             // which is what looks at such a job again. Nor must one that cannot be read now.
-            let look = tokio::spawn(wants_work(args.clone(), entry.job.clone()));
+            let look = tokio::spawn(wants_work(args.clone(), job.clone()));
             match AbortOnDropHandle::new(look).await {
-                Ok(Ok(false)) => {}
-                Ok(Ok(true)) | Err(_) => {
-                    let _ = shard.cast(ShardMsg::Look(entry.job.clone()));
+                Ok(Ok(seen)) => {
+                    seen.standing.iter().for_each(|standing| census.passed(job, standing));
+                    if seen.wants_work {
+                        let _ = shard.cast(ShardMsg::Look(job.clone()));
+                    }
+                }
+                Err(_) => {
+                    let _ = shard.cast(ShardMsg::Look(job.clone()));
                 }
                 Ok(Err(error)) => {
-                    tracing::warn!(job = %entry.job, %error, "a sweep could not read a job");
+                    tracing::warn!(%job, %error, "a sweep could not read a job");
                 }
             }
         }
+        census.reached(oldest);
         before = Some(oldest);
         tokio::time::sleep(PAUSE).await;
     }
 }
 
+/// What a sweep saw of a job.
+struct Seen {
+    standing: Option<Standing>,
+    wants_work: bool,
+}
+
 /// Whether a decision is missing that no record on its way will bring about. A job in the middle of
 /// a decision looks the same, so what is missing must still be missing a moment later.
-async fn wants_work(args: ShardArgs, job: JobId) -> Result<bool, runtime::log::LogError> {
+async fn wants_work(args: ShardArgs, job: JobId) -> Result<Seen, LogError> {
     let look = async || {
         let entries = args.broker.log.read(&job, Seq(0)).await?;
-        let folded = replay::replay(&job, &entries);
-        Ok::<_, runtime::log::LogError>((folded.seq(), folded.decide().is_some()))
+        Ok::<_, LogError>(replay::replay(&job, &entries))
     };
-    let first = look().await?;
+    let missing = |folded: &Job| (folded.seq(), folded.decide().is_some());
+    let mut folded = look().await?;
+    let first = missing(&folded);
     if !first.1 {
-        return Ok(false);
+        return Ok(Seen { standing: folded.standing(), wants_work: false });
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let missing = look().await? == first;
-    if missing {
+    folded = look().await?;
+    let wants_work = missing(&folded) == first;
+    if wants_work {
+        swept();
         tracing::error!(%job, shard = %args.shard, seq = %first.0, "a sweep found a job that nobody was going to look at");
     }
-    Ok(missing)
+    Ok(Seen { standing: folded.standing(), wants_work })
 }

@@ -12,7 +12,7 @@ use proto::{
 
 use super::{
     ask, names,
-    state::{AskState, Job, Open, Poison, Stage},
+    state::{AskState, Awake, Job, Open, Poison, Stage},
     step::{Exec, StepRun},
     turn::Acting,
 };
@@ -49,11 +49,16 @@ impl Job {
         if at.seq <= self.seq {
             return;
         }
+        if self.records == 0 {
+            self.first = at.seq;
+        }
         self.seq = at.seq;
         self.updated = at.time;
         self.records += 1;
         if matches!(family, Family::Do(..)) {
             self.last_decision = at.seq;
+        } else if !self.has_work_out() {
+            self.wake(at, record);
         }
         if self.poison.is_some() {
             return;
@@ -81,6 +86,14 @@ impl Job {
         if let Some(open) = self.open.as_mut().filter(|open| open.outcome.is_none()) {
             open.settle(at.time);
         }
+    }
+
+    fn wake(&mut self, at: At, record: Result<&Known, &Unreadable>) {
+        let ask = match record {
+            Ok(Known::Fact(fact)) => fact.ask().cloned(),
+            Ok(Known::Decision(_)) | Err(_) => None,
+        };
+        self.awake = Awake { seq: at.seq, time: at.time, ask };
     }
 
     fn fact(&mut self, at: At, fact: &Fact) -> Counted {

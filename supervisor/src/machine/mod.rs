@@ -30,7 +30,7 @@ mod view;
 pub use self::{
     decide::{Arm, Next},
     fold::At,
-    state::{Job, Poison},
+    state::{Awake, Job, Poison, Standing},
 };
 
 #[cfg(test)]

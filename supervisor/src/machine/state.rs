@@ -7,9 +7,9 @@ use proto::{
     agent::Agent,
     decision::{Closed, PlanTalk},
     fact::{Asked, Signaled, Submitted},
-    id::{AskId, JobId, Seq, TimerName, WorkId},
+    id::{AgentName, AskId, JobId, Seq, TimerName, WorkId},
     interaction::Question,
-    job::{FailReason, Outcome},
+    job::{FailReason, JobState, Outcome, SubStatus},
     lang::Language,
     message::Usage,
     plan::Plan,
@@ -23,6 +23,8 @@ pub struct Job {
     pub(super) id: JobId,
     /// The last record that was applied.
     pub(super) seq: Seq,
+    /// The first one.
+    pub(super) first: Seq,
     /// The last decision that was applied: what the next compare-and-set expects.
     pub(super) last_decision: Seq,
     pub(super) records: u64,
@@ -31,8 +33,36 @@ pub struct Job {
     /// Records that changed nothing: too late, twice, or from somebody not entitled.
     pub(super) ignored: u64,
     pub(super) poison: Option<Poison>,
+    pub(super) awake: Awake,
     /// Absent until the first record.
     pub(super) open: Option<Open>,
+}
+
+/// The fact that found the job with nothing in workers' hands: what the job does from then until it
+/// waits for a person or the clock again, or ends, is one stretch of its life.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Awake {
+    /// Where it is.
+    pub seq: Seq,
+    /// When it was stored, by the server's clock.
+    pub time: Timestamp,
+    /// The question that it answers, if it is an answer.
+    pub ask: Option<AskId>,
+}
+
+/// Where a job stands, as far as it is counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// Its agent.
+    pub agent: AgentName,
+    /// Its state in A2A's words.
+    pub state: JobState,
+    /// What it is at.
+    pub sub_status: Option<SubStatus>,
+    /// Questions that wait for a person.
+    pub questions: usize,
+    /// When its last record was stored, by the server's clock.
+    pub since: Timestamp,
 }
 
 /// A record that the machine cannot go past.
@@ -129,12 +159,14 @@ impl Job {
         Self {
             id,
             seq: Seq(0),
+            first: Seq(0),
             last_decision: Seq(0),
             records: 0,
             created: Timestamp::UNIX_EPOCH,
             updated: Timestamp::UNIX_EPOCH,
             ignored: 0,
             poison: None,
+            awake: Awake { seq: Seq(0), time: Timestamp::UNIX_EPOCH, ask: None },
             open: None,
         }
     }
@@ -149,6 +181,12 @@ impl Job {
     #[must_use]
     pub fn seq(&self) -> Seq {
         self.seq
+    }
+
+    /// The first record that was applied: a submission, when all is well.
+    #[must_use]
+    pub fn first(&self) -> Seq {
+        self.first
     }
 
     /// The last decision that was applied; a decision is stored only right after it.
@@ -173,6 +211,39 @@ impl Job {
     #[must_use]
     pub fn poison(&self) -> Option<&Poison> {
         self.poison.as_ref()
+    }
+
+    /// What last set the job going.
+    #[must_use]
+    pub fn awake(&self) -> &Awake {
+        &self.awake
+    }
+
+    /// When it was submitted, by the server's clock.
+    #[must_use]
+    pub fn created(&self) -> Timestamp {
+        self.created
+    }
+
+    /// What all its model calls cost so far.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.open.as_ref().map_or_else(Usage::default, |open| open.usage)
+    }
+
+    /// Where it stands; nothing when it was never submitted.
+    #[must_use]
+    pub fn standing(&self) -> Option<Standing> {
+        let open = self.open.as_ref()?;
+        let (state, sub_status) = self.state(open);
+        let waits = |a: &&Asking| a.state == AskState::Open;
+        Some(Standing {
+            agent: open.agent.name.clone(),
+            state,
+            sub_status,
+            questions: open.questions.values().filter(waits).count(),
+            since: self.updated,
+        })
     }
 
     /// How the job ended, if it has.

@@ -1,7 +1,6 @@
 //! A job as people and programs look at it.
 
 use proto::{
-    fact::Signaled,
     job::{JobState, SubStatus},
     limits,
     plan::Action,
@@ -11,7 +10,7 @@ use proto::{
 
 use super::{
     excerpt,
-    state::{Job, Open, Stage},
+    state::{AskState, Job, Open, Stage},
     step::{Exec, StepRun},
 };
 
@@ -64,35 +63,48 @@ impl Job {
     }
 
     fn status(&self, open: &Open) -> (JobState, Option<SubStatus>, Option<String>) {
+        let (state, sub_status) = self.state(open);
+        let reason = match sub_status {
+            Some(SubStatus::Poisoned) => self
+                .poison
+                .as_ref()
+                .map(|poison| format!("record {}: {}", poison.seq, poison.reason)),
+            Some(SubStatus::Paused) => open.paused.as_ref().and_then(|p| p.reason.clone()),
+            Some(SubStatus::Parked) => {
+                open.open_questions().next().map(|a| a.question.prompt.clone())
+            }
+            Some(SubStatus::BackingOff) => open.backing_off(),
+            Some(SubStatus::Planning | SubStatus::Executing | SubStatus::Replanning) | None => None,
+        };
+        (state, sub_status, reason)
+    }
+
+    /// Its state, and what it is at.
+    pub(super) fn state(&self, open: &Open) -> (JobState, Option<SubStatus>) {
         if let Some(outcome) = &open.outcome {
-            return (outcome.state(), None, None);
+            return (outcome.state(), None);
         }
-        if let Some(poison) = &self.poison {
-            let reason = format!("record {}: {}", poison.seq, poison.reason);
-            return (JobState::Working, Some(SubStatus::Poisoned), Some(reason));
+        if self.poison.is_some() {
+            return (JobState::Working, Some(SubStatus::Poisoned));
         }
-        let asks = open.open_questions().count();
-        if let Some(Signaled { reason, .. }) = &open.paused {
-            let state = if asks > 0 { JobState::InputRequired } else { JobState::Working };
-            return (state, Some(SubStatus::Paused), reason.clone());
+        let asks = open.questions.values().any(|a| a.state == AskState::Open);
+        if open.paused.is_some() {
+            let state = if asks { JobState::InputRequired } else { JobState::Working };
+            return (state, Some(SubStatus::Paused));
         }
         if self.last_decision.0 == 0 {
-            return (JobState::Submitted, None, None);
+            return (JobState::Submitted, None);
         }
         if open.has_work_out() {
-            return (JobState::Working, Some(open.busy_with()), None);
+            return (JobState::Working, Some(open.busy_with()));
         }
-        if let Some(first) = open.open_questions().next() {
-            return (
-                JobState::InputRequired,
-                Some(SubStatus::Parked),
-                Some(first.question.prompt.clone()),
-            );
+        if asks {
+            return (JobState::InputRequired, Some(SubStatus::Parked));
         }
-        match open.backing_off() {
-            Some(reason) => (JobState::Working, Some(SubStatus::BackingOff), Some(reason)),
-            None => (JobState::Working, Some(open.busy_with()), None),
+        if open.backing_off().is_some() {
+            return (JobState::Working, Some(SubStatus::BackingOff));
         }
+        (JobState::Working, Some(open.busy_with()))
     }
 }
 

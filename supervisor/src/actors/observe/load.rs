@@ -1,0 +1,124 @@
+//! What waits in a shard and how much it holds, asked every few seconds by its owner.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use opentelemetry::KeyValue;
+use proto::id::Shard;
+use runtime::{
+    log::{Log, ShardLoad},
+    presence::SPEAKER,
+    telemetry::{self, keys},
+};
+
+use super::{Census, census};
+
+/// How often it is asked.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// Asks until it is dropped. What could not be asked stays as it was.
+pub(in crate::actors) async fn run(log: Arc<dyn Log>, shard: Shard, census: Arc<Census>) {
+    // All shards are taken up at one moment; they need not all ask at one.
+    let mut pause = EVERY.mul_f64(fastrand::f64() / 5.0);
+    loop {
+        tokio::time::sleep(pause).await;
+        pause = EVERY;
+        match log.load(shard).await {
+            Ok(load) => census.set_load(load),
+            Err(error) => tracing::debug!(%shard, %error, "the shard's load could not be asked"),
+        }
+        if shard == SPEAKER {
+            match log.storage().await {
+                Ok(storage) => census.set_storage(storage),
+                Err(error) => tracing::debug!(%error, "the storage could not be asked"),
+            }
+        }
+    }
+}
+
+/// Seconds since a time of the server's clock, as far as this machine's agrees; 0 for none.
+pub(super) fn age(since: Option<Timestamp>) -> f64 {
+    since.map_or(0.0, |since| Timestamp::now().duration_since(since).as_secs_f64().max(0.0))
+}
+
+/// Registers the instruments. They live as long as the process.
+pub(super) fn observe() {
+    let meter = telemetry::meter();
+    let queue = |shard: &KeyValue, queue: &runtime::log::QueueLoad| {
+        [
+            KeyValue::new(keys::COMMAND_KIND, queue.kind.as_str()),
+            KeyValue::new(keys::POOL, queue.pool.as_str().to_owned()),
+            shard.clone(),
+        ]
+    };
+    let _ = meter
+        .u64_observable_gauge("callboard.queue.messages")
+        .with_description("Commands that wait, or are in somebody's hands.")
+        .with_callback(move |seen| {
+            census::each_load(|shard, load, _| {
+                for one in &load.queues {
+                    let [kind, pool, shard] = queue(&shard, one);
+                    let state = |state| KeyValue::new(keys::QUEUE_STATE, state);
+                    let waits = [kind, pool, shard, state("pending")];
+                    seen.observe(one.depth.pending, &waits);
+                    let [kind, pool, shard, _] = waits;
+                    seen.observe(one.depth.in_flight, &[kind, pool, shard, state("in_flight")]);
+                }
+            });
+        })
+        .build();
+    let _ = meter
+        .f64_observable_gauge("callboard.queue.oldest.age")
+        .with_unit("s")
+        .with_description("Age of the oldest command that is not done.")
+        .with_callback(move |seen| {
+            census::each_load(|shard, load, _| {
+                load.queues.iter().for_each(|q| seen.observe(age(q.oldest), &queue(&shard, q)));
+            });
+        })
+        .build();
+    size("callboard.log.messages", "", "Records in a shard's log.", |load| load.records);
+    size("callboard.log.size", "By", "Size of a shard's log.", |load| load.bytes);
+    storage();
+}
+
+fn size(
+    name: &'static str,
+    unit: &'static str,
+    what: &'static str,
+    value: impl Fn(&ShardLoad) -> u64 + Send + Sync + 'static,
+) {
+    let _ = telemetry::meter()
+        .u64_observable_gauge(name)
+        .with_unit(unit)
+        .with_description(what)
+        .with_callback(move |seen| {
+            census::each_load(|shard, load, _| seen.observe(value(load), &[shard]));
+        })
+        .build();
+}
+
+fn storage() {
+    let meter = telemetry::meter();
+    let _ = meter
+        .u64_observable_gauge("callboard.storage.used")
+        .with_unit("By")
+        .with_description("What the account keeps on the disks of NATS.")
+        .with_callback(|seen| {
+            census::each_load(|_, _, storage| {
+                storage.iter().for_each(|storage| seen.observe(storage.used, &[]));
+            });
+        })
+        .build();
+    let _ = meter
+        .u64_observable_gauge("callboard.storage.limit")
+        .with_unit("By")
+        .with_description("What the account may keep on the disks of NATS.")
+        .with_callback(|seen| {
+            census::each_load(|_, _, storage| {
+                let limit = storage.and_then(|storage| storage.limit);
+                limit.iter().for_each(|limit| seen.observe(*limit, &[]));
+            });
+        })
+        .build();
+}

@@ -1,0 +1,85 @@
+//! What is measured about jobs, and their traces. Decides nothing, and nothing waits for it.
+
+mod census;
+mod label;
+mod load;
+mod look;
+
+use std::sync::LazyLock;
+
+use opentelemetry::{
+    KeyValue,
+    metrics::{Counter, Histogram},
+};
+use runtime::telemetry::{self, LATENCY, SECONDS, keys};
+
+pub(super) use self::load::run as watch_load;
+pub(super) use self::{
+    census::Census,
+    label::Labels,
+    look::{Look, Place, Taken},
+};
+
+use crate::machine::{Job, Standing};
+
+struct Instruments {
+    submitted: Counter<u64>,
+    ended: Counter<u64>,
+    duration: Histogram<f64>,
+    decision: Histogram<f64>,
+    ignored: Counter<u64>,
+    sweep_found: Counter<u64>,
+}
+
+static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
+    let meter = telemetry::meter();
+    let counter = |name: &'static str, what: &'static str| {
+        meter.u64_counter(name).with_description(what).build()
+    };
+    Instruments {
+        submitted: counter("callboard.jobs.submitted", "Submissions that a supervisor saw."),
+        ended: counter("callboard.jobs.ended", "Jobs that ended."),
+        duration: telemetry::histogram(
+            "callboard.job.duration",
+            "A job, from its submission to its end, waiting for people included.",
+            SECONDS,
+        ),
+        decision: telemetry::histogram(
+            "callboard.decision.duration",
+            "From taking facts in hand to having stored every decision they led to.",
+            LATENCY,
+        ),
+        ignored: counter(
+            "callboard.results.ignored",
+            "Facts that came late, twice or for nothing.",
+        ),
+        sweep_found: counter("callboard.sweep.found", "Jobs that a sweep had to set going again."),
+    }
+});
+
+/// Counts a job that nobody was going to look at. There should never be one.
+pub(super) fn swept() {
+    INSTRUMENTS.sweep_found.add(1, &[]);
+}
+
+/// Counts a fact that changed nothing.
+fn ignored(kind: &str) {
+    INSTRUMENTS.ignored.add(1, &[KeyValue::new(keys::RECORD_KIND, kind.to_owned())]);
+}
+
+/// Counts a job that was submitted.
+fn submitted(standing: &Standing, labels: &Labels) {
+    let agent = KeyValue::new(keys::GEN_AI_AGENT_NAME, labels.agent(&standing.agent));
+    INSTRUMENTS.submitted.add(1, &[agent]);
+}
+
+/// Counts a job that ended here.
+fn ended(job: &Job, standing: &Standing, labels: &Labels) {
+    let Some(outcome) = job.outcome() else { return };
+    let agent = KeyValue::new(keys::GEN_AI_AGENT_NAME, labels.agent(&standing.agent));
+    let state = KeyValue::new(keys::JOB_STATE, standing.state.as_str());
+    let error = KeyValue::new(keys::ERROR_TYPE, label::reason(outcome));
+    let seconds = job.updated().duration_since(job.created()).as_secs_f64();
+    INSTRUMENTS.duration.record(seconds.max(0.0), &[agent.clone(), state.clone()]);
+    INSTRUMENTS.ended.add(1, &[agent, state, error]);
+}
