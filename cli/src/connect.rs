@@ -42,7 +42,8 @@ pub(crate) fn config(global: &Global) -> Result<Config, CliError> {
     Ok(Config::load(&Sources::of_process(global.config.clone(), flags))?)
 }
 
-/// Opens a connection. What is missing on the server is made only when `create` says so.
+/// Opens a connection. What is missing on the server is made only when both `create` and the
+/// configuration say so.
 ///
 /// # Errors
 /// When the server cannot be reached, is too old, or has something that is not as it must be.
@@ -51,8 +52,8 @@ pub(crate) async fn broker(
     worker: WorkerId,
     create: bool,
 ) -> Result<Broker, CliError> {
-    let subjects = Subjects::new(&config.nats.prefix, config.nats.shards)
-        .map_err(|e| CliError::usage(format!("nats.prefix: {e}")))?;
+    let subjects = subjects(config)?;
+    let create = create && config.nats.create;
     let options = runtime::nats::NatsOptions { create, ..(&config.nats).into() };
     runtime::nats::connect(&options, subjects, worker)
         .await
@@ -67,15 +68,36 @@ pub(crate) async fn client(global: &Global, output: Output) -> Result<Client, Cl
     let config = config(global)?;
     let token = token::find(global)?;
     token.warning.iter().for_each(|warning| output.warn(warning));
-    if let Some(SecretFrom::File(path)) = config.nats.credentials.as_ref().map(|c| c.from()) {
-        token::open_to_others(path).iter().for_each(|warning| output.warn(warning));
+    for secret in [&config.nats.credentials, &config.nats.nkey].into_iter().flatten() {
+        if let SecretFrom::File(path) = secret.from() {
+            token::open_to_others(path).iter().for_each(|warning| output.warn(warning));
+        }
     }
-    let broker = broker(&config, writer(), false).await?;
-    let client = Client::new(&broker).with_token(token.value);
+    let client = door(&config).await?.with_token(token.value);
     Ok(match global.timeout {
         None => client,
         Some(timeout) => client.with_timeout(timeout.max(Duration::from_millis(1))),
     })
+}
+
+/// The front door. Where an operator makes what is on the server, commands have no right to look at
+/// it, and speak to the roles alone.
+async fn door(config: &Config) -> Result<Client, CliError> {
+    if config.nats.create {
+        return Ok(Client::new(&broker(config, writer(), false).await?));
+    }
+    let subjects = subjects(config)?;
+    let bus = runtime::nats::connect_bus(&(&config.nats).into(), subjects.clone()).await;
+    Ok(Client::over(bus.map_err(|e| CliError::unavailable(e.to_string()))?, subjects))
+}
+
+/// The subjects of the configured installation.
+///
+/// # Errors
+/// When the prefix or the number of shards cannot be used.
+pub(crate) fn subjects(config: &Config) -> Result<Subjects, CliError> {
+    Subjects::new(&config.nats.prefix, config.nats.shards)
+        .map_err(|e| CliError::usage(format!("nats.prefix: {e}")))
 }
 
 /// A name for this process. Commands write no records; the broker wants one all the same.

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -74,17 +73,11 @@ impl Inspector {
     /// When the server cannot be reached or does not let us in.
     pub async fn connect(nats: &Nats) -> Result<Self, InspectError> {
         let fail = |why: String| InspectError::Connect(why);
-        // Fails only when a provider is there already, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut options = async_nats::ConnectOptions::new()
+        let options = crate::nats::authenticated(&nats.into())
+            .map_err(|e| fail(e.to_string()))?
             .name("callboard doctor")
             .connection_timeout(Duration::from_millis(nats.connect_timeout_ms))
             .request_timeout(Some(Duration::from_millis(nats.request_timeout_ms)));
-        if let Some(secret) = &nats.credentials {
-            let text = secret.value().expose_secret();
-            options =
-                options.credentials(text).map_err(|e| fail(format!("nats.credentials: {e}")))?;
-        }
         let servers: Vec<&str> = nats.servers().collect();
         let client = options.connect(servers).await.map_err(|e| fail(e.to_string()))?;
         Ok(Self { client })

@@ -12,7 +12,8 @@ pub(crate) use self::{
     inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     jobs::{JobsCommand, ListArgs, ShowArgs, SignalArgs},
     start::{
-        DemoArgs, DevArgs, JobArgs, Person, RunArgs, ScriptArgs, ServeArgs, SubmitArgs, Waiting,
+        DemoArgs, DevArgs, JobArgs, KeysArgs, Person, RunArgs, ScriptArgs, ServeArgs, SetupArgs,
+        SubmitArgs, Waiting,
     },
 };
 use crate::{
@@ -123,6 +124,10 @@ pub(crate) enum Command {
     Dev(DevArgs),
     /// Run some roles against a NATS installation, until SIGTERM
     Serve(ServeArgs),
+    /// Make and check everything that roles need on the NATS installation
+    Setup(SetupArgs),
+    /// Make keys for users of the broker
+    Keys(KeysArgs),
     /// Store a job and print its id
     Submit(SubmitArgs),
     /// Store a job, watch it, answer its questions

@@ -4,7 +4,10 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
-use proto::{id::JobId, lang::Language};
+use proto::{
+    id::{JobId, Pool, WorkerId},
+    lang::Language,
+};
 
 /// `demo`.
 #[derive(Debug, Clone, Args)]
@@ -38,6 +41,44 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ROLES", default_value = "all")]
     pub(crate) roles: String,
 }
+
+/// `setup`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = SETUP_HELP)]
+pub(crate) struct SetupArgs {
+    /// A pool of tools beside the built-in ones, with workers of your own; may be given again
+    #[arg(long = "tool-pool", value_name = "POOL")]
+    pub(crate) tool_pools: Vec<Pool>,
+}
+
+const SETUP_HELP: &str = "\
+Makes the streams, buckets and consumers that are not there, and compares those that are with what
+they must be; nothing that is there is changed. Needs an operator's rights. Where only an operator has
+them, set nats.create = false for everybody else.
+
+Examples:
+  callboard setup
+  callboard setup --tool-pool python      the consumers of examples/python-worker too";
+
+/// `keys`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = KEYS_HELP)]
+pub(crate) struct KeysArgs {
+    /// Where the keys go; made when it is not there
+    #[arg(long, value_name = "DIRECTORY", default_value = "keys")]
+    pub(crate) dir: PathBuf,
+    /// Make new keys for these users, in place of those that are there
+    #[arg(long)]
+    pub(crate) rotate: bool,
+    /// The users
+    #[arg(value_name = "USER", required = true)]
+    pub(crate) users: Vec<WorkerId>,
+}
+
+const KEYS_HELP: &str = "\
+For each USER, DIRECTORY/USER.nk holds the seed: the secret, for nats.nkey = { file = … }. Only its
+owner may read it. DIRECTORY/users.conf holds what nats-server must know: NKEY_USER = U… for every seed
+in DIRECTORY. Keys that are there are kept, unless --rotate is given. See docs/security.md.";
 
 /// `script-model`.
 #[derive(Debug, Clone, Args)]

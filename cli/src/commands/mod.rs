@@ -9,9 +9,11 @@ mod doctor;
 mod embedded;
 mod inbox;
 mod jobs;
+mod keys;
 mod run;
 mod script_model;
 mod serve;
+mod setup;
 mod submit;
 mod tools;
 mod version;
@@ -30,6 +32,8 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Demo(args) => demo::run(&global, output, args).await,
         Command::Dev(args) => dev::run(&global, output, args).await,
         Command::Serve(args) => serve::run(&global, output, args).await,
+        Command::Setup(args) => setup::run(&global, output, args).await,
+        Command::Keys(args) => keys::run(output, &args),
         Command::Submit(args) => submit::run(&global, output, args).await,
         Command::Run(args) => run::run(&global, output, args).await,
         Command::Jobs(command) => jobs::run(&global, output, command).await,

@@ -100,7 +100,39 @@ fn nats(nats: &Nats) -> Found {
     if ![1, 3, 5].contains(&nats.replicas) {
         wrong("replicas", format!("must be 1, 3 or 5, got {}", nats.replicas));
     }
+    if !is_inbox(&nats.inbox_prefix) {
+        let why = "must be 1 to 64 characters of A-Z a-z 0-9 _ -, in words joined by dots";
+        wrong("inbox_prefix", why.to_owned());
+    } else if nats.inbox_prefix.split('.').next() == Some(nats.prefix.as_str()) {
+        wrong("inbox_prefix", "must not begin with nats.prefix: those are subjects of jobs".into());
+    }
+    if nats.credentials.is_some() && nats.nkey.is_some() {
+        wrong("nkey", "nats.credentials is set too: a connection has one of them".to_owned());
+    }
+    if let Some(seed) = &nats.nkey
+        && let Err(why) = crate::nats::keys::check_user(seed.value())
+    {
+        wrong("nkey", why.to_string());
+    }
+    match (&nats.tls.cert, &nats.tls.key) {
+        (Some(_), None) => wrong("tls.key", "is missing: nats.tls.cert is set".to_owned()),
+        (None, Some(_)) => wrong("tls.cert", "is missing: nats.tls.key is set".to_owned()),
+        (Some(_), Some(_)) | (None, None) => {}
+    }
+    let files = [("ca_file", &nats.tls.ca_file), ("cert", &nats.tls.cert), ("key", &nats.tls.key)];
+    for (key, file) in files {
+        if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
+            wrong(&format!("tls.{key}"), "names no file".to_owned());
+        }
+    }
     found
+}
+
+/// Words that stand in a subject: an inbox must be no pattern and none of the server's own.
+fn is_inbox(prefix: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    let word = |word: &str| !word.is_empty() && word.bytes().all(plain);
+    prefix.len() <= 64 && prefix.split('.').all(word)
 }
 
 /// Never repeats the address as a whole: it may hold a password.
@@ -114,7 +146,9 @@ fn server_url(server: &str) -> Result<(), String> {
         return Err("names no host".to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("must not hold a user or password; use nats.credentials".to_owned());
+        return Err(
+            "must not hold a user or password; use nats.credentials or nats.nkey".to_owned()
+        );
     }
     Ok(())
 }

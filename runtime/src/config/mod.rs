@@ -22,7 +22,7 @@ pub use self::{
     telemetry::{Admin, Listen, OtlpProtocol, Telemetry},
     types::{
         Config, Door, Http, Log, LogFormat, Model, ModelKind, ModelPrice, ModelRetry,
-        ModelTimeouts, Nats, Person, PersonName, Role, Supervisor, Tools, Workers,
+        ModelTimeouts, Nats, NatsTls, Person, PersonName, Role, Supervisor, Tools, Workers,
     },
 };
 

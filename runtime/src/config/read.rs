@@ -18,7 +18,7 @@ use super::{
 /// More mistakes than anybody reads at once; also ends the search whatever happens.
 const MISTAKES_MAX: usize = 100;
 /// Settings that name a secret.
-const SECRETS: [&str; 2] = ["model.api_key", "nats.credentials"];
+const SECRETS: [&str; 3] = ["model.api_key", "nats.credentials", "nats.nkey"];
 
 pub(super) fn load(sources: &Sources) -> Result<Config, ConfigErrors> {
     let layers = source::read(sources);
@@ -39,8 +39,11 @@ pub(super) fn load(sources: &Sources) -> Result<Config, ConfigErrors> {
     let env: Vec<_> =
         sources.env.iter().filter_map(|(n, v)| Some((n.clone(), v.clone()?))).collect();
     let places = Places { env: &env, cwd: &sources.cwd, settings: &layers.files };
-    let secrets =
-        [(SECRETS[0], &mut config.model.api_key), (SECRETS[1], &mut config.nats.credentials)];
+    let secrets = [
+        (SECRETS[0], &mut config.model.api_key),
+        (SECRETS[1], &mut config.nats.credentials),
+        (SECRETS[2], &mut config.nats.nkey),
+    ];
     for (key, secret) in secrets {
         if let Some(Err(why)) = secret.as_mut().map(|s| s.fetch(&places)) {
             mistakes.push(Mistake { key: key.to_owned(), origin: tree.origin(key), why });

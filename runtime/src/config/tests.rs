@@ -134,6 +134,13 @@ fn text_means_what_the_type_of_its_setting_says() {
 #[case("[nats]\nreplicas = 2", &["nats.replicas", "1, 3 or 5"])]
 #[case("[nats]\nprefix = \"a.b\"", &["nats.prefix"])]
 #[case("[nats]\nurl = \"nats://u:canary@h\"", &["nats.url", "nats.credentials"])]
+#[case("[nats]\ninbox_prefix = \"_INBOX.>\"", &["nats.inbox_prefix", "A-Z"])]
+#[case("[nats]\ninbox_prefix = \"cb.x\"", &["nats.inbox_prefix", "nats.prefix"])]
+#[case("[nats.tls]\ncert = \"c.pem\"", &["nats.tls.key", "is missing"])]
+#[case("[nats.tls]\nkey = \"k.pem\"", &["nats.tls.cert", "is missing"])]
+#[case("[nats.tls]\nca_file = \"\"", &["nats.tls.ca_file", "names no file"])]
+#[case("[nats.tls]\nrequire = true", &["nats.tls.require", "did you mean \"required\""])]
+#[case("[nats]\nnkey = \"canary\"", &["nats.nkey", "never written"])]
 #[case("[nats]\nurl = \"localhost\"", &["nats.url", "nats://"])]
 #[case("[nats]\nack_wait_ms = 9223372036854775807", &["nats.ack_wait_ms", "1000 to 3600000"])]
 #[case("[workers]\ncall_slots = 0", &["workers.call_slots", "1 to 1000000, got 0"])]
@@ -253,4 +260,24 @@ fn a_secret_that_cannot_be_had_is_refused(#[case] reference: &str, #[case] parts
     std::os::unix::fs::symlink("loop", given.dir.path().join("loop")).unwrap();
     given.refused(parts);
     assert!(!given.mistakes()[0].contains("sk-canary"));
+}
+
+#[test]
+fn an_nkey_is_a_secret_with_a_place_and_is_checked() {
+    let seed = crate::nats::keys::User::new().unwrap().seed;
+    let seed = seed.expose_secret();
+    let config = given("[nats]\nnkey = { file = \"role.nk\" }\ncreate = false\n")
+        .file("role.nk", &format!("{seed}\n"))
+        .load();
+    let options = crate::nats::NatsOptions::from(&config.nats);
+    assert_eq!(options.nkey.unwrap().expose_secret(), seed);
+    assert!(!options.create);
+    let shown = config.explain().iter().find(|s| s.key.starts_with("nats.nkey")).unwrap();
+    assert!(shown.value.contains("role.nk") && !format!("{config:?}").contains(seed));
+    given("[nats]\nnkey = { env = \"SEED\" }\n")
+        .env("SEED", "SUcanary")
+        .refused(&["nats.nkey", "begins with SU"]);
+    given("[nats]\nnkey = { env = \"SEED\" }\ncredentials = { env = \"SEED\" }\n")
+        .env("SEED", seed)
+        .refused(&["nats.nkey", "nats.credentials"]);
 }

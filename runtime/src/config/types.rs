@@ -64,6 +64,28 @@ pub struct Nats {
     pub request_timeout_ms: u64,
     /// A NATS credentials file.
     pub credentials: Option<Secret>,
+    /// The seed of an nkey, instead of credentials.
+    pub nkey: Option<Secret>,
+    /// Where every answer to this process goes; broker permissions keep others out of it.
+    pub inbox_prefix: String,
+    /// Whether what is missing on the server is made. Otherwise it is refused with its name.
+    pub create: bool,
+    /// Encryption of the connection.
+    pub tls: NatsTls,
+}
+
+/// Encryption of the connection to the broker.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NatsTls {
+    /// Whether a connection without TLS is refused.
+    pub required: bool,
+    /// Certificates of authorities in PEM, beside those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// The certificate of this client in PEM. There is a key when there is one.
+    pub cert: Option<PathBuf>,
+    /// The certificate's key in PEM.
+    pub key: Option<PathBuf>,
 }
 
 impl Nats {

@@ -9,7 +9,11 @@ use std::{sync::Arc, time::Duration};
 
 use async_nats::ConnectOptions;
 use jiff::Timestamp;
-use proto::{id::WorkerId, subject::Subjects};
+use proto::{
+    decision::DecisionKind,
+    id::{Pool, WorkerId},
+    subject::Subjects,
+};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -17,6 +21,7 @@ use serde_json::{Value, json};
 use super::{
     NatsOptions,
     bus::NatsBus,
+    keys,
     kv::{self, NatsKv},
     link::{Events, Link, Trouble},
     log::NatsLog,
@@ -96,6 +101,41 @@ pub async fn connect(
     Ok(Broker { log: Arc::new(log), bus, kv, objects })
 }
 
+/// Makes and checks everything that roles need on the server: streams, buckets, and the consumers of
+/// facts and of every kind of command, with those of the named pools of tools beside the built-in
+/// ones. Needs an operator's rights; a role with `create` off then needs none of these.
+///
+/// # Errors
+/// When the server cannot be reached, is too old or keeps nothing; when what is on it is not as the
+/// options say, is gone, or may not be made by this user.
+pub async fn set_up(
+    options: &NatsOptions,
+    subjects: &Subjects,
+    tool_pools: &[Pool],
+) -> Result<SetUp, ConnectError> {
+    let options = NatsOptions { create: true, ..options.clone() };
+    let link = Arc::new(open(&options, "setup").await?);
+    wait_for_jetstream(&link, &options).await?;
+    let kv = NatsKv::new(Arc::clone(&link), subjects.clone(), &options);
+    let made = prepare(&link, &kv, subjects, &options).await.map_err(ConnectError::Installation)?;
+    let queues = setup::queues(tool_pools);
+    let facts = subjects.all_shards().map(|shard| setup::facts(&link, subjects, shard, &options));
+    let commands =
+        queues.iter().map(|(kind, pool)| setup::commands(&link, subjects, *kind, pool, &options));
+    futures::future::try_join_all(facts).await.map_err(ConnectError::Installation)?;
+    futures::future::try_join_all(commands).await.map_err(ConnectError::Installation)?;
+    Ok(SetUp { is_new: made, queues })
+}
+
+/// What [`set_up`] found or made.
+#[derive(Debug, Clone)]
+pub struct SetUp {
+    /// Whether there was no installation before.
+    pub is_new: bool,
+    /// The kinds of command with their pools, each with a consumer in every shard.
+    pub queues: Vec<(DecisionKind, Pool)>,
+}
+
 /// Opens a connection for the bus alone: for clients of the front door, which need no right to look
 /// at streams. Nothing is made and nothing but the server's version is checked.
 ///
@@ -110,8 +150,6 @@ pub async fn connect_bus(
 }
 
 async fn open(options: &NatsOptions, who: &str) -> Result<Link, ConnectError> {
-    // Fails only when a provider is installed already, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let events = Events::default();
     let heard = events.clone();
     let connect = authenticated(options)?
@@ -124,7 +162,6 @@ async fn open(options: &NatsOptions, who: &str) -> Result<Link, ConnectError> {
             heard.hear(event);
             std::future::ready(())
         });
-    let connect = if options.require_tls { connect.require_tls(true) } else { connect };
     let client = connect.connect(&options.servers).await.map_err(|e| {
         ConnectError::Unreachable { servers: shown(&options.servers), why: e.to_string() }
     })?;
@@ -163,7 +200,13 @@ async fn wait_for_jetstream(link: &Link, options: &NatsOptions) -> Result<(), Co
     }
 }
 
-fn authenticated(options: &NatsOptions) -> Result<ConnectOptions, ConnectError> {
+/// Who connects, how encrypted, and where it is answered: the same for every connection.
+///
+/// # Errors
+/// When a credentials file, a seed or a certificate cannot be used.
+pub(crate) fn authenticated(options: &NatsOptions) -> Result<ConnectOptions, ConnectError> {
+    // Fails only when a provider is installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let refused = |what: &str, why: &dyn std::fmt::Display| {
         ConnectError::Credentials(format!("the {what} cannot be used: {why}"))
     };
@@ -182,6 +225,7 @@ fn authenticated(options: &NatsOptions) -> Result<ConnectOptions, ConnectError> 
         connect = connect.user_and_password(user.clone(), password.to_owned());
     }
     if let Some(seed) = &options.nkey {
+        keys::check_user(seed).map_err(|e| refused("nkey", &e))?;
         connect = connect.nkey(seed.expose_secret().to_owned());
     }
     if let Some(token) = &options.token {
@@ -194,7 +238,10 @@ fn authenticated(options: &NatsOptions) -> Result<ConnectOptions, ConnectError> 
         let (file, key) = (certificate.file.clone(), certificate.key_file.clone());
         connect = connect.add_client_certificate(file, key);
     }
-    Ok(connect)
+    if options.require_tls {
+        connect = connect.require_tls(true);
+    }
+    Ok(connect.custom_inbox_prefix(&options.inbox_prefix))
 }
 
 /// At once, then later and later up to a second; at random, so that not all come back at once.
@@ -214,12 +261,13 @@ fn shown(servers: &[String]) -> String {
     servers.iter().map(bare).collect::<Vec<_>>().join(", ")
 }
 
+/// Whether there was no installation before.
 async fn prepare(
     link: &Link,
     kv: &NatsKv,
     subjects: &Subjects,
     options: &NatsOptions,
-) -> Result<(), LogError> {
+) -> Result<bool, LogError> {
     let may_make = if options.create { Missing::Make } else { Missing::Leave };
     kv::ensure(link, subjects, Bucket::Installation, options, may_make).await?;
     let found = marker(kv).await?;
@@ -237,7 +285,7 @@ async fn prepare(
     if found.is_none() {
         mark(kv, subjects, options).await?;
     }
-    Ok(())
+    Ok(found.is_none())
 }
 
 async fn marker(kv: &NatsKv) -> Result<Option<Marker>, LogError> {

@@ -13,6 +13,7 @@ mod commands;
 mod connect;
 mod entry;
 mod feed;
+pub mod keys;
 mod kv;
 mod lane;
 mod link;
@@ -30,7 +31,8 @@ mod tail;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::connect::authenticated;
 pub use self::{
-    connect::{ConnectError, connect, connect_bus},
+    connect::{ConnectError, SetUp, connect, connect_bus, set_up},
     options::{Certificate, NatsOptions},
 };

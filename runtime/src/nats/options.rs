@@ -33,6 +33,8 @@ pub struct NatsOptions {
     pub ca_file: Option<PathBuf>,
     /// A client certificate and its key, in PEM.
     pub certificate: Option<Certificate>,
+    /// Where answers to this connection go; nobody else should be allowed to listen there.
+    pub inbox_prefix: String,
     /// Copies of every record: 1, 3 or 5.
     pub replicas: u8,
     /// Whether what is missing on the server is made. Otherwise it is refused.
@@ -82,6 +84,7 @@ impl Default for NatsOptions {
             require_tls: false,
             ca_file: None,
             certificate: None,
+            inbox_prefix: "_INBOX".to_owned(),
             replicas: 1,
             create: true,
             ack_wait_ms: 30_000,
@@ -99,9 +102,16 @@ impl Default for NatsOptions {
 
 impl From<&crate::config::Nats> for NatsOptions {
     fn from(nats: &crate::config::Nats) -> Self {
+        let certificate = nats.tls.cert.clone().zip(nats.tls.key.clone());
         Self {
             servers: nats.servers().map(str::to_owned).collect(),
             credentials: nats.credentials.as_ref().map(|secret| secret.value().clone()),
+            nkey: nats.nkey.as_ref().map(|secret| secret.value().clone()),
+            require_tls: nats.tls.required,
+            ca_file: nats.tls.ca_file.clone(),
+            certificate: certificate.map(|(file, key_file)| Certificate { file, key_file }),
+            inbox_prefix: nats.inbox_prefix.clone(),
+            create: nats.create,
             replicas: nats.replicas,
             ack_wait_ms: nats.ack_wait_ms,
             facts_ack_wait_ms: nats.facts_ack_wait_ms,

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use proto::{
-    decision::DecisionKind,
+    decision::{DecisionKind, pools},
     id::{Pool, Shard},
     subject::Subjects,
 };
@@ -117,7 +117,7 @@ pub(super) async fn facts(
     wanted["priority_policy"] = json!("pinned_client");
     wanted["priority_groups"] = json!([GROUP]);
     wanted["priority_timeout"] = json!(nanos(options.pin_timeout()));
-    ensure_consumer(link, &subjects.stream(shard), &wanted).await
+    ensure_consumer(link, &subjects.stream(shard), &wanted, options.create).await
 }
 
 /// Makes or checks the consumers of one kind of command for one pool, in all shards.
@@ -132,9 +132,27 @@ pub(super) async fn commands(
         let name = subjects.commands_consumer(kind, pool);
         let filter = subjects.commands_in(shard, kind, pool);
         let wanted = consumer(&name, &filter, options.ack_wait(), options);
-        ensure_consumer(link, &subjects.stream(shard), &wanted).await
+        ensure_consumer(link, &subjects.stream(shard), &wanted, options.create).await
     });
     futures::future::try_join_all(each).await.map(|_| ())
+}
+
+/// Every kind of command with its pool: those of the built-in roles, then named pools of tools.
+pub(super) fn queues(tool_pools: &[Pool]) -> Vec<(DecisionKind, Pool)> {
+    let mut queues = vec![
+        (DecisionKind::Plan, pools::models()),
+        (DecisionKind::Turn, pools::models()),
+        (DecisionKind::Call, pools::builtin()),
+        (DecisionKind::Ask, pools::people()),
+        (DecisionKind::Note, pools::people()),
+    ];
+    for pool in tool_pools {
+        let queue = (DecisionKind::Call, pool.clone());
+        if !queues.contains(&queue) {
+            queues.push(queue);
+        }
+    }
+    queues
 }
 
 /// Makes or checks a stream.
@@ -152,8 +170,9 @@ pub(super) async fn stream(link: &Link, wanted: &Value, missing: Missing) -> Res
             },
             Missing::Leave => {
                 return Err(LogError::Drift(format!(
-                    "there is no installation here: the stream {name} is not there. The first \
-                     process that serves a role makes it; or is the prefix another one?"
+                    "there is no installation here: the stream {name} is not there. An operator \
+                     makes it by `callboard setup`, and with nats.create so does the first process \
+                     that serves a role; or is the prefix another one?"
                 )));
             }
             Missing::Refuse => {
@@ -168,10 +187,23 @@ pub(super) async fn stream(link: &Link, wanted: &Value, missing: Missing) -> Res
     compare(&format!("the stream {name}"), wanted, &found?["config"])
 }
 
-async fn ensure_consumer(link: &Link, stream: &str, wanted: &Value) -> Result<(), LogError> {
+async fn ensure_consumer(
+    link: &Link,
+    stream: &str,
+    wanted: &Value,
+    create: bool,
+) -> Result<(), LogError> {
     let name = wanted["name"].as_str().unwrap_or_default();
     let info = format!("CONSUMER.INFO.{stream}.{name}");
     let found = match link.ask::<Value>(&info, &json!({})).await {
+        Err(Trouble::Refused(refusal)) if refusal.err_code == 10014 && !create => {
+            let pool = name.strip_prefix("call-").map(|pool| format!(" --tool-pool {pool}"));
+            return Err(LogError::Drift(format!(
+                "the consumer {name} of the stream {stream} is not there, and nats.create is off: \
+                 an operator makes it by `callboard setup{}`",
+                pool.unwrap_or_default()
+            )));
+        }
         Err(Trouble::Refused(refusal)) if refusal.err_code == 10014 => {
             let request = json!({"stream_name": stream, "config": wanted, "action": "create"});
             match link.ask(&format!("CONSUMER.CREATE.{stream}.{name}"), &request).await {

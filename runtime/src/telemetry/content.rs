@@ -81,7 +81,8 @@ impl Content {
     /// With the secrets and the length of the settings.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        let secrets = [&config.model.api_key, &config.nats.credentials];
+        let nats = &config.nats;
+        let secrets = [&config.model.api_key, &nats.credentials, &nats.nkey];
         let known = secrets.into_iter().flatten().map(|secret| secret.value().clone());
         Self { redact: Redact::new(known), max_bytes: config.telemetry.content_max_bytes }
     }

@@ -58,7 +58,7 @@ pub(super) async fn streams(
     }
     if there.is_empty() {
         let found = format!("there is none with the prefix {}", nats.prefix);
-        let advice = "the first `callboard serve` makes it; or is --prefix another one?";
+        let advice = "`callboard setup` makes it, or the first `callboard serve`; or is --prefix another one?";
         return (vec![Finding::warning("installation", found, advice)], false);
     }
     if !missing.is_empty() {

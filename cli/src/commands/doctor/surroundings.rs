@@ -19,7 +19,11 @@ pub(super) fn secrets(global: &Global, config: &Config) -> Vec<Finding> {
         }
         Ok(token) => found.extend(token.warning.map(|warning| readable("token", &warning))),
     }
-    let named = [("credentials", &config.nats.credentials), ("key", &config.model.api_key)];
+    let named = [
+        ("credentials", &config.nats.credentials),
+        ("nkey", &config.nats.nkey),
+        ("key", &config.model.api_key),
+    ];
     for (check, secret) in named {
         if let Some(SecretFrom::File(path)) = secret.as_ref().map(|secret| secret.from()) {
             found.extend(token::open_to_others(path).map(|warning| readable(check, &warning)));

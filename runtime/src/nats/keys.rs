@@ -1,0 +1,74 @@
+//! The keys of the broker's users (nkeys): made here, and checked before they are used.
+//!
+//! Whoever has a seed is that user. A seed is never printed, logged or put into an error.
+
+use nkeys::{KeyPair, KeyPairType};
+use secrecy::{ExposeSecret, SecretString};
+
+/// A new user of the broker.
+#[derive(Debug)]
+pub struct User {
+    /// What the user proves who they are with (`SU…`).
+    pub seed: SecretString,
+    /// What the broker knows them by (`U…`).
+    pub public: String,
+}
+
+/// A text is not the seed of a user.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("is not the seed of a user: one line that begins with SU")]
+pub struct InvalidSeed;
+
+impl User {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// When a seed cannot be told, which would be a defect of the library.
+    pub fn new() -> Result<Self, InvalidSeed> {
+        let keys = KeyPair::new_user();
+        let seed = SecretString::from(keys.seed().map_err(|_| InvalidSeed)?);
+        Ok(Self { seed, public: keys.public_key() })
+    }
+
+    /// The user of a seed.
+    ///
+    /// # Errors
+    /// When it is none of a user; its text is not repeated.
+    pub fn of(seed: &SecretString) -> Result<Self, InvalidSeed> {
+        let keys = KeyPair::from_seed(seed.expose_secret().trim()).map_err(|_| InvalidSeed)?;
+        match keys.key_pair_type() {
+            KeyPairType::User => Ok(Self { seed: seed.clone(), public: keys.public_key() }),
+            KeyPairType::Server
+            | KeyPairType::Cluster
+            | KeyPairType::Operator
+            | KeyPairType::Account
+            | KeyPairType::Module
+            | KeyPairType::Service
+            | KeyPairType::Curve => Err(InvalidSeed),
+        }
+    }
+}
+
+/// Whether a text is the seed of a user.
+///
+/// # Errors
+/// When it is not.
+pub fn check_user(seed: &SecretString) -> Result<(), InvalidSeed> {
+    User::of(seed).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_its_user_and_nothing_else_does() {
+        let made = User::new().unwrap();
+        assert!(made.seed.expose_secret().starts_with("SU") && made.public.starts_with('U'));
+        assert_eq!(User::of(&made.seed).unwrap().public, made.public);
+        let account = KeyPair::new_account().seed().unwrap();
+        for bad in ["", "SU", made.public.as_str(), account.as_str()] {
+            assert_eq!(check_user(&SecretString::from(bad)), Err(InvalidSeed), "{bad}");
+        }
+    }
+}
