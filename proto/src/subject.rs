@@ -57,6 +57,11 @@ pub enum Family {
     Do(DecisionKind, Pool),
     /// A scheduled message.
     At(TimerName),
+    /// A fact from a source that is not known here: a newer Callboard knows it.
+    UnknownIn(String),
+    /// A decision of a kind that is not known here: a newer Callboard knows it. It has its place
+    /// among the job's decisions all the same, or nobody could store one after it.
+    UnknownDo(String),
 }
 
 /// A subject that is none of ours.
@@ -266,10 +271,16 @@ impl Subjects {
         let job = JobId::new(tokens.next()?).ok()?;
         let (family, first, second) = (tokens.next()?, tokens.next()?, tokens.next());
         let family = match (family, second) {
-            ("in", None) => Family::In(Source::ALL.into_iter().find(|s| s.as_str() == first)?),
+            ("in", None) => match Source::ALL.into_iter().find(|s| s.as_str() == first) {
+                Some(source) => Family::In(source),
+                None => Family::UnknownIn(word(first)?),
+            },
             ("do", Some(pool)) => {
-                let kind = DecisionKind::ALL.into_iter().find(|k| k.as_str() == first)?;
-                Family::Do(kind, Pool::new(pool).ok()?)
+                let pool = Pool::new(pool).ok()?;
+                match DecisionKind::ALL.into_iter().find(|k| k.as_str() == first) {
+                    Some(kind) => Family::Do(kind, pool),
+                    None => Family::UnknownDo(word(first)?),
+                }
             }
             ("at", None) => Family::At(TimerName::new(first).ok()?),
             _ => return None,
@@ -279,12 +290,20 @@ impl Subjects {
     }
 }
 
+/// A source or a kind that is not known, if it could be one.
+fn word(token: &str) -> Option<String> {
+    let plain = |b: u8| b.is_ascii_lowercase() || b == b'_';
+    ((1..=64).contains(&token.len()) && token.bytes().all(plain)).then(|| token.to_owned())
+}
+
 impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::In(source) => write!(f, "in.{}", source.as_str()),
             Self::Do(kind, pool) => write!(f, "do.{}.{pool}", kind.as_str()),
             Self::At(timer) => write!(f, "at.{timer}"),
+            Self::UnknownIn(source) => write!(f, "in.{source}"),
+            Self::UnknownDo(kind) => write!(f, "do.{kind}"),
         }
     }
 }
@@ -321,10 +340,11 @@ mod tests {
     fn foreign_subjects_are_refused() {
         let s = subjects();
         for bad in [
-            "cb.6.demo.in.boss",
+            "cb.6.demo.in.Boss",
             "cb.6.demo.in.door.x",
             "cb.6.demo.do.call",
-            "cb.6.demo.do.dance.builtin",
+            "cb.6.demo.do.*.builtin",
+            "cb.6.demo.do.dance.>",
             "cb.5.demo.in.door",
             "cb.6.*.in.door",
             "other.6.demo.in.door",
@@ -333,6 +353,16 @@ mod tests {
             "",
         ] {
             assert!(s.parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_a_newer_callboard_wrote_has_its_place() {
+        for (subject, family) in [
+            ("cb.6.demo.in.boss", Family::UnknownIn("boss".into())),
+            ("cb.6.demo.do.dance.builtin", Family::UnknownDo("dance".into())),
+        ] {
+            assert_eq!(subjects().parse(subject).unwrap().family, family, "{subject}");
         }
     }
 

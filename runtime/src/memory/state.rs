@@ -110,9 +110,9 @@ impl State {
         self.tickets += 1;
         self.records += 1;
         let key = match &family {
-            Family::In(_) => Some(QueueKey::Facts(shard)),
+            Family::In(_) | Family::UnknownIn(_) => Some(QueueKey::Facts(shard)),
             Family::Do(kind, pool) => Some(QueueKey::Commands(*kind, pool.clone())),
-            Family::At(_) => None,
+            Family::At(_) | Family::UnknownDo(_) => None,
         };
         let message = Arc::new(Message {
             seq,

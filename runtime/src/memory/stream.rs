@@ -44,10 +44,13 @@ pub(super) enum Filter {
 impl Filter {
     fn matches(self, family: &Family) -> bool {
         match (self, family) {
-            (Self::Decisions, Family::Do(..)) => true,
+            (Self::Decisions, Family::Do(..) | Family::UnknownDo(_)) => true,
             (Self::Facts(wanted), Family::In(source)) => wanted == *source,
-            (Self::Decisions, Family::In(_) | Family::At(_))
-            | (Self::Facts(_), Family::Do(..) | Family::At(_)) => false,
+            (Self::Decisions, Family::In(_) | Family::UnknownIn(_) | Family::At(_))
+            | (
+                Self::Facts(_),
+                Family::Do(..) | Family::UnknownIn(_) | Family::UnknownDo(_) | Family::At(_),
+            ) => false,
         }
     }
 }

@@ -55,7 +55,7 @@ impl Job {
         self.seq = at.seq;
         self.updated = at.time;
         self.records += 1;
-        if matches!(family, Family::Do(..)) {
+        if matches!(family, Family::Do(..) | Family::UnknownDo(_)) {
             self.last_decision = at.seq;
         } else if !self.has_work_out() {
             self.wake(at, record);
@@ -78,7 +78,11 @@ impl Job {
             // Written by somebody who is not entitled to say this. It is not evidence of anything.
             (
                 Ok(Known::Fact(_) | Known::Decision(_)),
-                Family::In(_) | Family::Do(..) | Family::At(_),
+                Family::In(_)
+                | Family::Do(..)
+                | Family::At(_)
+                | Family::UnknownIn(_)
+                | Family::UnknownDo(_),
             ) => {
                 self.ignored += 1;
             }

@@ -129,6 +129,18 @@ fn a_record_of_a_newer_version_parks_this_job_and_names_its_place() {
 }
 
 #[test]
+fn a_decision_of_a_newer_kind_parks_this_job_and_holds_its_position() {
+    let mut p = Play::planned(agent(|_| {}), plan("a b<a"));
+    p.drive();
+    let newer = Family::UnknownDo("rest".into());
+    p.record(newer, Err(Unreadable::Kind("rest".into())));
+    assert_eq!(p.job.last_decision(), p.job.seq());
+    p.ok("g0.r0.a", json!(1));
+    p.expect(&[]);
+    assert_eq!(p.view().sub_status, Some(SubStatus::Poisoned));
+}
+
+#[test]
 fn a_decision_that_cannot_follow_parks_the_job() {
     let mut p = Play::planned(agent(|_| {}), plan("a"));
     p.drive();
