@@ -38,7 +38,7 @@ COLORS = {
         "parked": YELLOW,
         "backing-off": ORANGE,
         "paused": GREY,
-        "unreadable": RED,
+        "poisoned": RED,
     },
     "callboard_outcome": {
         "done": GREEN,

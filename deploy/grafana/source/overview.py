@@ -130,7 +130,7 @@ JOBS = [
     series(
         "Open, by what they are at",
         "What open jobs are at. `parked` wait for a person, `backing-off` for the clock, `paused` for an "
-        "operator; `unreadable` need one now.",
+        "operator; `poisoned` need somebody now.",
         [query(by("callboard_job_status", select(OPEN, OF_AGENT)))],
         stack=True,
     ),

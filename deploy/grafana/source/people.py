@@ -16,7 +16,7 @@ NOW = [
     stat(
         "Open questions",
         "Questions in the inbox.",
-        f"max({select('callboard_questions_open')})",
+        by("", select("callboard_questions_open")),
         noValue="0",
     ),
     stat(
@@ -60,7 +60,7 @@ WAIT = [
     series(
         "Open questions",
         "Questions in the inbox.",
-        [query(f"max({select('callboard_questions_open')})", "open")],
+        [query(by("", select("callboard_questions_open")), "open")],
     ),
     series(
         "Age of the oldest",
