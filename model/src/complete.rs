@@ -72,26 +72,8 @@ struct Collected {
 
 impl Collected {
     fn close(self, usage: Usage, stop: StopReason, model: String) -> Result<Reply, ModelError> {
-        match stop {
-            StopReason::ContentFilter => {
-                return Err(ModelError::new(
-                    ErrorKind::Refused,
-                    "the model refused, or a content filter withheld the reply",
-                ));
-            }
-            StopReason::Length if !self.calls.is_empty() => {
-                return Err(ModelError::new(
-                    ErrorKind::CutByLength,
-                    "the token limit cut the reply in the middle of its tool calls; raise max_tokens",
-                ));
-            }
-            StopReason::Length if self.text.trim().is_empty() => {
-                return Err(ModelError::new(
-                    ErrorKind::CutByLength,
-                    "the token limit was reached before the model said anything; raise max_tokens",
-                ));
-            }
-            StopReason::Length | StopReason::End | StopReason::ToolCalls => {}
+        if let Some(error) = unusable(stop, !self.text.trim().is_empty(), !self.calls.is_empty()) {
+            return Err(error);
         }
         let mut ids = HashSet::with_capacity(self.calls.len());
         if !self.calls.iter().all(|call| ids.insert(call.id.as_str())) {
@@ -100,14 +82,30 @@ impl Collected {
                 "two tool calls of the reply carry the same id",
             ));
         }
-        if self.calls.is_empty() && self.text.trim().is_empty() {
-            return Err(ModelError::new(
-                ErrorKind::Empty,
-                "the model answered with neither text nor tool calls",
-            ));
-        }
         Ok(Reply { text: self.text, thought: self.thought, calls: self.calls, usage, stop, model })
     }
+}
+
+/// Why a reply that came to its end must not be acted upon, from what it ended with and held.
+pub(crate) const fn unusable(stop: StopReason, words: bool, calls: bool) -> Option<ModelError> {
+    let (kind, detail) = match stop {
+        StopReason::ContentFilter => {
+            (ErrorKind::Refused, "the model refused, or a content filter withheld the reply")
+        }
+        StopReason::Length if calls => (
+            ErrorKind::CutByLength,
+            "the token limit cut the reply in the middle of its tool calls; raise max_tokens",
+        ),
+        StopReason::Length if !words => (
+            ErrorKind::CutByLength,
+            "the token limit was reached before the model said anything; raise max_tokens",
+        ),
+        StopReason::End | StopReason::ToolCalls if !words && !calls => {
+            (ErrorKind::Empty, "the model answered with neither text nor tool calls")
+        }
+        StopReason::Length | StopReason::End | StopReason::ToolCalls => return None,
+    };
+    Some(ModelError::new(kind, detail))
 }
 
 /// Bytes a delta adds to a reply.

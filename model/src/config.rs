@@ -60,6 +60,9 @@ pub struct ProviderConfig {
     pub base_url: Option<Url>,
     /// The model's name as the provider knows it; passed on unchanged.
     pub model: String,
+    /// Other models that are asked for by name. Metrics tell these apart; any other is `other`.
+    #[serde(default)]
+    pub models: Vec<String>,
     /// The key. Required for the public addresses, optional for a `base_url` of one's own.
     #[serde(default)]
     pub api_key: Option<SecretString>,
@@ -165,6 +168,7 @@ impl ProviderConfig {
             kind,
             base_url: None,
             model: model.into(),
+            models: Vec::new(),
             api_key: None,
             timeouts: Timeouts::default(),
             retry: RetryConfig::default(),
@@ -205,6 +209,12 @@ impl ProviderConfig {
             Some(_) | None => {}
         }
         Ok(Checked { loopback: is_loopback(&base), base })
+    }
+
+    /// Host and port of the provider, when the configuration can work.
+    pub(crate) fn server(&self) -> Option<(String, i64)> {
+        let base = self.base().ok()?;
+        Some((base.host_str()?.to_owned(), i64::from(base.port_or_known_default()?)))
     }
 
     fn base(&self) -> Result<Url, ModelError> {

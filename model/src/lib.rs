@@ -3,11 +3,13 @@
 //! Callers see [`Model`], [`ModelRequest`], [`Delta`] and [`complete`]; which provider answers is
 //! configuration ([`ProviderConfig`], [`connect`]). Provider formats are translated here and
 //! nowhere else. This crate must never log, or carry in an error, a key, a prompt or a word of a
-//! provider's own error text.
+//! provider's own error text, and it puts messages into a trace only through the function it
+//! was given for that ([`Watching`]).
 
 mod complete;
 mod config;
 mod error;
+mod observed;
 mod port;
 mod provider;
 mod retry;
@@ -16,5 +18,6 @@ pub mod script;
 pub use complete::{Reply, complete};
 pub use config::{ProviderConfig, ProviderKind, RetryConfig, Timeouts};
 pub use error::{ErrorKind, ModelError, Phase};
+pub use observed::{Observed, Price, Show, Watching};
 pub use port::{DEFAULT_MAX_REPLY_BYTES, Delta, Model, ModelRequest, ModelStream, Params};
 pub use provider::connect;

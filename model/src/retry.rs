@@ -14,8 +14,10 @@ use crate::{
 };
 
 /// Runs `attempt` until it succeeds, fails for good, or the attempts or the waiting time are used up.
+/// `again` is told of every failure after which another attempt is made.
 pub(crate) async fn with_retries<T, F, Fut>(
     config: &RetryConfig,
+    mut again: impl FnMut(ErrorKind),
     mut attempt: F,
 ) -> Result<T, ModelError>
 where
@@ -50,6 +52,7 @@ where
             Some(wait)
         })
         .notify(|error, wait| {
+            again(error.kind());
             tracing::debug!(
                 kind = error.kind().as_str(),
                 status = error.status(),
@@ -139,13 +142,19 @@ mod tests {
     async fn attempts_of(error: ModelError, config: RetryConfig) -> (u32, ModelError, Duration) {
         let calls = AtomicU32::new(0);
         let begun = tokio::time::Instant::now();
-        let failed = with_retries(&config, || {
-            calls.fetch_add(1, Ordering::Relaxed);
-            let error = error.clone();
-            async move { Err::<(), _>(error) }
-        })
+        let mut again = 0;
+        let failed = with_retries(
+            &config,
+            |_| again += 1,
+            || {
+                calls.fetch_add(1, Ordering::Relaxed);
+                let error = error.clone();
+                async move { Err::<(), _>(error) }
+            },
+        )
         .await
         .unwrap_err();
+        assert_eq!(again + 1, calls.load(Ordering::Relaxed));
         (calls.load(Ordering::Relaxed), failed, begun.elapsed())
     }
 

@@ -24,6 +24,7 @@ use url::Url;
 use crate::{
     config::{ProviderConfig, ProviderKind, RetryConfig, Timeouts},
     error::{ErrorKind, ModelError},
+    observed::{Labels, count_retry},
     port::{Model, ModelRequest, ModelStream},
     retry::with_retries,
 };
@@ -77,6 +78,7 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
         endpoint: Arc::from(checked.base.origin().ascii_serialization()),
         base: checked.base,
         model: config.model.clone(),
+        labels: Labels::new(config),
         max_tokens: config.max_tokens,
         max_reply_bytes: config.max_reply_bytes,
         timeouts: config.timeouts,
@@ -91,6 +93,7 @@ struct Provider {
     /// Scheme, host and port: the part of the base URL that may be shown.
     endpoint: Arc<str>,
     model: String,
+    labels: Labels,
     max_tokens: Option<u32>,
     max_reply_bytes: usize,
     timeouts: Timeouts,
@@ -102,7 +105,8 @@ impl Model for Provider {
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let deadline = Instant::now() + self.timeouts.total();
         let prepared = Prepared::new(self, request)?;
-        let begun = with_retries(&self.retry, || Exchange::begin(self, &prepared, deadline));
+        let again = |kind| count_retry(&self.labels, Some(&prepared.model), kind);
+        let begun = with_retries(&self.retry, again, || Exchange::begin(self, &prepared, deadline));
         let exchange = match tokio::time::timeout_at(deadline, begun).await {
             Ok(begun) => begun,
             Err(_) => Err(ModelError::timeout(crate::Phase::Total)),

@@ -1,6 +1,10 @@
 //! Providers and the scripted model, over real HTTP on this machine.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails, and says where")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot be set up fails, and says where"
+)]
 
 // The name under which the other members of the workspace know this crate.
 extern crate callboard_model as model;
@@ -8,6 +12,7 @@ extern crate callboard_model as model;
 mod document;
 mod endless;
 mod native;
+mod observed;
 mod openai;
 mod scripted;
 mod secrets;

@@ -1,0 +1,214 @@
+//! One call to a model, measured until it ends or is dropped, and recorded then. Nothing is kept
+//! for a span where the trace is not recorded.
+
+use std::{
+    sync::Arc,
+    time::{Instant, SystemTime},
+};
+
+use opentelemetry::{
+    Array, Context, KeyValue, StringValue, Value, global,
+    trace::{Span as _, SpanBuilder, SpanKind, Status, TraceContextExt, Tracer},
+};
+use proto::message::{StopReason, Usage};
+
+use super::{Target, content, instruments::Measured};
+use crate::{
+    ErrorKind,
+    complete::unusable,
+    port::{Delta, ModelRequest},
+};
+
+/// The names of the attributes of the GenAI conventions 1.42.0 that are used here.
+pub(super) mod keys {
+    pub(crate) const OPERATION: &str = "gen_ai.operation.name";
+    pub(crate) const PROVIDER: &str = "gen_ai.provider.name";
+    pub(crate) const REQUEST_MODEL: &str = "gen_ai.request.model";
+    pub(crate) const ERROR_TYPE: &str = "error.type";
+    /// The one operation there is.
+    pub(crate) const CHAT: &str = "chat";
+}
+
+/// What a call that nobody waits for any more comes to.
+const CANCELED: &str = "canceled";
+/// Longest name of a model in a span, in characters at each end: providers may say anything.
+const NAME_CHARS: usize = 120;
+
+/// A call that has begun.
+pub(super) struct Call {
+    target: Arc<Target>,
+    model: Option<String>,
+    started: Instant,
+    first_chunk: Option<std::time::Duration>,
+    span: Option<Box<Recording>>,
+    said: Said,
+    ended: bool,
+}
+
+/// Which kinds of thing the reply has so far.
+#[derive(Default)]
+struct Said {
+    words: bool,
+    calls: bool,
+}
+
+/// What the span will have.
+struct Recording {
+    parent: Context,
+    start: SystemTime,
+    attributes: Vec<KeyValue>,
+    output: content::Output,
+}
+
+/// How a call ended.
+struct End<'a> {
+    error: Option<&'static str>,
+    usage: Usage,
+    stop: Option<StopReason>,
+    model: Option<&'a str>,
+}
+
+impl Call {
+    pub(super) fn begin(target: &Arc<Target>, request: &ModelRequest) -> Self {
+        let parent = Context::current();
+        let recorded = parent.span().span_context().is_sampled();
+        Self {
+            model: request.params.model.clone(),
+            started: Instant::now(),
+            first_chunk: None,
+            span: recorded.then(|| Box::new(Recording::new(target, request, parent))),
+            said: Said::default(),
+            ended: false,
+            target: Arc::clone(target),
+        }
+    }
+
+    /// The reply has begun.
+    pub(super) fn replied(&mut self) {
+        self.first_chunk = Some(self.started.elapsed());
+    }
+
+    /// A piece of the reply came.
+    pub(super) fn take(&mut self, delta: &Delta) {
+        match delta {
+            Delta::Text(text) => self.said.words |= !text.trim().is_empty(),
+            Delta::Thought(_) => {}
+            Delta::Call(_) => self.said.calls = true,
+            Delta::End { usage, stop, model } => {
+                let error = unusable(*stop, self.said.words, self.said.calls);
+                let error = error.map(|error| error.kind().as_str());
+                self.end(&End { error, usage: *usage, stop: Some(*stop), model: Some(model) });
+                return;
+            }
+        }
+        if let (Some(span), true) = (&mut self.span, self.target.watching.show.is_some()) {
+            span.output.take(delta);
+        }
+    }
+
+    /// It failed.
+    pub(super) fn fail(&mut self, kind: ErrorKind) {
+        self.end(&End::without_reply(kind.as_str()));
+    }
+
+    fn end(&mut self, end: &End<'_>) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let measured = Measured {
+            labels: &self.target.labels,
+            model: self.model.as_deref(),
+            took: self.started.elapsed(),
+            first_chunk: self.first_chunk,
+            usage: end.usage,
+            error: end.error.unwrap_or_default(),
+            price: self.target.watching.price,
+        };
+        measured.record();
+        if let Some(span) = self.span.take() {
+            let name = self.target.labels.asked(self.model.as_deref());
+            let first = self.first_chunk.map(|first| first.as_secs_f64());
+            span.record(&self.target, format!("{} {name}", keys::CHAT), first, end);
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.end(&End::without_reply(CANCELED));
+    }
+}
+
+impl End<'_> {
+    fn without_reply(error: &'static str) -> Self {
+        Self { error: Some(error), usage: Usage::default(), stop: None, model: None }
+    }
+}
+
+impl Recording {
+    fn new(target: &Target, request: &ModelRequest, parent: Context) -> Self {
+        let params = &request.params;
+        let mut attributes = Vec::with_capacity(16);
+        let mut set = |key: &'static str, value: Value| attributes.push(KeyValue::new(key, value));
+        set(keys::OPERATION, keys::CHAT.into());
+        set(keys::PROVIDER, target.labels.provider().into());
+        let model = target.labels.asked(params.model.as_deref());
+        set(keys::REQUEST_MODEL, model.to_owned().into());
+        set("gen_ai.request.stream", true.into());
+        if let Some(tokens) = params.max_tokens.or(target.max_tokens) {
+            set("gen_ai.request.max_tokens", i64::from(tokens).into());
+        }
+        if let Some(temperature) = params.temperature {
+            set("gen_ai.request.temperature", temperature.into());
+        }
+        if let Some(top_p) = params.top_p {
+            set("gen_ai.request.top_p", top_p.into());
+        }
+        if let Some((address, port)) = &target.server {
+            set("server.address", address.clone().into());
+            set("server.port", (*port).into());
+        }
+        if let Some(show) = &target.watching.show {
+            let content::Input { system, messages } = content::input(&request.messages, &**show);
+            if let Some(system) = system {
+                set("gen_ai.system_instructions", system.into());
+            }
+            set("gen_ai.input.messages", messages.into());
+        }
+        Self { parent, start: SystemTime::now(), attributes, output: content::Output::default() }
+    }
+
+    fn record(mut self, target: &Target, name: String, first: Option<f64>, end: &End<'_>) {
+        let mut set =
+            |key: &'static str, value: Value| self.attributes.push(KeyValue::new(key, value));
+        if let Some(seconds) = first {
+            set("gen_ai.response.time_to_first_chunk", seconds.into());
+        }
+        if let Some(model) = end.model {
+            set("gen_ai.response.model", proto::excerpt::ends(model, NAME_CHARS).into());
+        }
+        if let Some(stop) = end.stop {
+            let reasons = vec![StringValue::from(content::finish_reason(stop))];
+            set("gen_ai.response.finish_reasons", Value::Array(Array::String(reasons)));
+            let tokens = |count: u64| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
+            set("gen_ai.usage.input_tokens", tokens(end.usage.input_tokens));
+            set("gen_ai.usage.output_tokens", tokens(end.usage.output_tokens));
+        }
+        if let Some(show) = &target.watching.show {
+            set("gen_ai.output.messages", self.output.json(end.stop, &**show).into());
+        }
+        if let Some(error) = end.error {
+            set(keys::ERROR_TYPE, error.into());
+        }
+        let builder = SpanBuilder::from_name(name)
+            .with_kind(SpanKind::Client)
+            .with_start_time(self.start)
+            .with_attributes(self.attributes);
+        let tracer = global::tracer("callboard");
+        let mut span = tracer.build_with_context(builder, &self.parent);
+        if let Some(error) = end.error {
+            span.set_status(Status::error(error));
+        }
+        span.end();
+    }
+}

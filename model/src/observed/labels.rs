@@ -1,0 +1,66 @@
+//! What a call is told apart by in metrics: few values, whatever names callers come with.
+
+use crate::{ProviderConfig, ProviderKind};
+
+/// The label of models that are not configured: any caller may ask for one by any name.
+const OTHER: &str = "other";
+
+/// The provider, and the models that are told apart.
+#[derive(Debug, Clone)]
+pub(crate) struct Labels {
+    provider: &'static str,
+    usual: String,
+    models: Vec<String>,
+}
+
+impl Labels {
+    pub(crate) fn new(config: &ProviderConfig) -> Self {
+        Self {
+            provider: provider(config.kind),
+            usual: config.model.clone(),
+            models: config.models.clone(),
+        }
+    }
+
+    /// `gen_ai.provider.name`.
+    pub(crate) fn provider(&self) -> &'static str {
+        self.provider
+    }
+
+    /// The model that is asked, by its own name.
+    pub(crate) fn asked<'a>(&'a self, named: Option<&'a str>) -> &'a str {
+        named.unwrap_or(&self.usual)
+    }
+
+    /// The model that is asked, as metrics may have it.
+    pub(crate) fn model(&self, named: Option<&str>) -> &str {
+        let Some(named) = named else { return &self.usual };
+        let known = std::iter::once(&self.usual).chain(&self.models);
+        known.map(String::as_str).find(|known| *known == named).unwrap_or(OTHER)
+    }
+}
+
+/// The conventions' word for who understands a wire format. `ollama` is not among theirs.
+const fn provider(kind: ProviderKind) -> &'static str {
+    match kind {
+        ProviderKind::OpenAi => "openai",
+        ProviderKind::Anthropic => "anthropic",
+        ProviderKind::Gemini => "gcp.gemini",
+        ProviderKind::Ollama => "ollama",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_nobody_configured_is_no_label() {
+        let mut config = ProviderConfig::new(ProviderKind::Ollama, "usual");
+        config.models = vec!["large".to_owned()];
+        let labels = Labels::new(&config);
+        let seen = [None, Some("usual"), Some("large"), Some("x")].map(|name| labels.model(name));
+        assert_eq!(seen, ["usual", "usual", "large", "other"]);
+        assert_eq!(labels.asked(Some("x")), "x");
+    }
+}

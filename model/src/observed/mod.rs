@@ -1,0 +1,131 @@
+//! A model that is watched: a `chat {model}` span and the metrics of every call, after the
+//! OpenTelemetry GenAI conventions 1.42.0. Changes nothing of what is asked or answered, and puts
+//! what was said into a span only through a function that it was given for that.
+
+mod call;
+mod content;
+mod instruments;
+mod labels;
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context as Poller, Poll},
+};
+
+use async_trait::async_trait;
+use futures::Stream;
+
+use self::call::Call;
+pub(crate) use self::{instruments::count_retry, labels::Labels};
+use crate::{
+    ErrorKind, ModelError, ProviderConfig,
+    port::{Delta, Model, ModelRequest, ModelStream},
+};
+
+/// Makes text fit to be seen: cut, and without secrets.
+pub type Show = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// What tokens cost, in US dollars for a million.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Price {
+    /// Tokens that are read.
+    pub input_per_million: f64,
+    /// Tokens that are written.
+    pub output_per_million: f64,
+}
+
+/// How a model is watched.
+#[derive(Clone, Default)]
+pub struct Watching {
+    /// For the metric of money; nothing is counted without it.
+    pub price: Option<Price>,
+    /// Puts messages into spans, through this function; they are left out without it.
+    pub show: Option<Show>,
+}
+
+impl fmt::Debug for Watching {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shows = self.show.is_some();
+        f.debug_struct("Watching").field("price", &self.price).field("shows", &shows).finish()
+    }
+}
+
+/// What every call has in common.
+struct Target {
+    labels: Labels,
+    /// Host and port.
+    server: Option<(String, i64)>,
+    max_tokens: Option<u32>,
+    watching: Watching,
+}
+
+/// A model that is watched.
+pub struct Observed {
+    model: Arc<dyn Model>,
+    target: Arc<Target>,
+}
+
+impl Observed {
+    /// Watches a model that was connected with this configuration.
+    #[must_use]
+    pub fn new(model: Arc<dyn Model>, config: &ProviderConfig, watching: Watching) -> Self {
+        let target = Target {
+            labels: Labels::new(config),
+            server: config.server(),
+            max_tokens: config.max_tokens,
+            watching,
+        };
+        Self { model, target: Arc::new(target) }
+    }
+}
+
+impl fmt::Debug for Observed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observed").field("watching", &self.target.watching).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Model for Observed {
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        // Dropped before it ends, here or below, it is recorded as canceled.
+        let mut call = Call::begin(&self.target, &request);
+        match self.model.stream(request).await {
+            Ok(reply) => {
+                call.replied();
+                Ok(Box::pin(Watched { reply, call }))
+            }
+            Err(error) => {
+                call.fail(error.kind());
+                Err(error)
+            }
+        }
+    }
+
+    fn max_reply_bytes(&self) -> usize {
+        self.model.max_reply_bytes()
+    }
+}
+
+/// A reply that is watched as it comes.
+struct Watched {
+    reply: ModelStream,
+    call: Call,
+}
+
+impl Stream for Watched {
+    type Item = Result<Delta, ModelError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Option<Self::Item>> {
+        let polled = self.reply.as_mut().poll_next(poller);
+        match &polled {
+            Poll::Pending => {}
+            Poll::Ready(Some(Ok(delta))) => self.call.take(delta),
+            Poll::Ready(Some(Err(error))) => self.call.fail(error.kind()),
+            Poll::Ready(None) => self.call.fail(ErrorKind::CutStream),
+        }
+        polled
+    }
+}
