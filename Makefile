@@ -22,7 +22,7 @@ demo: toolchain nats-server ## Run two jobs end to end on a nats-server of its o
 	cargo run --locked --package callboard -- demo $(DEMO)
 
 .PHONY: test
-test: toolchain nats-server cargo-nextest python ## Set up and run every test
+test: toolchain nats-server cargo-nextest python prometheus ## Set up and run every test
 	cargo nextest run $(WORKSPACE) $(NEXTEST)
 	cargo test $(WORKSPACE) --doc --quiet
 
@@ -50,11 +50,16 @@ fmt: toolchain ## Format the sources
 	cargo fmt --all
 
 .PHONY: tools
-tools: nats-server cargo-nextest cargo-deny python ## Install nats-server, nextest, cargo-deny and nats-py into .tools/
+tools: nats-server cargo-nextest cargo-deny python prometheus ## Install nats-server, nextest, cargo-deny, Python's packages and Prometheus into .tools/
 
 .PHONY: nats-server cargo-nextest cargo-deny python
 nats-server cargo-nextest cargo-deny python:
 	@tools/install $@ >/dev/null
+
+# Only Debian has it ready; elsewhere the tests that need it say so and are skipped, except in CI.
+.PHONY: prometheus
+prometheus:
+	@tools/install $@ >/dev/null || [ "$${CI:-}" != true ]
 
 # Says what to do when there is no Rust, instead of "cargo: command not found".
 .PHONY: toolchain
