@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Holds dashboards/*.json against Grafana's own types (grafana-foundation-sdk, see tools/pins/).
+
+Each dashboard is read into the types and written again: what Grafana does not know is lost on the way,
+and what it wants otherwise is refused. Prints what differs; ends with 1 when anything does.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+# Grafana has these, and its published types do not: the fields of an annotation that Prometheus
+# answers, and the text of a variable's query as it is shown.
+UNTYPED = {"step", "titleFormat", "textFormat", "tagKeys", "definition"}
+
+
+def lost(before, after, path):
+    if isinstance(before, dict):
+        for key, value in before.items():
+            if isinstance(after, dict) and key in after:
+                yield from lost(value, after[key], f"{path}.{key}")
+            elif key not in UNTYPED and value not in (None, False, [], {}, ""):
+                yield f"{path}.{key} is nothing that Grafana knows"
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for at, (one, other) in enumerate(zip(before, after)):
+            yield from lost(one, other, f"{path}[{at}]")
+    elif before != after:
+        yield f"{path} is {before!r}; Grafana makes {after!r} of it"
+
+
+def main():
+    register_default_plugins()
+    given = [Path(name) for name in sys.argv[1:]]
+    wrong = []
+    for path in given or sorted((Path(__file__).resolve().parent / "dashboards").glob("*.json")):
+        before = json.loads(path.read_text())
+        try:
+            after = json.loads(JSONEncoder().encode(Dashboard.from_json(before)))
+        except (KeyError, TypeError, ValueError) as error:
+            wrong.append(f"{path.name}: {error!r}")
+            continue
+        wrong += lost(before, after, path.name)
+    print("\n".join(wrong), end="\n" if wrong else "")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
