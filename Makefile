@@ -22,7 +22,7 @@ demo: toolchain nats-server ## Run two jobs end to end on a nats-server of its o
 	cargo run --locked --package callboard -- demo $(DEMO)
 
 .PHONY: test
-test: toolchain nats-server cargo-nextest python prometheus ## Set up and run every test
+test: toolchain nats-server cargo-nextest python prometheus hadolint helm schemas ## Set up and run every test
 	cargo nextest run $(WORKSPACE) $(NEXTEST)
 	cargo test $(WORKSPACE) --doc --quiet
 
@@ -50,10 +50,10 @@ fmt: toolchain ## Format the sources
 	cargo fmt --all
 
 .PHONY: tools
-tools: nats-server cargo-nextest cargo-deny python prometheus ## Install nats-server, nextest, cargo-deny, Python's packages and Prometheus into .tools/
+tools: nats-server cargo-nextest cargo-deny python prometheus hadolint helm schemas ## Install nats-server, nextest and what else tests need into .tools/
 
-.PHONY: nats-server cargo-nextest cargo-deny python
-nats-server cargo-nextest cargo-deny python:
+.PHONY: nats-server cargo-nextest cargo-deny python hadolint helm schemas
+nats-server cargo-nextest cargo-deny python hadolint helm schemas:
 	@tools/install $@ >/dev/null
 
 # Only Debian has it ready; elsewhere the tests that need it say so and are skipped, except in CI.
