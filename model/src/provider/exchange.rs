@@ -7,7 +7,7 @@ use genai::chat::{ChatStreamEvent, StopReason as GenaiStop, StreamEnd, ToolCall}
 use proto::message::{ModelCall, StopReason, Usage};
 use serde_json::json;
 use tokio::time::Instant;
-use tracing::{instrument::WithSubscriber, subscriber::NoSubscriber};
+use tracing::{Dispatch, instrument::WithSubscriber};
 
 use super::{Provider, failure::translate, observe::Observer, request::Prepared};
 use crate::{
@@ -56,7 +56,7 @@ impl Exchange {
         let response = provider
             .client
             .exec_chat_stream(prepared.target.clone(), prepared.chat.clone(), Some(&options))
-            .with_subscriber(NoSubscriber::default())
+            .with_subscriber(Dispatch::none())
             .await
             .map_err(|error| translate(&error))?;
         let mut exchange = Self {
@@ -96,8 +96,9 @@ impl Exchange {
     async fn read(&mut self, limit: Instant, phase: Phase) -> Result<(), ModelError> {
         let (until, which) =
             if limit <= self.deadline { (limit, phase) } else { (self.deadline, Phase::Total) };
-        // What genai would log can hold the prompt, so it logs into nothing.
-        let next = self.events.next().with_subscriber(NoSubscriber::default());
+        // What genai would log can hold the prompt, so it logs into nothing. A subscriber of its own
+        // would have every call site of the process looked at again, for each event.
+        let next = self.events.next().with_subscriber(Dispatch::none());
         let event =
             tokio::time::timeout_at(until, next).await.map_err(|_| ModelError::timeout(which))?;
         match event {

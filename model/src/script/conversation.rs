@@ -1,8 +1,10 @@
 //! What an OpenAI-compatible client sends, reduced to what rules and templates look at.
 
+use proto::message::Message;
 use serde::Deserialize;
 
 use super::format::RoleDoc;
+use crate::port::ModelRequest;
 
 /// A request: the conversation so far and what is wanted.
 #[derive(Debug)]
@@ -69,6 +71,29 @@ impl Conversation {
                 .is_some_and(|options| options.include_usage.unwrap_or(false)),
             messages,
         })
+    }
+
+    /// What is asked inside this process.
+    pub(super) fn of(request: &ModelRequest, model: &str) -> Self {
+        let said = |message: &Message| match message {
+            Message::System { text } => {
+                Said { role: RoleDoc::System, text: text.clone(), tool: None }
+            }
+            Message::User { text } => Said { role: RoleDoc::User, text: text.clone(), tool: None },
+            Message::Assistant { text, .. } => {
+                Said { role: RoleDoc::Assistant, text: text.clone(), tool: None }
+            }
+            Message::Tool { name, text, .. } => {
+                Said { role: RoleDoc::Tool, text: text.clone(), tool: Some(name.clone()) }
+            }
+        };
+        Self {
+            model: request.params.model.clone().unwrap_or_else(|| model.to_owned()),
+            tools: request.tools.iter().map(|tool| tool.name.to_string()).collect(),
+            stream: true,
+            include_usage: true,
+            messages: request.messages.iter().map(said).collect(),
+        }
     }
 
     pub(super) fn last_role(&self) -> Option<RoleDoc> {

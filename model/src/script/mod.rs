@@ -1,14 +1,16 @@
 //! The scripted model: an OpenAI-compatible HTTP server that answers from a YAML script.
 //!
-//! It stands in for a provider in demos, tests and benches, over HTTP like any provider, and is
-//! documented in `docs/scripted-model.md` for people who test their agents with it. A script is
+//! It stands in for a provider in demos, tests and benches, over HTTP like any provider or inside the
+//! process that asks, and is documented in `docs/scripted-model.md` for people who test their agents with it. A script is
 //! parsed, its patterns and templates compiled, before the first request; nothing here calls out.
 
 mod compile;
 mod connection;
 mod conversation;
 mod format;
+mod inside;
 mod matcher;
+mod player;
 mod reply;
 mod server;
 mod template;
@@ -16,6 +18,7 @@ mod wire;
 
 use std::path::Path;
 
+pub use inside::ScriptModel;
 pub use server::{ScriptServer, serve};
 
 use matcher::When;

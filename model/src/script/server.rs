@@ -1,14 +1,6 @@
 //! Serves a script over HTTP.
 
-use std::{
-    io,
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -27,7 +19,8 @@ use super::{
     connection::{Breakable, Breaker},
     conversation::Conversation,
     format::{DropDoc, HangDoc},
-    reply::{Counts, Fault, Rendered},
+    player::{NoAnswer, Player},
+    reply::{Fault, Rendered},
     wire::{self, Frames, Streamed},
 };
 
@@ -46,11 +39,7 @@ pub struct ScriptServer {
 
 #[derive(Debug)]
 struct Served {
-    script: Script,
-    /// How many matches each rule has answered.
-    answered: Vec<AtomicU64>,
-    requests: AtomicU64,
-    unanswered: AtomicU64,
+    player: Player,
     stop: CancellationToken,
 }
 
@@ -61,14 +50,8 @@ struct Served {
 pub async fn serve(script: Script, address: SocketAddr) -> io::Result<ScriptServer> {
     let listener = TcpListener::bind(address).await?;
     let address = listener.local_addr()?;
-    let answered = script.rules.iter().map(|_| AtomicU64::new(0)).collect();
-    let served = Arc::new(Served {
-        script,
-        answered,
-        requests: AtomicU64::new(0),
-        unanswered: AtomicU64::new(0),
-        stop: CancellationToken::new(),
-    });
+    let stop = CancellationToken::new();
+    let served = Arc::new(Served { player: Player::new(script), stop });
     let routes = Router::new()
         .route("/v1/chat/completions", post(chat))
         .route("/v1/models", get(models))
@@ -100,14 +83,14 @@ impl ScriptServer {
     /// Chat requests seen so far, answered or not.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.served.requests.load(Ordering::Relaxed)
+        self.served.player.requests()
     }
 
     /// Chat requests the script had no answer for: no rule matched, a template failed, or the
     /// request was not one. A test should find 0 here at its end.
     #[must_use]
     pub fn unanswered(&self) -> u64 {
-        self.served.unanswered.load(Ordering::Relaxed)
+        self.served.player.unanswered()
     }
 
     /// Stops accepting, ends hanging replies, waits up to two seconds for the others.
@@ -126,7 +109,7 @@ impl Drop for ScriptServer {
 }
 
 async fn models(State(served): State<Arc<Served>>) -> Response {
-    json(StatusCode::OK, wire::models(&served.script.models))
+    json(StatusCode::OK, wire::models(&served.player.script.models))
 }
 
 async fn chat(
@@ -134,14 +117,16 @@ async fn chat(
     ConnectInfo(breaker): ConnectInfo<Breaker>,
     body: Bytes,
 ) -> Response {
-    let request = served.requests.fetch_add(1, Ordering::Relaxed) + 1;
+    let request = served.player.request();
     let talk = match Conversation::parse(&body) {
         Ok(talk) => talk,
         Err(message) => return served.refuse(&message, "invalid_request_error", None),
     };
-    let (rendered, fault) = match served.answer(&talk, request) {
+    let (rendered, fault) = match served.player.answer(&talk, request) {
         Ok(answer) => answer,
-        Err(refusal) => return *refusal,
+        Err(NoAnswer { message, code }) => {
+            return served.refuse(&message, "script_error", Some(code));
+        }
     };
     let frames = Frames::new(&talk, request, jiff::Timestamp::now().as_second());
     let stop = served.stop.clone();
@@ -165,50 +150,11 @@ async fn chat(
 }
 
 impl Served {
-    /// The first rule that matches and is not spent, filled in.
-    fn answer(
-        &self,
-        talk: &Conversation,
-        request: u64,
-    ) -> Result<(Rendered, Option<Fault>), Box<Response>> {
-        for (rule, answered) in self.script.rules.iter().zip(&self.answered) {
-            let Some(captures) = rule.when.matches(talk) else { continue };
-            let Some(seen) = take_turn(answered, rule.times) else { continue };
-            let counts = Counts { request, seen };
-            let rendered = rule.reply.render(&self.script.templates, talk, &captures, counts);
-            return match rendered {
-                Ok(rendered) => Ok((rendered, rule.fault.clone())),
-                Err(message) => Err(Box::new(self.fail(&rule.name, &message))),
-            };
-        }
-        let Some(otherwise) = &self.script.otherwise else {
-            let message = "no rule of the script matches this conversation, and it has no else";
-            return Err(Box::new(self.refuse(message, "script_error", Some("no_rule"))));
-        };
-        let counts = Counts { request, seen: request };
-        let rendered =
-            otherwise.render(&self.script.templates, talk, &serde_json::Map::new(), counts);
-        rendered
-            .map(|rendered| (rendered, None))
-            .map_err(|message| Box::new(self.fail("else", &message)))
-    }
-
-    fn fail(&self, rule: &str, message: &str) -> Response {
-        self.refuse(&format!("{rule}: {message}"), "script_error", Some("template"))
-    }
-
     /// An answer that says that there is none; 400, so that clients do not try again.
     fn refuse(&self, message: &str, kind: &str, code: Option<&str>) -> Response {
-        self.unanswered.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(message, "the scripted model has no answer");
+        self.player.missed(message);
         json(StatusCode::BAD_REQUEST, wire::error(message, kind, code))
     }
-}
-
-/// Counts a match, unless the rule is spent. Returns which match it is, from 1.
-fn take_turn(answered: &AtomicU64, times: Option<u32>) -> Option<u64> {
-    let next = |count: u64| times.is_none_or(|times| count < u64::from(times)).then_some(count + 1);
-    answered.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok().map(|before| before + 1)
 }
 
 fn failure(status: u16, retry_after: Option<u64>, code: Option<&str>) -> Response {

@@ -1,11 +1,14 @@
 //! The scripted model as a server: rules, counts, templates, errors of scripts.
 
-use model::script::{Script, serve};
+use model::{
+    Timeouts, complete,
+    script::{Script, ScriptModel, serve},
+};
 use reqwest::StatusCode;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::support::{reply, scripted};
+use crate::support::{ask, reply, scripted};
 
 async fn post(base: &str, body: &Value) -> (StatusCode, Value) {
     let answer = http().post(format!("{base}/chat/completions")).json(body).send().await.unwrap();
@@ -158,4 +161,28 @@ fn a_script_file_is_loaded() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "models: [from-file]\nelse: {text: x}\n").unwrap();
     assert_eq!(Script::load(file.path()).unwrap().models(), ["from-file"]);
+}
+
+/// What a provider's client sees of a script, and what a caller in the same process does.
+#[rstest]
+#[case::words("else: {text: 'hello {{ user }}', thought: hm}", "hi")]
+#[case::calls(
+    "else: {calls: [{tool: get_weather, args: {place: '{{ user }}'}}, {tool: x, args: 'not json'}]}",
+    "Ulm"
+)]
+#[case::cut_short("else: {text: half, finish: length}", "hi")]
+#[case::auth("rules: [{when: {}, fault: {status: 401}, reply: {text: a}}]", "hi")]
+#[case::no_rule("rules: [{when: {last: never}, reply: {text: a}}]", "hi")]
+#[case::usage("else: {text: a, usage: {input: 7, output: 9}}", "hi")]
+#[tokio::test]
+async fn a_script_says_the_same_inside_the_process_and_over_http(
+    #[case] script: &str,
+    #[case] words: &str,
+) {
+    let (_server, outside) = scripted(script).await;
+    let inside =
+        ScriptModel::new(Script::parse(script).unwrap(), "test-model", Timeouts::default());
+    let outside = reply(&outside, words).await.map_err(|error| error.kind());
+    let inside = complete(&inside, ask(words), |_| {}).await.map_err(|error| error.kind());
+    assert_eq!(inside, outside);
 }

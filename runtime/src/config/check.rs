@@ -166,7 +166,13 @@ fn model(model: &Model) -> Found {
     {
         wrong("name", "must be 1 to 256 characters without control characters");
     }
-    let public = model.base_url.is_none() && model.kind.is_some_and(|k| k != ModelKind::Ollama);
+    match (model.kind, &model.script) {
+        (Some(ModelKind::Script), None) => wrong("script", "is missing: model.kind is script"),
+        (Some(ModelKind::Script), Some(_)) | (_, None) => {}
+        (_, Some(_)) => wrong("script", "is only for model.kind = \"script\""),
+    }
+    let public = model.base_url.is_none()
+        && model.kind.is_some_and(|k| k != ModelKind::Ollama && k != ModelKind::Script);
     if public && model.api_key.is_none() {
         wrong("api_key", "is missing: the public address of this model.kind needs one");
     }

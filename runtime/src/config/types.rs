@@ -149,6 +149,8 @@ pub struct Model {
     pub base_url: Option<Url>,
     /// The model, as the provider knows it. Present when there is a kind.
     pub name: Option<String>,
+    /// The script of the scripted model. Present when that is the kind.
+    pub script: Option<PathBuf>,
     /// The key.
     pub api_key: Option<Secret>,
     /// Sampling temperature (0.0 to 2.0).
@@ -187,6 +189,8 @@ pub enum ModelKind {
     Gemini,
     /// Ollama's own API.
     Ollama,
+    /// The scripted model, inside this process.
+    Script,
 }
 
 /// Time limits of one model call, in milliseconds.
