@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use model::{Delta, Model};
 use proto::{
     decision::{Decision, PlanWork},
-    fact::{Fact, Planned},
+    fact::{Fact, PlanReply, Planned},
     message::Usage,
     tool::ToolSpec,
     toolbox::Toolbox,
@@ -16,6 +16,7 @@ use runtime::{
     arguments::{self, Placeholders},
     registry::Registry,
     schema::Schemas,
+    telemetry::{self, Kind, Span, keys},
     worker::{Speaker, Task, Work},
 };
 use serde_json::Value;
@@ -90,8 +91,29 @@ impl Work for Planner {
                 return None;
             }
         };
+        let own = telemetry::child_of(task.trace);
+        let mut span = Span::start(own, Some(task.trace), Kind::Internal, || "plan".to_owned());
+        span.set(keys::GEN_AI_OPERATION_NAME, "plan");
+        span.work(&task.job, &work.work, work.attempt);
         // A plan that nobody wants any more is not waited for: dropping the reply ends the call.
-        let plan = self.plan(&work, task.live.speaker());
-        task.canceled.run_until_cancelled(plan).await.map(Fact::Planned)
+        let plan = telemetry::within(own, self.plan(&work, task.live.speaker()));
+        let planned = task.canceled.run_until_cancelled(plan).await;
+        let (outcome, error) = outcome(planned.as_ref().map(|planned| &planned.reply));
+        span.set(keys::OUTCOME, outcome);
+        if error {
+            span.fail(outcome);
+        }
+        planned.map(Fact::Planned)
+    }
+}
+
+/// What a plan came to, and whether that is an error.
+fn outcome(reply: Option<&PlanReply>) -> (&'static str, bool) {
+    match reply {
+        Some(PlanReply::Plan { .. }) => ("plan", false),
+        Some(PlanReply::Question { .. }) => ("question", false),
+        Some(PlanReply::Unparseable { .. }) => ("unparseable", true),
+        Some(PlanReply::Failed { .. }) => ("failed", true),
+        None => ("canceled", true),
     }
 }

@@ -14,6 +14,7 @@ mod call;
 pub mod config;
 pub mod egress;
 mod intent;
+mod observe;
 mod start;
 pub mod tasks;
 mod tool;

@@ -14,6 +14,7 @@ use runtime::{
     broker::Broker,
     presence::Crew,
     registry::{self, AnnounceError, Announced},
+    telemetry::Content,
     worker::{Gauge, PoolActor, PoolArgs, PoolOptions},
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
@@ -101,6 +102,8 @@ pub struct Setup {
     pub worker: WorkerId,
     /// Who else is there.
     pub crew: Crew,
+    /// How arguments and results are put into traces; not at all when absent.
+    pub content: Option<Arc<Content>>,
     /// The bounds of the pool; see [`options`].
     pub options: PoolOptions,
     /// Begins the shutdown.
@@ -114,7 +117,7 @@ pub struct Setup {
 /// When a tool cannot be announced: another worker that is alive has another tool of that name and
 /// version, or the registry cannot be reached.
 pub async fn start(setup: Setup, tools: Arc<Toolset>) -> Result<(Vec<Child>, Gauge), StartError> {
-    let Setup { broker, worker, crew, options, shutdown } = setup;
+    let Setup { broker, worker, crew, content, options, shutdown } = setup;
     let announcer = Announcements {
         broker: broker.clone(),
         worker: worker.clone(),
@@ -123,8 +126,8 @@ pub async fn start(setup: Setup, tools: Arc<Toolset>) -> Result<(Vec<Child>, Gau
         shutdown: shutdown.clone(),
     };
     announcer.announce().await?;
-    let work = Arc::new(ToolWork::new(broker.clone(), Arc::clone(&tools)));
-    let pool = PoolArgs::new(broker, worker, work, options, shutdown);
+    let work = ToolWork::new(broker.clone(), Arc::clone(&tools)).showing(content);
+    let pool = PoolArgs::new(broker, worker, Arc::new(work), options, shutdown);
     let gauge = pool.gauge.clone();
     let name = |what: &str| format!("{what}.{}", tools.pool());
     let children = vec![

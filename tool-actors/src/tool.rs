@@ -6,6 +6,7 @@ use proto::{
     id::{Attempt, JobId, StepId, WorkId},
     lang::Language,
     tool::{Fault, ToolResult, ToolSpec},
+    trace::TraceContext,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -41,6 +42,8 @@ pub struct CallContext {
     pub idempotency_key: String,
     /// The language of the texts the tool answers with.
     pub language: Language,
+    /// The span of the call, for whoever is asked on its behalf.
+    pub trace: TraceContext,
     /// Canceled when the answer is not wanted any more. Work on other threads must look at it.
     pub canceled: CancellationToken,
 }
@@ -48,7 +51,12 @@ pub struct CallContext {
 impl CallContext {
     /// The context of a command.
     #[must_use]
-    pub fn of(job: &JobId, call: &CallWork, canceled: CancellationToken) -> Self {
+    pub fn of(
+        job: &JobId,
+        call: &CallWork,
+        trace: TraceContext,
+        canceled: CancellationToken,
+    ) -> Self {
         Self {
             job: job.clone(),
             work: call.work.clone(),
@@ -56,6 +64,7 @@ impl CallContext {
             attempt: call.attempt,
             idempotency_key: call.idempotency_key.clone(),
             language: call.language,
+            trace,
             canceled,
         }
     }

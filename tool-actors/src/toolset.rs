@@ -102,6 +102,12 @@ impl Toolset {
         self.tools.values().map(|entry| &entry.spec)
     }
 
+    /// Whether a tool of that name is here.
+    #[must_use]
+    pub fn has(&self, tool: &ToolName) -> bool {
+        self.tools.contains_key(tool)
+    }
+
     /// The tool of a call, once the call has passed every check that needs no waiting.
     ///
     /// # Errors

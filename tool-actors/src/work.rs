@@ -1,20 +1,23 @@
 //! Turns a `call` into a `called`: the guards, the intent of `once` tools, the tool, the clock.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use proto::{
     decision::{CallWork, Decision},
     fact::{Called, Fact},
     tool::{Effect, Fault, ToolResult},
+    trace::TraceContext,
 };
 use runtime::{
     broker::Broker,
+    telemetry::{self, Content},
     worker::{self, Task, Work},
 };
 
 use crate::{
     call, intent,
+    observe::Execution,
     tool::{CallContext, ToolFault},
     toolset::Toolset,
 };
@@ -24,41 +27,54 @@ use crate::{
 pub struct ToolWork {
     broker: Broker,
     tools: Arc<Toolset>,
+    content: Option<Arc<Content>>,
 }
 
 impl ToolWork {
     /// Carries out the calls of that toolset.
     #[must_use]
     pub fn new(broker: Broker, tools: Arc<Toolset>) -> Self {
-        Self { broker, tools }
+        Self { broker, tools, content: None }
+    }
+
+    /// Puts arguments and results into traces, as far as they may be seen.
+    #[must_use]
+    pub fn showing(self, content: Option<Arc<Content>>) -> Self {
+        Self { content, ..self }
     }
 
     async fn carry_out(&self, task: &Task, call: &CallWork) -> Called {
-        let admitted = match self.tools.admit(&task.job, call) {
-            Ok(admitted) => admitted,
-            Err(fault) => return called(call, Err(fault), 0),
-        };
+        let own = telemetry::child_of(task.trace);
+        let (is_known, content) = (self.tools.has(&call.tool), self.content.as_deref());
+        let mut execution = Execution::start(&task.job, call, (task.trace, own), is_known, content);
+        let ended = telemetry::within(own, self.execute(task, call, own, &mut execution)).await;
+        let duration_ms = execution.end(&ended);
+        called(call, ended, duration_ms)
+    }
+
+    async fn execute(
+        &self,
+        task: &Task,
+        call: &CallWork,
+        trace: TraceContext,
+        execution: &mut Execution<'_>,
+    ) -> Result<ToolResult, ToolFault> {
+        let admitted = self.tools.admit(&task.job, call)?;
         // The place comes before the intent: a worker that dies while it waits has begun nothing.
         let _place = admitted.place().await;
         if admitted.effect() == Effect::Once {
-            let log = &*self.broker.log;
-            match intent::claim(log, &task.job, task.seq, call, task.trace).await {
+            match intent::claim(&*self.broker.log, &task.job, task.seq, call, trace).await {
                 Ok(true) => {}
-                Ok(false) => {
-                    let fault = call::unknown("this attempt was begun before");
-                    return called(call, Err(fault), 0);
-                }
+                Ok(false) => return Err(call::unknown("this attempt was begun before")),
                 Err(error) => {
                     let why = format!("the start could not be stored, nothing was run: {error}");
-                    return called(call, Err(ToolFault::unavailable(why)), 0);
+                    return Err(ToolFault::unavailable(why));
                 }
             }
         }
-        let context = CallContext::of(&task.job, call, task.canceled.clone());
-        let begun = Instant::now();
-        let ended = admitted.run(context, call.args.clone()).await;
-        let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        called(call, ended, duration_ms)
+        let context = CallContext::of(&task.job, call, trace, task.canceled.clone());
+        execution.begin();
+        admitted.run(context, call.args.clone()).await
     }
 }
 

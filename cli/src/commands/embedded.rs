@@ -108,7 +108,7 @@ impl Embedded {
             Some(_) => connect::broker(&config, identity.worker.clone(), true).await?,
             None => in_memory(&config, identity.worker.clone())?,
         };
-        let model = roles::connect_model(&config.model, Some(&options.script))
+        let model = roles::connect_model(&config, Some(&options.script))
             .await
             .map_err(|e| CliError::setting(e.to_string()))?;
         let all = all();

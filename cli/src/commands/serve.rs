@@ -22,7 +22,7 @@ pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Out
     let shutdown = shutdown::on_signal().map_err(|e| CliError::io("signals", &e))?;
     // The model is looked at first: a mistake there should not wait for a connection.
     let model = if roles.iter().copied().any(Role::needs_model) {
-        let setup = roles::connect_model(&config.model, None).await;
+        let setup = roles::connect_model(&config, None).await;
         Some(setup.map_err(|e| CliError::setting(e.to_string()))?)
     } else {
         None

@@ -18,7 +18,7 @@ use runtime::{
     presence::{self, Beacon, Crew, Status},
     registry::Registry,
     service::{Service, ServiceActor, ServiceArgs},
-    telemetry::Identity,
+    telemetry::{Content, Identity},
     worker::{PoolActor, PoolArgs, PoolOptions},
 };
 use supervisor::{
@@ -206,6 +206,7 @@ impl Parts<'_> {
             broker: self.broker.clone(),
             worker: self.status.worker().clone(),
             crew: self.crew.clone(),
+            content: Content::of(self.config),
             options: self.bounds(tool_actors::options(&tools, self.config.workers.call_slots)),
             shutdown: self.shutdown.clone(),
         };

@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use model::{
-    Model, ModelError, ProviderConfig, ProviderKind, RetryConfig, Timeouts,
+    Model, ModelError, Observed, Price, ProviderConfig, ProviderKind, RetryConfig, Show, Timeouts,
+    Watching,
     script::{Script, ScriptError, ScriptServer},
 };
-use runtime::config::{self, ModelKind};
+use runtime::{
+    config::{self, Config, ModelKind},
+    telemetry::Content,
+};
 
 /// A model, and the server behind it when it is the scripted one.
 pub struct ModelSetup {
@@ -46,27 +50,41 @@ pub enum ModelSetupError {
     Listen(#[from] std::io::Error),
 }
 
-/// Connects the configured model; without one, serves `script` over HTTP and connects to that.
+/// Connects the configured model, watched; without one, serves `script` over HTTP and connects to that.
 ///
 /// # Errors
 /// When nothing is configured and there is no script, or what is configured cannot be used.
 pub async fn connect_model(
-    config: &config::Model,
+    config: &Config,
     script: Option<&str>,
 ) -> Result<ModelSetup, ModelSetupError> {
-    if let Some(kind) = config.kind {
-        let model = model::connect(&provider(kind, config)?)?;
-        return Ok(ModelSetup { model, script: None });
+    if let Some(kind) = config.model.kind {
+        let provider = provider(kind, config)?;
+        return Ok(ModelSetup { model: watched(&provider, config)?, script: None });
     }
     let script = Script::parse(script.ok_or(ModelSetupError::Unconfigured)?)?;
     let server =
         model::script::serve(script, std::net::SocketAddr::from(([127, 0, 0, 1], 0))).await?;
     let mut provider = ProviderConfig::new(ProviderKind::OpenAi, "scripted");
     provider.base_url = server.base_url().parse().ok();
-    Ok(ModelSetup { model: model::connect(&provider)?, script: Some(server) })
+    Ok(ModelSetup { model: watched(&provider, config)?, script: Some(server) })
 }
 
-fn provider(kind: ModelKind, config: &config::Model) -> Result<ProviderConfig, ModelSetupError> {
+/// The provider's model, whose calls are traced and measured.
+fn watched(provider: &ProviderConfig, config: &Config) -> Result<Arc<dyn Model>, ModelError> {
+    let model = model::connect(provider)?;
+    let price = config.model.price.map(|price| Price {
+        input_per_million: price.input_per_million,
+        output_per_million: price.output_per_million,
+    });
+    let show = Content::of(config)
+        .map(|content| -> Show { Arc::new(move |text: &str| content.show(text)) });
+    Ok(Arc::new(Observed::new(model, provider, Watching { price, show })))
+}
+
+fn provider(kind: ModelKind, config: &Config) -> Result<ProviderConfig, ModelSetupError> {
+    let named = config.agents.values().filter_map(|agent| agent.model.clone());
+    let config = &config.model;
     let kind = match kind {
         ModelKind::OpenAi => ProviderKind::OpenAi,
         ModelKind::Anthropic => ProviderKind::Anthropic,
@@ -79,6 +97,7 @@ fn provider(kind: ModelKind, config: &config::Model) -> Result<ProviderConfig, M
         kind,
         base_url: config.base_url.clone(),
         model: config.name.clone().ok_or(ModelSetupError::Unnamed)?,
+        models: named.collect(),
         api_key: config.api_key.as_ref().map(|key| key.value().clone()),
         timeouts: Timeouts {
             connect_ms: connect,

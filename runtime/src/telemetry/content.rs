@@ -1,7 +1,10 @@
 //! What users, models and tools wrote, as it may be put into a trace: only when `telemetry.content`
 //! is on, cut to a length, and without the secrets this process knows or that look like one.
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::{
+    borrow::Cow,
+    sync::{Arc, LazyLock},
+};
 
 use regex::Regex;
 use secrecy::{ExposeSecret, SecretString};
@@ -87,10 +90,22 @@ impl Content {
         Self { redact: Redact::new(known), max_bytes: config.telemetry.content_max_bytes }
     }
 
-    /// The text as it may be seen.
+    /// What may be put into traces by these settings; nothing when `telemetry.content` is off.
+    #[must_use]
+    pub fn of(config: &Config) -> Option<Arc<Self>> {
+        config.telemetry.content.then(|| Arc::new(Self::new(config)))
+    }
+
+    /// The text as it may be seen: both ends of what is too long.
     #[must_use]
     pub fn show(&self, text: &str) -> String {
-        proto::excerpt::ends(&self.redact.text(text), self.max_bytes).to_string()
+        let clean = self.redact.text(text);
+        if clean.len() <= self.max_bytes {
+            return clean.into_owned();
+        }
+        // Of characters that take several bytes each there may be fewer.
+        let bytes_each = clean.len().div_ceil(clean.chars().count().max(1));
+        proto::excerpt::ends(&clean, self.max_bytes / 2 / bytes_each)
     }
 }
 

@@ -14,8 +14,6 @@ mod process;
 mod span;
 mod trace;
 
-use std::sync::Arc;
-
 use opentelemetry::{global, trace::TracerProvider as _};
 use opentelemetry_sdk::{
     Resource, logs::SdkLoggerProvider, metrics::SdkMeterProvider, trace::SdkTracerProvider,
@@ -67,7 +65,6 @@ pub struct Telemetry {
     meters: SdkMeterProvider,
     tracers: Option<SdkTracerProvider>,
     loggers: Option<SdkLoggerProvider>,
-    content: Option<Arc<Content>>,
 }
 
 /// Sets up the log alone, for commands that end soon: for people when standard error is a terminal
@@ -99,8 +96,7 @@ pub fn start(config: &Config, identity: &Identity) -> Result<Telemetry, Telemetr
     let loggers = out.logs.map(|exporter| export::loggers(&resource, exporter));
     let level = logs::init(&config.log, loggers.as_ref())?;
     process::observe();
-    let content = config.telemetry.content.then(|| Arc::new(Content::new(config)));
-    Ok(Telemetry { level, registry, meters, tracers, loggers, content })
+    Ok(Telemetry { level, registry, meters, tracers, loggers })
 }
 
 impl Telemetry {
@@ -108,12 +104,6 @@ impl Telemetry {
     #[must_use]
     pub fn level(&self) -> &LogLevel {
         &self.level
-    }
-
-    /// How prompts, arguments and results are put into traces; nothing when they are not.
-    #[must_use]
-    pub fn content(&self) -> Option<&Arc<Content>> {
-        self.content.as_ref()
     }
 
     /// Every metric in the Prometheus text format.

@@ -11,7 +11,10 @@ use opentelemetry::{
     trace::{Link, Span as _, SpanBuilder, SpanKind, Status, TraceContextExt, Tracer},
 };
 use opentelemetry_sdk::trace::SdkTracer;
-use proto::trace::TraceContext;
+use proto::{
+    id::{Attempt, JobId, WorkId},
+    trace::TraceContext,
+};
 
 use super::{ids, keys, trace::span_context};
 
@@ -122,6 +125,18 @@ impl Span {
         }
     }
 
+    /// Says which unit of work it is of.
+    pub fn work(&mut self, job: &JobId, work: &WorkId, attempt: Attempt) {
+        if self.is_recording() {
+            self.set(keys::JOB_ID, job.as_str().to_owned());
+            self.set(keys::WORK, work.as_str().to_owned());
+            self.set(keys::ATTEMPT, i64::from(attempt.0));
+            if let Some(generation) = generation(work) {
+                self.set(keys::GENERATION, generation);
+            }
+        }
+    }
+
     /// Adds content: what users, models and tools wrote, as [`super::Content`] lets it be seen.
     pub fn content(&mut self, key: &'static str, text: impl FnOnce() -> String) {
         if let Some(recording) = &mut self.0 {
@@ -173,6 +188,12 @@ impl Recording {
         }
         span.end();
     }
+}
+
+/// The run of the job that a unit of work belongs to: its name begins with it.
+fn generation(work: &WorkId) -> Option<i64> {
+    let (first, _) = work.as_str().split_once('.')?;
+    first.strip_prefix('g')?.parse().ok()
 }
 
 impl From<Kind> for SpanKind {

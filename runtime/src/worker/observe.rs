@@ -7,7 +7,11 @@ use opentelemetry::{
     KeyValue,
     metrics::{Counter, Histogram},
 };
-use proto::{decision::Decision, id::WorkId, trace::TraceContext};
+use proto::{
+    decision::Decision,
+    id::{Attempt, JobId},
+    trace::TraceContext,
+};
 
 use super::task::Assignment;
 use crate::telemetry::{self, Kind, SECONDS, Span, keys};
@@ -99,10 +103,9 @@ impl Process {
             span.set(keys::MESSAGING_OPERATION_NAME, "process");
             span.set(keys::MESSAGING_OPERATION_TYPE, "process");
             span.set(keys::MESSAGING_DESTINATION_TEMPLATE, template.clone());
-            span.set(keys::JOB_ID, at.job.as_str().to_owned());
             span.set(keys::SEQ, i64::try_from(at.seq.0).unwrap_or(i64::MAX));
             span.set(keys::DELIVERED, i64::try_from(at.delivered).unwrap_or(i64::MAX));
-            describe(&mut span, decision);
+            describe(&mut span, &at.job, decision);
         }
         Self { span, template, started: Instant::now() }
     }
@@ -129,36 +132,23 @@ impl Process {
 }
 
 /// What a command is about, as attributes.
-fn describe(span: &mut Span, decision: &Decision) {
-    let mut work = |work: &WorkId, attempt: u32| {
-        span.set(keys::WORK, work.as_str().to_owned());
-        span.set(keys::ATTEMPT, i64::from(attempt));
-        if let Some(generation) = generation(work) {
-            span.set(keys::GENERATION, generation);
-        }
-    };
+fn describe(span: &mut Span, job: &JobId, decision: &Decision) {
     match decision {
-        Decision::Plan(plan) => work(&plan.work, plan.attempt.0),
-        Decision::Wait(wait) => work(&wait.work, wait.attempt.0),
+        Decision::Plan(plan) => span.work(job, &plan.work, plan.attempt),
+        Decision::Wait(wait) => span.work(job, &wait.work, wait.attempt),
         Decision::Turn(turn) => {
-            work(&turn.work, turn.attempt.0);
+            span.work(job, &turn.work, turn.attempt);
             span.set(keys::STEP_ID, turn.step.as_str().to_owned());
         }
         Decision::Call(call) => {
-            work(&call.work, call.attempt.0);
+            span.work(job, &call.work, call.attempt);
             span.set(keys::STEP_ID, call.step.as_str().to_owned());
             span.set(keys::GEN_AI_TOOL_NAME, call.tool.as_str().to_owned());
         }
         Decision::Ask(ask) => {
-            work(&ask.work, 1);
+            span.work(job, &ask.work, Attempt::FIRST);
             span.set(keys::ASK_ID, ask.question.id.as_str().to_owned());
         }
-        Decision::Note(_) | Decision::Finish(_) => {}
+        Decision::Note(_) | Decision::Finish(_) => span.set(keys::JOB_ID, job.as_str().to_owned()),
     }
-}
-
-/// The run of the job that a unit of work belongs to: its name begins with it.
-fn generation(work: &WorkId) -> Option<i64> {
-    let (first, _) = work.as_str().split_once('.')?;
-    first.strip_prefix('g')?.parse().ok()
 }

@@ -6,11 +6,12 @@ use std::{
     time::Duration,
 };
 
+use proto::trace::TraceContext;
 use reqwest::{
     Response, StatusCode,
     header::{
         ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HeaderMap,
-        HeaderValue, LOCATION, PROXY_AUTHORIZATION,
+        HeaderName, HeaderValue, LOCATION, PROXY_AUTHORIZATION,
     },
 };
 use url::{Host, Url};
@@ -24,6 +25,9 @@ use crate::config::EgressConfig;
 
 /// Longest URL, in bytes.
 const URL_BYTES_MAX: usize = 8 * 1024;
+
+/// W3C trace context.
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// What is to be fetched.
 #[derive(Debug, Clone)]
@@ -100,6 +104,20 @@ impl Egress {
             .build()
             .map_err(|e| EgressError::Setup(e.to_string()))?;
         Ok(Self { client, config })
+    }
+
+    /// Headers by which the other side continues a trace. Only where the operator named the hosts that
+    /// may be reached: ids tell a host which of its requests belong together, and on the public web
+    /// that is nobody's business. Redirects cannot lead to other hosts then.
+    #[must_use]
+    pub fn tracing(&self, trace: TraceContext) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if !self.config.allow_hosts.is_empty()
+            && let Ok(value) = HeaderValue::from_str(&trace.to_string())
+        {
+            headers.insert(TRACEPARENT, value);
+        }
+        headers
     }
 
     /// Fetches a URL. An answer with an error status is an answer.

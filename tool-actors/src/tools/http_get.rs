@@ -2,7 +2,6 @@
 
 use async_trait::async_trait;
 use proto::tool::{Effect, Fault, ToolResult, ToolSpec};
-use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -50,10 +49,11 @@ impl Tool for HttpGet {
         ToolSpec { timeout_ms, concurrency: 16, ..spec("http_get", words, Effect::Pure, schema) }
     }
 
-    async fn call(&self, _: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+    async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
         let Args { url, max_bytes } = read(args)?;
         let max_bytes = max_bytes.unwrap_or(self.bytes_max).min(self.bytes_max);
-        match self.egress.get(Get { url, headers: HeaderMap::new(), max_bytes }).await {
+        let headers = self.egress.tracing(context.trace);
+        match self.egress.get(Get { url, headers, max_bytes }).await {
             Ok(fetched) => answer(&fetched),
             Err(error @ EgressError::Timeout(_)) => {
                 Err(ToolFault::new(Fault::Timeout, error.to_string()))

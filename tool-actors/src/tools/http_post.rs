@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use proto::tool::{Approval, Effect, Fault, ToolResult, ToolSpec};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ impl Tool for HttpPost {
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
         let Args { url, json } = read(args)?;
-        let mut headers = HeaderMap::new();
+        let mut headers = self.egress.tracing(context.trace);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let key = HeaderValue::from_str(&context.idempotency_key);
         headers.insert(IDEMPOTENCY_KEY, key.map_err(|e| ToolFault::invalid(e.to_string()))?);

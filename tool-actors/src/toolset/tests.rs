@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use proto::{
     id::{Attempt, StepId, WorkId},
     lang::Language,
+    trace::TraceContext,
 };
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -133,7 +134,8 @@ fn an_approval_of_another_version_does_not_count() {
 async fn run(effect: Effect, what: &str) -> Result<ToolResult, ToolFault> {
     let call = CallWork { effect, ..call(what) };
     let admitted = set(effect, Approval::Never).admit(&job(), &call).unwrap();
-    let context = CallContext::of(&job(), &call, CancellationToken::new());
+    let trace = TraceContext::new(1, 2, true);
+    let context = CallContext::of(&job(), &call, trace, CancellationToken::new());
     admitted.run(context, call.args).await
 }
 

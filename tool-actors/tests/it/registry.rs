@@ -38,6 +38,7 @@ async fn the_built_in_tools_are_announced_and_answer() {
         broker: broker.clone(),
         worker: worker("w"),
         crew: Present::open(&broker),
+        content: None,
         options: options(&tools, 4),
         shutdown: shutdown.clone(),
     };
@@ -92,6 +93,7 @@ async fn another_tool_of_the_same_name_is_refused_with_both_workers_named() {
         let setup = Setup {
             crew: Present::open(&broker),
             worker: worker(name),
+            content: None,
             options: options(&tools, 4),
             shutdown: CancellationToken::new(),
             broker,

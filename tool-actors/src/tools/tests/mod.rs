@@ -11,6 +11,7 @@ use futures::stream;
 use proto::{
     id::{Attempt, JobId, StepId, WorkId},
     message::{Message, StopReason, Usage},
+    trace::TraceContext,
 };
 use tokio_util::sync::CancellationToken;
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers::path};
@@ -31,6 +32,7 @@ fn context(key: &str, language: Language) -> CallContext {
         attempt: Attempt::FIRST,
         idempotency_key: key.to_owned(),
         language,
+        trace: TraceContext::new(1, 2, true),
         canceled: CancellationToken::new(),
     }
 }
@@ -130,4 +132,32 @@ async fn the_model_tool_answers_with_the_words_of_the_model() {
     // Asking again would not help, so it is an answer and not a fault.
     let refused = AskModel(Arc::new(Parrot(Some(ErrorKind::Refused))));
     assert!(!call(&refused, args).await.unwrap().success);
+}
+
+#[rstest::rstest]
+#[case::named(vec!["127.0.0.1".to_owned()], true)]
+#[case::anywhere(Vec::new(), false)]
+#[tokio::test]
+async fn a_host_continues_the_trace_only_when_the_operator_named_it(
+    #[case] allow_hosts: Vec<String>,
+    #[case] told: bool,
+) {
+    let server = MockServer::start().await;
+    Mock::given(wiremock::matchers::any())
+        .respond_with(ResponseTemplate::new(200))
+        .mount(&server)
+        .await;
+    let config = EgressConfig { allow_private: true, allow_hosts, ..EgressConfig::default() };
+    let egress = Egress::new(config, Arc::new(SystemLookup)).unwrap();
+    let get = HttpGet::new(egress.clone(), 100, 1000);
+    call(&get, json!({"url": server.uri()})).await.unwrap();
+    let post = HttpPost::new(egress, 100, 1000);
+    call(&post, json!({"url": server.uri(), "json": 1})).await.unwrap();
+    let requests = server.received_requests().await.unwrap();
+    assert_eq!(requests.len(), 2);
+    for request in requests {
+        let sent = request.headers.get("traceparent").map(|value| value.to_str().unwrap());
+        let expected = TraceContext::new(1, 2, true).to_string();
+        assert_eq!(sent, told.then_some(expected.as_str()));
+    }
 }

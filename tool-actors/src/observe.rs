@@ -1,0 +1,126 @@
+//! What is measured about a call: an `execute_tool` span of its own, and how long the tool took.
+//! Arguments and results are put into the span only as [`Content`] lets them be seen.
+
+use std::{
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
+
+use opentelemetry::KeyValue;
+use proto::{
+    decision::CallWork,
+    id::JobId,
+    tool::{Fault, ToolResult},
+    trace::TraceContext,
+};
+use runtime::telemetry::{self, Content, Histogram, Kind, SECONDS, Span, keys};
+
+use crate::tool::ToolFault;
+
+/// What tools are counted as that are not here: a command may name any.
+const OTHER: &str = "other";
+/// What came of a call that nobody waits for any more.
+const CANCELED: &str = "canceled";
+/// What came of a call that the tool itself answered with "no".
+const FAILED: &str = "failed";
+
+static DURATION: LazyLock<Histogram<f64>> =
+    LazyLock::new(|| telemetry::histogram("callboard.tool.duration", "A tool call.", SECONDS));
+
+/// A call being carried out. Recorded when it ends; as canceled, when it is dropped before.
+#[derive(Debug)]
+pub(crate) struct Execution<'a> {
+    span: Span,
+    tool: &'a str,
+    content: Option<&'a Content>,
+    begun: Instant,
+    ran: bool,
+    ended: bool,
+}
+
+impl<'a> Execution<'a> {
+    /// A call whose own context is `own`, below `parent`.
+    pub(crate) fn start(
+        job: &JobId,
+        call: &'a CallWork,
+        (parent, own): (TraceContext, TraceContext),
+        is_known: bool,
+        content: Option<&'a Content>,
+    ) -> Self {
+        let name = call.tool.as_str();
+        let mut span =
+            Span::start(own, Some(parent), Kind::Internal, || format!("execute_tool {name}"));
+        if span.is_recording() {
+            span.set(keys::GEN_AI_OPERATION_NAME, "execute_tool");
+            span.set(keys::GEN_AI_TOOL_NAME, name.to_owned());
+            span.set(keys::GEN_AI_TOOL_TYPE, "function");
+            span.set(keys::GEN_AI_TOOL_CALL_ID, call.work.as_str().to_owned());
+            span.set(keys::STEP_ID, call.step.as_str().to_owned());
+            span.work(job, &call.work, call.attempt);
+            if let Some(content) = content {
+                span.content(keys::GEN_AI_TOOL_CALL_ARGUMENTS, || {
+                    content.show(&call.args.to_string())
+                });
+            }
+        }
+        let tool = if is_known { name } else { OTHER };
+        Self { span, tool, content, begun: Instant::now(), ran: false, ended: false }
+    }
+
+    /// The tool itself begins now; what came before was waiting.
+    pub(crate) fn begin(&mut self) {
+        self.begun = Instant::now();
+        self.ran = true;
+    }
+
+    /// The call ended. Gives the tool's own time in milliseconds; 0 when it was never asked.
+    pub(crate) fn end(mut self, ended: &Result<ToolResult, ToolFault>) -> u64 {
+        if let (Ok(result), Some(content)) = (ended, self.content) {
+            self.span.content(keys::GEN_AI_TOOL_CALL_RESULT, || {
+                content.show(&serde_json::to_string(result).unwrap_or_default())
+            });
+        }
+        self.record(match ended {
+            Ok(ToolResult { success: true, .. }) => "",
+            Ok(_) => FAILED,
+            Err(fault) => word(fault.fault),
+        });
+        let took = if self.ran { self.begun.elapsed() } else { Duration::ZERO };
+        u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn record(&mut self, error: &'static str) {
+        self.ended = true;
+        if !error.is_empty() {
+            self.span.fail(error);
+        }
+        DURATION.record(
+            self.begun.elapsed().as_secs_f64(),
+            &[
+                KeyValue::new(keys::GEN_AI_TOOL_NAME, self.tool.to_owned()),
+                KeyValue::new(keys::ERROR_TYPE, error),
+            ],
+        );
+    }
+}
+
+impl Drop for Execution<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.record(CANCELED);
+        }
+    }
+}
+
+fn word(fault: Fault) -> &'static str {
+    match fault {
+        Fault::InvalidArguments => "invalid_arguments",
+        Fault::UnknownTool => "unknown_tool",
+        Fault::VersionMismatch => "version_mismatch",
+        Fault::Timeout => "timeout",
+        Fault::Unavailable => "unavailable",
+        Fault::WorkerLost => "worker_lost",
+        Fault::Internal => "internal",
+        Fault::Unknown => "unknown",
+    }
+}
