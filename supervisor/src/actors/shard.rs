@@ -27,6 +27,9 @@ use super::{
 /// Longest wait before a job whose look was given up is looked at again.
 const LOOK_AGAIN_MAX: Duration = Duration::from_secs(60);
 
+/// Longest wait for the looks that are under way when a shard is given up.
+const LAST_LOOKS_MAX: Duration = Duration::from_secs(5);
+
 pub(super) struct ShardActor;
 
 pub(super) enum ShardMsg {
@@ -149,14 +152,16 @@ impl Actor for ShardActor {
 
     async fn post_stop(
         &self,
-        _: ActorRef<ShardMsg>,
+        myself: ActorRef<ShardMsg>,
         state: &mut ShardState,
     ) -> Result<(), ActorProcessingErr> {
         // Dropping the feed lets another supervisor have the shard at once.
-        state.tasks.iter().for_each(JoinHandle::abort);
-        for live in state.jobs.values() {
-            live.actor.stop(None);
+        for task in state.tasks.drain(..) {
+            task.abort();
+            let _ = task.await;
         }
+        // Jobs finish the look they are at: what is decided is stored, and its facts acknowledged.
+        myself.get_cell().stop_children_and_wait(None, Some(LAST_LOOKS_MAX)).await;
         tracing::info!(shard = %state.args.shard, "the shard is given up");
         Ok(())
     }

@@ -26,6 +26,9 @@ use super::{
 /// Longest wait before a shard's actor is started again.
 const RESTART_MAX: Duration = Duration::from_secs(30);
 
+/// Longest wait for a shard to be given up when the process ends.
+const GIVE_UP_MAX: Duration = Duration::from_secs(10);
+
 /// A shard that ran this long is healthy again: the next failure is not one in a row.
 const HEALTHY_AFTER: Duration = Duration::from_secs(60);
 
@@ -100,15 +103,16 @@ impl Actor for SupervisorActor {
         message: SupervisorMsg,
         state: &mut SupervisorState,
     ) -> Result<(), ActorProcessingErr> {
+        if state.args.shutdown.is_cancelled() {
+            state.give_all_up().await;
+            myself.stop(None);
+            return Ok(());
+        }
         match message {
             SupervisorMsg::Live(live) => state.balance(&live),
-            SupervisorMsg::Retry(_) => {}
-            SupervisorMsg::Drain => state.wanted.clear(),
+            SupervisorMsg::Retry(_) | SupervisorMsg::Drain => {}
         }
         state.follow(&myself).await;
-        if state.args.shutdown.is_cancelled() {
-            myself.stop(None);
-        }
         Ok(())
     }
 
@@ -160,6 +164,22 @@ impl SupervisorState {
         for shard in missing {
             self.start(myself, shard).await;
         }
+    }
+
+    /// Stops every shard, and waits until the decisions that are being stored are stored: whoever
+    /// takes the shards over then finds nothing half done.
+    async fn give_all_up(&mut self) {
+        let stops = self.running.drain().map(|(shard, actor)| {
+            self.args.status.set_shard(shard, false);
+            async move {
+                let stopped =
+                    actor.stop_and_wait(Some("shutting down".into()), Some(GIVE_UP_MAX)).await;
+                if let Err(error) = stopped {
+                    tracing::warn!(%shard, %error, "the shard was not given up in time");
+                }
+            }
+        });
+        futures::future::join_all(stops).await;
     }
 
     async fn start(&mut self, myself: &ActorRef<SupervisorMsg>, shard: Shard) {
