@@ -1,12 +1,16 @@
-//! For tests only, of every crate: a real nats-server of a test's own.
+//! For tests only, of every crate: a real nats-server of a test's own, or three of them.
 //!
 //! It is no feature, so that a test needs no other build of this crate; nothing that runs jobs may
 //! use it.
+
+mod cluster;
+mod raw;
 
 use std::{path::PathBuf, time::Duration};
 
 use rustix::process::Signal;
 
+pub use self::{cluster::NatsCluster, raw::RawWriter};
 use crate::nats_server::{Child, ChildOptions};
 
 /// A nats-server with a port and a directory of its own. Both are gone when it is dropped.

@@ -1,0 +1,122 @@
+//! Three nats-servers that are one cluster. Nothing that runs jobs may use it.
+
+use std::{net::TcpListener, path::PathBuf, time::Duration};
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::start;
+use crate::nats_server::{Child, ChildOptions};
+
+/// How long a cluster may take to elect whoever leads something.
+const ELECTION: Duration = Duration::from_secs(30);
+
+/// Three nats-servers with ports and directories of their own, all gone when this is dropped.
+#[derive(Debug)]
+pub struct NatsCluster {
+    servers: Vec<(ChildOptions, Option<Child>)>,
+    urls: Vec<String>,
+    dir: PathBuf,
+}
+
+impl NatsCluster {
+    /// Starts three servers that know each other. They may still be electing a leader.
+    ///
+    /// # Panics
+    /// When no nats-server is found or one does not start; the message says what to do.
+    pub async fn start() -> Self {
+        let name = format!("callboard-test-{}", uuid::Uuid::new_v4().simple());
+        let dir = std::env::temp_dir().join(name);
+        let ports = free_ports();
+        let routes: Vec<_> = ports.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
+        let (mut servers, mut urls) = (Vec::new(), Vec::new());
+        for port in &ports {
+            let routes = routes.join(", ");
+            let cluster =
+                format!("cluster {{ name: c, listen: \"127.0.0.1:{port}\", routes: [{routes}] }}");
+            let mut options = ChildOptions {
+                store_dir: dir.join(port.to_string()),
+                config: vec![cluster],
+                ..ChildOptions::default()
+            };
+            let server = start(&options).await;
+            options.port = server.port();
+            urls.push(server.url());
+            servers.push((options, Some(server)));
+        }
+        Self { servers, urls, dir }
+    }
+
+    /// Where the servers listen.
+    #[must_use]
+    pub fn urls(&self) -> &[String] {
+        &self.urls
+    }
+
+    /// The server that leads a stream, by its place among [`NatsCluster::urls`]. Waits for one to be
+    /// elected.
+    ///
+    /// # Panics
+    /// When there is none within half a minute, or no server can be reached.
+    pub async fn leader(&self, stream: &str) -> usize {
+        let client = async_nats::connect(&self.urls).await.expect("a server can be reached");
+        let subject = format!("$JS.API.STREAM.INFO.{stream}");
+        let began = Instant::now();
+        loop {
+            let asked = client.request(subject.clone(), "{}".into()).await;
+            let info = asked.ok().and_then(|m| serde_json::from_slice::<Value>(&m.payload).ok());
+            let leader = info.and_then(|i| Some(i["cluster"]["leader"].as_str()?.to_owned()));
+            if let Some(leader) = leader
+                && let Some(place) = self.place(&leader).await
+            {
+                return place;
+            }
+            assert!(began.elapsed() < ELECTION, "{stream} has no leader");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Where a server of that name is, if it runs.
+    async fn place(&self, name: &str) -> Option<usize> {
+        for (place, url) in self.urls.iter().enumerate() {
+            if self.servers[place].1.is_none() {
+                continue;
+            }
+            let client = async_nats::connect(url).await.expect("a running server is there");
+            if client.server_info().server_name == name {
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    /// Kills a server, as a crash would.
+    pub fn kill9(&mut self, place: usize) {
+        self.servers[place].1 = None;
+    }
+
+    /// Starts a server again on its port and its directory; kills it before if it runs.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn restart(&mut self, place: usize) {
+        self.kill9(place);
+        let (options, server) = &mut self.servers[place];
+        *server = Some(start(options).await);
+    }
+}
+
+impl Drop for NatsCluster {
+    fn drop(&mut self) {
+        self.servers.clear();
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Three ports that are free now, each another one.
+fn free_ports() -> Vec<u16> {
+    let listen = |_| TcpListener::bind(("127.0.0.1", 0)).expect("a free port can be listened on");
+    let held: Vec<TcpListener> = (0..3).map(listen).collect();
+    let port = |held: &TcpListener| held.local_addr().expect("a listener has an address").port();
+    held.iter().map(port).collect()
+}
