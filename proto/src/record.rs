@@ -195,6 +195,12 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read<T: DeserializeOwned>(&self) -> Result<T, Unreadable> {
+        // Keeping track of where it is costs a third of reading; only what went wrong needs it.
+        serde_json::from_str(self.body.get()).or_else(|_| self.explain())
+    }
+
+    /// Reads it again, for where it does not fit.
+    fn explain<T: DeserializeOwned>(&self) -> Result<T, Unreadable> {
         let mut json = serde_json::Deserializer::from_str(self.body.get());
         serde_path_to_error::deserialize(&mut json)
             .map_err(|e| Unreadable::Body { kind: self.kind.to_owned(), why: e.to_string() })
