@@ -1,0 +1,239 @@
+//! Carries out the commands that the harness writes to standard input, one JSON object a line, and
+//! answers in the same way on standard output. The window of a measurement is announced when it
+//! opens and when it closes, so that the harness reads processor time over that very window. It must
+//! start nothing and stop nothing: servers and workers are the harness's.
+
+use std::{
+    collections::VecDeque,
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    task::JoinSet,
+};
+
+use crate::{
+    latency::milliseconds,
+    work::{Job, expected},
+};
+
+/// What a peer must be able to do for a submitter. Errors are texts for the person who reads them.
+pub trait Peer: Send + Sync + 'static {
+    /// Submits a job and waits for its result.
+    fn run(&self, job: Job) -> impl Future<Output = Result<String, String>> + Send;
+    /// Submits a job that will wait for an approval, without waiting for it.
+    fn park(&self, job: Job) -> impl Future<Output = Result<(), String>> + Send;
+    /// How many jobs wait for an approval now.
+    fn parked(&self) -> impl Future<Output = Result<u64, String>> + Send;
+    /// Approves a job and waits for its result.
+    fn resume(&self, job: Job) -> impl Future<Output = Result<String, String>> + Send;
+}
+
+/// A command of the harness.
+#[derive(Deserialize)]
+#[serde(tag = "run", rename_all = "snake_case")]
+enum Command {
+    /// Keeps jobs in flight for the warm-up and then for the window.
+    Throughput { in_flight: usize, warm_s: f64, seconds: f64 },
+    /// One job after the other.
+    Latency { warm: usize, n: usize },
+    /// Parks jobs until this many wait.
+    Park { n: usize },
+    /// Approves parked jobs one after the other, and then all that are left.
+    Resume { n: usize },
+    /// Submits jobs at once whose activities sleep, and waits for all.
+    Makespan { n: usize, sleep_ms: u64 },
+}
+
+/// Reads commands until the input ends.
+///
+/// # Errors
+///
+/// The first job that fails or has a wrong result ends the run: a peer that drops work would look
+/// fast.
+pub async fn drive<P: Peer>(peer: P) -> Result<(), String> {
+    let peer = Arc::new(peer);
+    let jobs = Jobs { prefix: format!("j{}", std::process::id()), next: AtomicU64::new(0) };
+    let jobs = Arc::new(jobs);
+    let mut parked = VecDeque::new();
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    say(&json!({"event": "ready"}));
+    while let Some(line) = lines.next_line().await.map_err(|error| error.to_string())? {
+        let command = serde_json::from_str(&line).map_err(|error| format!("{line}: {error}"))?;
+        let result = match command {
+            Command::Throughput { in_flight, warm_s, seconds } => {
+                throughput(&peer, &jobs, in_flight, warm_s, seconds).await?
+            }
+            Command::Latency { warm, n } => latency(&peer, &jobs, warm, n).await?,
+            Command::Park { n } => park(&peer, &jobs, n, &mut parked).await?,
+            Command::Resume { n } => resume(&peer, n, &mut parked).await?,
+            Command::Makespan { n, sleep_ms } => makespan(&peer, &jobs, n, sleep_ms).await?,
+        };
+        say(&result);
+    }
+    Ok(())
+}
+
+/// Hands out jobs with ids that no other driver hands out.
+struct Jobs {
+    prefix: String,
+    next: AtomicU64,
+}
+
+impl Jobs {
+    fn next(&self) -> Job {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        Job::new(format!("{}-{number}", self.prefix))
+    }
+}
+
+async fn run<P: Peer>(peer: &P, job: Job) -> Result<(), String> {
+    let wanted = expected(&job);
+    checked(&job.id.clone(), peer.run(job).await, &wanted)
+}
+
+fn checked(id: &str, got: Result<String, String>, wanted: &str) -> Result<(), String> {
+    match got {
+        Ok(got) if got == wanted => Ok(()),
+        Ok(got) => Err(format!("job {id}: its result is {got}, not {wanted}")),
+        Err(error) => Err(format!("job {id}: {error}")),
+    }
+}
+
+async fn throughput<P: Peer>(
+    peer: &Arc<P>,
+    jobs: &Arc<Jobs>,
+    in_flight: usize,
+    warm_s: f64,
+    seconds: f64,
+) -> Result<Value, String> {
+    let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let mut clients = JoinSet::new();
+    for _ in 0..in_flight {
+        let (peer, jobs) = (Arc::clone(peer), Arc::clone(jobs));
+        let (stop, done) = (Arc::clone(&stop), Arc::clone(&done));
+        clients.spawn(async move {
+            while !stop.load(Ordering::Relaxed) {
+                run(&*peer, jobs.next()).await?;
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok::<(), String>(())
+        });
+    }
+    pause(warm_s, &mut clients).await?;
+    let (opened, before) = (Instant::now(), done.load(Ordering::Relaxed));
+    say(&json!({"event": "open"}));
+    pause(seconds, &mut clients).await?;
+    let (after, took) = (done.load(Ordering::Relaxed), opened.elapsed());
+    say(&json!({"event": "close"}));
+    stop.store(true, Ordering::Relaxed);
+    while let Some(client) = clients.join_next().await {
+        client.map_err(|error| error.to_string())??;
+    }
+    Ok(json!({"event": "done", "n": after - before, "seconds": took.as_secs_f64()}))
+}
+
+/// Waits; ends early with the error of a client that gave up.
+async fn pause(seconds: f64, clients: &mut JoinSet<Result<(), String>>) -> Result<(), String> {
+    tokio::select! {
+        () = tokio::time::sleep(Duration::from_secs_f64(seconds)) => Ok(()),
+        Some(client) = clients.join_next() => client.map_err(|error| error.to_string())?,
+    }
+}
+
+async fn latency<P: Peer>(
+    peer: &Arc<P>,
+    jobs: &Jobs,
+    warm: usize,
+    n: usize,
+) -> Result<Value, String> {
+    for _ in 0..warm {
+        run(&**peer, jobs.next()).await?;
+    }
+    let mut latencies = Vec::with_capacity(n);
+    say(&json!({"event": "open"}));
+    for _ in 0..n {
+        let (job, started) = (jobs.next(), Instant::now());
+        run(&**peer, job).await?;
+        latencies.push(started.elapsed());
+    }
+    say(&json!({"event": "close"}));
+    Ok(json!({"event": "done", "n": n, "ms": milliseconds(&latencies)}))
+}
+
+async fn park<P: Peer>(
+    peer: &Arc<P>,
+    jobs: &Jobs,
+    n: usize,
+    parked: &mut VecDeque<Job>,
+) -> Result<Value, String> {
+    let wanted: Vec<Job> = (0..n).map(|_| Job { approve: true, ..jobs.next() }).collect();
+    let (before, started) = (peer.parked().await?, Instant::now());
+    say(&json!({"event": "open"}));
+    for some in wanted.chunks(200) {
+        let mut clients = JoinSet::new();
+        for job in some.iter().cloned() {
+            let peer = Arc::clone(peer);
+            clients.spawn(async move { peer.park(job).await });
+        }
+        while let Some(client) = clients.join_next().await {
+            client.map_err(|error| error.to_string())??;
+        }
+    }
+    while peer.parked().await? < before + n as u64 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let took = started.elapsed();
+    say(&json!({"event": "close"}));
+    parked.extend(wanted);
+    Ok(json!({"event": "done", "n": n, "seconds": took.as_secs_f64()}))
+}
+
+async fn resume<P: Peer>(
+    peer: &Arc<P>,
+    n: usize,
+    parked: &mut VecDeque<Job>,
+) -> Result<Value, String> {
+    let mut latencies = Vec::with_capacity(n);
+    say(&json!({"event": "open"}));
+    for job in parked.drain(..n.min(parked.len())) {
+        let (id, wanted, started) = (job.id.clone(), expected(&job), Instant::now());
+        checked(&id, peer.resume(job).await, &wanted)?;
+        latencies.push(started.elapsed());
+    }
+    say(&json!({"event": "close"}));
+    Ok(json!({"event": "done", "n": latencies.len(), "ms": milliseconds(&latencies)}))
+}
+
+async fn makespan<P: Peer>(
+    peer: &Arc<P>,
+    jobs: &Jobs,
+    n: usize,
+    sleep_ms: u64,
+) -> Result<Value, String> {
+    let mut clients = JoinSet::new();
+    let started = Instant::now();
+    say(&json!({"event": "open"}));
+    for _ in 0..n {
+        let (peer, job) = (Arc::clone(peer), Job { sleep_ms, ..jobs.next() });
+        clients.spawn(async move { run(&*peer, job).await });
+    }
+    while let Some(client) = clients.join_next().await {
+        client.map_err(|error| error.to_string())??;
+    }
+    let took = started.elapsed();
+    say(&json!({"event": "close"}));
+    Ok(json!({"event": "done", "n": n, "seconds": took.as_secs_f64()}))
+}
+
+fn say(value: &Value) {
+    println!("{value}");
+}

@@ -1,0 +1,37 @@
+//! The workload on Restate with its Rust SDK. `worker ADDRESS` serves the services, `drive INGRESS
+//! ADMIN rpc|inline` submits jobs as the harness says. It must not tune the server: that is the
+//! harness's, where it can be read beside the other peers' settings.
+
+mod services;
+mod submitter;
+
+use std::error::Error;
+
+use restate_sdk::prelude::*;
+
+/// The allocator that Callboard's own processes have.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["worker", address] => {
+            let endpoint = Endpoint::builder()
+                .bind(services::Activities)
+                .bind(services::Rpc)
+                .bind(services::Inline)
+                .bind(services::Approval)
+                .build();
+            HttpServer::new(endpoint).listen_and_serve(address.parse()?).await;
+            Ok(())
+        }
+        ["drive", ingress, admin, mode @ ("rpc" | "inline")] => {
+            let peer = submitter::Restate::connect(ingress, admin, *mode == "inline")?;
+            Ok(peer_load::drive(peer).await?)
+        }
+        _ => Err("usage: peer-restate worker ADDRESS | drive INGRESS ADMIN rpc|inline".into()),
+    }
+}
