@@ -5,6 +5,7 @@
 //! policy and no job state, only how to store, deliver and ask.
 
 pub mod actor;
+pub mod admin;
 pub mod arguments;
 pub mod broker;
 pub mod bus;

@@ -2,6 +2,7 @@
 
 mod inbox;
 mod jobs;
+mod operate;
 mod start;
 
 use std::{path::PathBuf, time::Duration};
@@ -11,6 +12,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, builder::Styles};
 pub(crate) use self::{
     inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     jobs::{JobsCommand, ListArgs, ShowArgs, SignalArgs},
+    operate::{AdminArgs, HealthArgs, LogArgs, Question},
     start::{
         DemoArgs, DevArgs, JobArgs, KeysArgs, Person, RunArgs, ScriptArgs, ServeArgs, SetupArgs,
         SubmitArgs, Waiting,
@@ -146,6 +148,10 @@ pub(crate) enum Command {
     Crew(CrewCommand),
     /// Say what is wrong, and what to do about it
     Doctor,
+    /// Ask one process whether it lives, and whether it can do its work
+    Health(HealthArgs),
+    /// Show the level of one process's log, or change it while it runs
+    Log(LogArgs),
     /// Settings, and where each came from
     #[command(subcommand)]
     Config(ConfigCommand),

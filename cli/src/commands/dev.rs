@@ -1,10 +1,13 @@
 //! `dev`: everything in one process, to try things out, until Ctrl-C.
 
-use runtime::{config::Origin, shutdown, telemetry};
+use std::net::SocketAddr;
+
+use runtime::config::Origin;
 
 use super::{
     embedded::{self, Embedded, Kept, Options},
-    script_model, serve,
+    process::Process,
+    script_model,
 };
 use crate::{
     args::{DevArgs, Global},
@@ -22,8 +25,7 @@ const PORT: u16 = 4222;
 pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outcome {
     let mut config = connect::config(global)?;
     let identity = roles::identity(&embedded::all());
-    let telemetry =
-        telemetry::start(&config, &identity).map_err(|e| CliError::start(e.to_string()))?;
+    let process = Process::begin(&config, &identity).await?;
     let workspace_is_set =
         config.explain().iter().any(|s| s.key == "tools.workspace" && s.source != Origin::Default);
     if !workspace_is_set {
@@ -36,19 +38,18 @@ pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outco
     };
     let port = port(&config.nats.url);
     let options = Options { dir: args.dir, memory: args.memory, port, script };
-    let shutdown = shutdown::on_signal().map_err(|e| CliError::io("signals", &e))?;
     let workspace = config.tools.workspace.display().to_string();
+    let shutdown = process.shutdown.clone();
     let embedded = Embedded::start(config, &identity, options, shutdown.clone()).await?;
-    match greet(output, &embedded, &workspace) {
+    process.at_work(&embedded.company);
+    match greet(output, &embedded, &workspace, process.admin()) {
         // Whoever started it need not go on reading for it to go on serving.
         Err(error) if !error.is_closed() => return Err(error),
         Ok(()) | Err(_) => {}
     }
     shutdown.cancelled().await;
     output.note("finishing what is in hand; once more ends at once");
-    let end = embedded.stop().await;
-    telemetry.end().await;
-    serve::ended(end)
+    process.end(embedded.stop()).await
 }
 
 /// The port that clients with the same configuration will look at.
@@ -58,7 +59,12 @@ fn port(url: &str) -> u16 {
     port.unwrap_or(PORT)
 }
 
-fn greet(output: Output, embedded: &Embedded, workspace: &str) -> Result<(), CliError> {
+fn greet(
+    output: Output,
+    embedded: &Embedded,
+    workspace: &str,
+    admin: Option<SocketAddr>,
+) -> Result<(), CliError> {
     let look = output.look();
     let tone = match embedded.kept {
         Kept::Server { .. } => Tone::Good,
@@ -70,6 +76,9 @@ fn greet(output: Output, embedded: &Embedded, workspace: &str) -> Result<(), Cli
         None => "the model is the one that is configured".to_owned(),
     })?;
     output.line(&format!("files are read and written in {workspace}"))?;
+    if let Some(admin) = admin {
+        output.line(&format!("health and metrics are at http://{admin}"))?;
+    }
     match &embedded.kept {
         Kept::Server { url, .. } => output.line(&format!(
             "in another terminal:\n  callboard --url {url} run \"Read examples/demo/notes.md and write a summary\"\n  callboard --url {url} jobs ls"

@@ -10,6 +10,8 @@ mod embedded;
 mod inbox;
 mod jobs;
 mod keys;
+mod operate;
+mod process;
 mod run;
 mod script_model;
 mod serve;
@@ -41,6 +43,8 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Tools(_) => tools::ls(&global, output).await,
         Command::Crew(_) => crew::ls(&global, output).await,
         Command::Doctor => doctor::run(&global, output).await,
+        Command::Health(args) => operate::health(&global, output, args).await,
+        Command::Log(args) => operate::log(&global, output, args).await,
         Command::Config(_) => config::show(&global, output),
         Command::ScriptModel(args) => script_model::run(output, args).await,
         Command::Completions { shell } => completions::print(output, shell),

@@ -1,11 +1,9 @@
 //! `serve`: some roles against a NATS installation, until SIGTERM.
 
-use runtime::{actor::End, shutdown, telemetry};
-
+use super::process::Process;
 use crate::{
     args::{Global, ServeArgs},
     connect,
-    exit::Exit,
     failure::{CliError, Outcome},
     output::Output,
     roles::{self, Company, Role},
@@ -17,9 +15,7 @@ pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Out
         roles::parse_roles(&args.roles).map_err(|e| CliError::input("roles", e.to_string()))?;
     let config = connect::config(global)?;
     let identity = roles::identity(&roles);
-    let telemetry =
-        telemetry::start(&config, &identity).map_err(|e| CliError::start(e.to_string()))?;
-    let shutdown = shutdown::on_signal().map_err(|e| CliError::io("signals", &e))?;
+    let process = Process::begin(&config, &identity).await?;
     // The model is looked at first: a mistake there should not wait for a connection.
     let model = if roles.iter().copied().any(Role::needs_model) {
         let setup = roles::connect_model(&config, None).await;
@@ -30,19 +26,11 @@ pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Out
     let broker = connect::broker(&config, identity.worker.clone(), true).await?;
     let names: Vec<&str> = roles.iter().map(|role| role.name()).collect();
     let asked = model.as_ref().map(|setup| setup.model.clone());
-    let company = Company::start(&config, &identity, broker, &roles, asked, shutdown.clone())
-        .await
-        .map_err(|e| CliError::start(e.to_string()))?;
+    let company =
+        Company::start(&config, &identity, broker, &roles, asked, process.shutdown.clone())
+            .await
+            .map_err(|e| CliError::start(e.to_string()))?;
     output.note(&format!("{} serves {}", company.worker(), names.join(", ")));
-    let end = company.ended().await;
-    telemetry.end().await;
-    ended(end)
-}
-
-/// The exit code of a tree of actors.
-pub(super) fn ended(end: End) -> Outcome {
-    match end {
-        End::Finished => Ok(Exit::Success),
-        End::GaveUp { child, why } => Err(CliError::start(format!("{child} kept failing: {why}"))),
-    }
+    process.at_work(&company);
+    process.end(company.ended()).await
 }

@@ -10,6 +10,7 @@ use proto::{
 };
 use runtime::{
     actor::{self, Child, End, Restarts, Tree},
+    admin::Watched,
     broker::Broker,
     clock::SystemClock,
     config::Config,
@@ -35,6 +36,7 @@ pub struct Company {
     tree: Tree,
     crew: Crew,
     status: Status,
+    broker: Broker,
 }
 
 /// A role cannot be put to work.
@@ -96,13 +98,14 @@ impl Company {
             clock,
             shutdown: shutdown.clone(),
         };
-        let mut children =
-            vec![Child::actor("beacon", || Beacon, (broker, status.clone())).in_background()];
+        let mut children = vec![
+            Child::actor("beacon", || Beacon, (broker.clone(), status.clone())).in_background(),
+        ];
         for role in roles {
             children.extend(parts.children(*role).await?);
         }
         let tree = Tree::start("callboard", Restarts::default(), children).await?;
-        Ok(Self { tree, crew, status })
+        Ok(Self { tree, crew, status, broker })
     }
 
     /// This process.
@@ -115,6 +118,13 @@ impl Company {
     #[must_use]
     pub fn crew(&self) -> &Crew {
         &self.crew
+    }
+
+    /// What there is to look at, for whoever asks whether all is well.
+    #[must_use]
+    pub fn watched(&self) -> Watched {
+        let (broker, status) = (self.broker.clone(), self.status.clone());
+        Watched { broker, status, crew: self.crew.clone(), tree: self.tree.watch() }
     }
 
     /// Waits until every role has finished what it had in hand after the shutdown began, or the tree

@@ -194,17 +194,41 @@ impl Tree {
         let _ = self.actor.cast(TreeMsg::Stop);
     }
 
+    /// Tells how the tree ended, as soon as it has.
+    #[must_use]
+    pub fn watch(&self) -> Ending {
+        Ending(self.end.clone())
+    }
+
     /// Waits until the tree has ended. May be called again.
     pub async fn ended(&self) -> End {
         let mut end = self.end.clone();
         match end.wait_for(Option::is_some).await {
             Ok(end) => end.clone().unwrap_or(End::Finished),
             // The actor itself was killed, or panicked; it says nothing more.
-            Err(_) => End::GaveUp {
-                child: "the tree".to_owned(),
-                why: "it ended without a word".to_owned(),
-            },
+            Err(_) => End::silent(),
         }
+    }
+}
+
+/// The end of a tree, which may not have come yet. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Ending(watch::Receiver<Option<End>>);
+
+impl Ending {
+    /// How the tree ended; nothing while it lives.
+    #[must_use]
+    pub fn so_far(&self) -> Option<End> {
+        let end = self.0.borrow().clone();
+        // The actor is gone and said nothing: it was killed, or it panicked.
+        let silent = || self.0.has_changed().is_err().then(End::silent);
+        end.or_else(silent)
+    }
+}
+
+impl End {
+    fn silent() -> Self {
+        Self::GaveUp { child: "the tree".to_owned(), why: "it ended without a word".to_owned() }
     }
 }
 

@@ -189,6 +189,16 @@ pub trait Log: Send + Sync + 'static {
     /// How much all shards, buckets and objects of the account take, and may take.
     async fn storage(&self) -> Result<Storage, LogError>;
 
+    /// Who keeps the log, in words: the program, its version, its name.
+    fn keeper(&self) -> String;
+
+    /// Asks the broker something small, and waits for the answer. Gives a number that is another one
+    /// when the connection was lost in between.
+    async fn ping(&self) -> Result<u64, LogError>;
+
+    /// Looks whether everything that jobs are kept in is as it must be. Changes nothing.
+    async fn check(&self) -> Result<(), LogError>;
+
     /// Removes a job's log. There is no way back, and its id may be submitted again.
     async fn purge(&self, job: &JobId) -> Result<(), LogError>;
 }

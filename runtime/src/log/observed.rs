@@ -292,6 +292,18 @@ impl Log for Observed {
         self.0.storage().await
     }
 
+    fn keeper(&self) -> String {
+        self.0.keeper()
+    }
+
+    async fn ping(&self) -> Result<u64, LogError> {
+        self.0.ping().await
+    }
+
+    async fn check(&self) -> Result<(), LogError> {
+        self.0.check().await
+    }
+
     async fn purge(&self, job: &JobId) -> Result<(), LogError> {
         self.0.purge(job).await
     }

@@ -327,6 +327,18 @@ impl Log for MemoryLog {
         Ok(Storage { used: loads.sum(), limit: None })
     }
 
+    fn keeper(&self) -> String {
+        "this process's memory".to_owned()
+    }
+
+    async fn ping(&self) -> Result<u64, LogError> {
+        self.reach(Call::Read).map(|()| 0)
+    }
+
+    async fn check(&self) -> Result<(), LogError> {
+        Ok(())
+    }
+
     async fn purge(&self, job: &JobId) -> Result<(), LogError> {
         let shard = self.shared.subjects.shard_of(job);
         self.change(Call::Purge, |shared| shared.lock().purge(shard, job)).await

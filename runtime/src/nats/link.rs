@@ -194,6 +194,11 @@ impl Link {
         }
     }
 
+    /// Whether it is not lost, as far as is known.
+    pub(super) fn is_connected(&self) -> bool {
+        self.client.connection_state() == async_nats::connection::State::Connected
+    }
+
     /// Counts the times the connection was lost, now and whenever it changes.
     pub(super) fn losses(&self) -> Losses {
         let incidents = self.incidents.clone();
@@ -316,6 +321,11 @@ pub(super) struct Losses {
 }
 
 impl Losses {
+    /// How often it had been lost when this was last asked, or made.
+    pub(super) fn seen(&self) -> u64 {
+        self.seen
+    }
+
     /// Whether it was lost since this was last asked.
     pub(super) fn take(&mut self) -> bool {
         let lost = self.incidents.borrow_and_update().lost;

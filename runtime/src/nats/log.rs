@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use async_nats::HeaderMap;
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
 use jiff::Timestamp;
 use proto::{
@@ -44,6 +46,8 @@ pub(super) struct NatsLog {
     writer: WorkerId,
     /// Who writes the records of timers.
     broker: WorkerId,
+    /// The timer that never fires: its subject takes what is only written for its headers.
+    nothing: TimerName,
 }
 
 impl NatsLog {
@@ -55,7 +59,8 @@ impl NatsLog {
         writer: WorkerId,
     ) -> Self {
         let broker = WorkerId::new("broker").expect("a plain word is an id");
-        Self { link, subjects, objects, options, writer, broker }
+        let nothing = TimerName::new("_").expect("a plain word is a name");
+        Self { link, subjects, objects, options, writer, broker, nothing }
     }
 
     fn stream_of(&self, job: &JobId) -> String {
@@ -280,7 +285,24 @@ impl Log for NatsLog {
     }
 
     async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError> {
-        self.purge_subject(job, self.subjects.timer(job, timer)).await
+        // A write that has the server remove the timer, as decisions have: to purge a stream is a
+        // right that no role has.
+        let mut headers = HeaderMap::new();
+        headers.insert("Nats-Scheduler", publish::plain(&self.subjects.timer(job, timer)));
+        headers.insert("Nats-Schedule-Next", "purge");
+        headers.insert("Nats-Rollup", "sub");
+        headers.insert("Nats-TTL", "1s");
+        let write = Publish {
+            link: &self.link,
+            stream: self.stream_of(job),
+            subject: self.subjects.timer(job, &self.nothing),
+            headers,
+            id: new_id(),
+            payload: Bytes::new(),
+            guard: None,
+        };
+        let patience = self.patience(self.options.write_patience_ms);
+        settle::insist(&write, patience).await.map(|_| ())
     }
 
     async fn submissions(
@@ -302,6 +324,25 @@ impl Log for NatsLog {
 
     async fn storage(&self) -> Result<Storage, LogError> {
         load::storage(self).await
+    }
+
+    fn keeper(&self) -> String {
+        let server = self.link.client.server_info();
+        format!("nats-server {} ({})", server.version, server.server_name)
+    }
+
+    async fn ping(&self) -> Result<u64, LogError> {
+        if !self.link.is_connected() {
+            return Err(LogError::Unavailable("the connection to nats-server is lost".to_owned()));
+        }
+        let first = self.subjects.all_shards().next().map(|shard| self.subjects.stream(shard));
+        let verb = format!("STREAM.INFO.{}", first.unwrap_or_default());
+        self.link.ask::<Value>(&verb, &json!({})).await?;
+        Ok(self.link.losses().seen())
+    }
+
+    async fn check(&self) -> Result<(), LogError> {
+        setup::check(&self.link, &self.subjects, &self.options).await
     }
 
     async fn purge(&self, job: &JobId) -> Result<(), LogError> {

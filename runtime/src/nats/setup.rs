@@ -104,6 +104,17 @@ pub(super) async fn shard(
     stream(link, &shard_stream(subjects, shard, options), missing).await
 }
 
+/// Checks the streams of all shards.
+pub(super) async fn check(
+    link: &Link,
+    subjects: &Subjects,
+    options: &NatsOptions,
+) -> Result<(), LogError> {
+    let each =
+        subjects.all_shards().map(|one| shard(link, subjects, one, options, Missing::Refuse));
+    futures::future::try_join_all(each).await.map(|_| ())
+}
+
 /// Makes or checks the consumer of a shard's facts.
 pub(super) async fn facts(
     link: &Link,

@@ -16,7 +16,7 @@ use proto::{
     wire::{self, Presence},
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 pub use self::{
     crew::Crew,
@@ -94,6 +94,19 @@ impl Status {
         self.change(|c| if owned { c.shards.insert(shard) } else { c.shards.remove(&shard) });
     }
 
+    /// The names of the pools that no command reaches at the moment.
+    #[must_use]
+    pub fn pools_at_rest(&self) -> Vec<String> {
+        let at_rest = |gauge: &&Gauge| !gauge.is_taking();
+        self.change(|c| c.gauges.iter().filter(at_rest).map(|g| g.load().pool).collect())
+    }
+
+    /// Whether it takes nothing new any more.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.shutdown.is_cancelled()
+    }
+
     /// What it says now.
     #[must_use]
     pub fn presence(&self) -> Presence {
@@ -110,8 +123,9 @@ impl Status {
     }
 }
 
-/// Says once a second that the process is there, under each of its roles. Never finishes by itself:
-/// a tree has it in the background.
+/// Says once a second that the process is there, under each of its roles; at once when it begins to
+/// drain, and as its last word: then others take over now instead of waiting for its silence. Never
+/// finishes by itself: a tree has it in the background.
 #[derive(Debug)]
 pub struct Beacon;
 
@@ -120,35 +134,66 @@ pub type BeaconArgs = (Broker, Status);
 
 impl Actor for Beacon {
     type Msg = ();
-    type State = BeaconArgs;
+    type State = BeaconState;
     type Arguments = BeaconArgs;
 
     async fn pre_start(
         &self,
         myself: ActorRef<()>,
         args: BeaconArgs,
-    ) -> Result<BeaconArgs, ActorProcessingErr> {
+    ) -> Result<BeaconState, ActorProcessingErr> {
         myself.cast(())?;
         myself.send_interval(EVERY, || ());
-        Ok(args)
+        let shutdown = args.1.shutdown.clone();
+        let herald = async move {
+            shutdown.cancelled().await;
+            let _ = myself.cast(());
+        };
+        Ok(BeaconState { args, _herald: AbortOnDropHandle::new(tokio::spawn(herald)) })
     }
 
     async fn handle(
         &self,
         _: ActorRef<()>,
         (): (),
-        (broker, status): &mut BeaconArgs,
+        state: &mut BeaconState,
     ) -> Result<(), ActorProcessingErr> {
-        let presence = status.presence();
-        let payload = Bytes::from(wire::encode(&presence)?);
-        for role in &presence.roles {
-            let subject = broker.log.subjects().presence(role, &presence.worker);
-            if let Err(error) = broker.bus.publish(subject, payload.clone()).await {
-                tracing::debug!(%error, "presence could not be said");
-            }
+        let (broker, status) = &state.args;
+        say(broker, &status.presence()).await?;
+        Ok(())
+    }
+
+    async fn post_stop(
+        &self,
+        _: ActorRef<()>,
+        state: &mut BeaconState,
+    ) -> Result<(), ActorProcessingErr> {
+        let (broker, status) = &state.args;
+        say(broker, &Presence { draining: true, shards: Vec::new(), ..status.presence() }).await?;
+        // The process may end right after this.
+        if let Err(error) = broker.bus.settle().await {
+            tracing::debug!(%error, "the last word may be lost");
         }
         Ok(())
     }
+}
+
+/// What a beacon keeps.
+#[derive(Debug)]
+pub struct BeaconState {
+    args: BeaconArgs,
+    _herald: AbortOnDropHandle<()>,
+}
+
+async fn say(broker: &Broker, presence: &Presence) -> Result<(), wire::Unreadable> {
+    let payload = Bytes::from(wire::encode(presence)?);
+    for role in &presence.roles {
+        let subject = broker.log.subjects().presence(role, &presence.worker);
+        if let Err(error) = broker.bus.publish(subject, payload.clone()).await {
+            tracing::debug!(%error, "presence could not be said");
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

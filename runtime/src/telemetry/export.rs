@@ -14,7 +14,7 @@ use opentelemetry_sdk::{
     trace::{Sampler, SdkTracerProvider},
 };
 
-use super::ids::Ids;
+use super::{ids::Ids, logs::Correlate};
 use crate::config::{OtlpProtocol, Telemetry};
 
 /// What is sent cannot be sent there.
@@ -144,6 +144,7 @@ pub(super) fn tracers(resource: &Resource, exporter: SpanExporter) -> SdkTracerP
 pub(super) fn loggers(resource: &Resource, exporter: LogExporter) -> SdkLoggerProvider {
     SdkLoggerProvider::builder()
         .with_resource(resource.clone())
+        .with_log_processor(Correlate)
         .with_batch_exporter(exporter)
         .build()
 }

@@ -73,7 +73,7 @@ pub struct Telemetry {
 /// # Errors
 /// When the level is no filter, or the log was set up before.
 pub fn init(log: &config::Log) -> Result<LogLevel, TelemetryError> {
-    logs::init(log, None)
+    logs::init(log, None, None)
 }
 
 /// Sets up the log, metrics, and, where a receiver is configured, what is sent there. Once in a
@@ -94,7 +94,8 @@ pub fn start(config: &Config, identity: &Identity) -> Result<Telemetry, Telemetr
         span::install(tracers.tracer("callboard"));
     }
     let loggers = out.logs.map(|exporter| export::loggers(&resource, exporter));
-    let level = logs::init(&config.log, loggers.as_ref())?;
+    let level = logs::init(&config.log, Some(identity), loggers.as_ref())?;
+    logs::tell_panics();
     process::observe();
     Ok(Telemetry { level, registry, meters, tracers, loggers })
 }

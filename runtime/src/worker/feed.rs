@@ -8,7 +8,7 @@ use ractor::ActorRef;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{PoolOptions, pool::PoolMsg};
+use super::{Gauge, PoolOptions, pool::PoolMsg};
 use crate::{broker::Broker, log::LogError};
 
 /// Wait before something that broke is opened again.
@@ -19,13 +19,16 @@ const REOPEN: Duration = Duration::from_millis(500);
 pub(super) async fn commands(
     broker: Broker,
     options: PoolOptions,
+    gauge: Gauge,
     slots: Arc<Semaphore>,
     pool: ActorRef<PoolMsg>,
     closing: CancellationToken,
 ) {
     let take = async {
         loop {
-            match take_all(&broker, &options, &slots, &pool).await {
+            let took = take_all(&broker, &options, &gauge, &slots, &pool).await;
+            gauge.set_taking(false);
+            match took {
                 Ok(()) => tracing::debug!(pool = %options.pool, "the command queue closed"),
                 Err(error) if error.is_transient() => {
                     tracing::warn!(pool = %options.pool, %error, "commands cannot be taken; trying again");
@@ -40,15 +43,18 @@ pub(super) async fn commands(
     };
     // Dropping the stream gives back what it had not handed over yet.
     let _ = closing.run_until_cancelled(take).await;
+    gauge.set_taking(false);
 }
 
 async fn take_all(
     broker: &Broker,
     options: &PoolOptions,
+    gauge: &Gauge,
     slots: &Arc<Semaphore>,
     pool: &ActorRef<PoolMsg>,
 ) -> Result<(), LogError> {
     let mut stream = broker.log.commands(options.kind, &options.pool, Arc::clone(slots)).await?;
+    gauge.set_taking(true);
     while let Some(delivery) = stream.next().await {
         match delivery {
             Ok(delivery) => {

@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU32, Ordering},
+    atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
 use proto::{decision::DecisionKind, id::Pool, wire::PoolLoad};
@@ -13,6 +13,7 @@ use proto::{decision::DecisionKind, id::Pool, wire::PoolLoad};
 pub struct Gauge {
     name: Arc<str>,
     in_flight: Arc<AtomicU32>,
+    taking: Arc<AtomicBool>,
     capacity: u32,
 }
 
@@ -27,6 +28,7 @@ impl Gauge {
         Self {
             name: format!("{}.{pool}", kind.as_str()).into(),
             in_flight: Arc::default(),
+            taking: Arc::default(),
             capacity: u32::try_from(capacity).unwrap_or(u32::MAX),
         }
     }
@@ -39,6 +41,16 @@ impl Gauge {
             in_flight: self.in_flight.load(Ordering::Relaxed),
             capacity: self.capacity,
         }
+    }
+
+    /// Whether commands reach the pool, as far as the pool knows.
+    #[must_use]
+    pub fn is_taking(&self) -> bool {
+        self.taking.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_taking(&self, taking: bool) {
+        self.taking.store(taking, Ordering::Relaxed);
     }
 
     pub(crate) fn count(&self) -> Counted {

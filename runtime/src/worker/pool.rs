@@ -113,6 +113,7 @@ impl Actor for PoolActor {
         let take = feed::commands(
             args.broker.clone(),
             args.options.clone(),
+            args.gauge.clone(),
             slots,
             myself.clone(),
             closing.clone(),

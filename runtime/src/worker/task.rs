@@ -123,12 +123,14 @@ impl Actor for TaskActor {
         (): &mut (),
     ) -> Result<(), ActorProcessingErr> {
         let trace = assignment.trace.map_or_else(telemetry::new_trace, telemetry::child_of);
-        let span = tracing::info_span!(
+        // Of this level so that lines of any level are within it.
+        let span = tracing::error_span!(
             "task",
             work = assignment.work.name(),
             job = %assignment.job,
             seq = %assignment.seq,
-            trace = %format_args!("{:032x}", trace.trace_id()),
+            trace_id = %format_args!("{:032x}", trace.trace_id()),
+            span_id = %format_args!("{:016x}", trace.span_id()),
         );
         let process = observe::Process::start(&assignment, mission.decision(), trace);
         let carried = Box::pin(carry_out(&assignment, mission, trace)).instrument(span);

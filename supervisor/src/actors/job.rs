@@ -17,6 +17,8 @@ use runtime::{
     worker::dead_letter,
 };
 
+use tracing::Instrument;
+
 use super::{
     inbox::{Inbox, Waiting},
     observe::{Census, Labels, Look, Place, Taken},
@@ -98,13 +100,14 @@ impl Actor for JobActor {
         _: Wake,
         cache: &mut JobCache,
     ) -> Result<(), ActorProcessingErr> {
-        let mut settled = true;
-        while let Some(waiting) = cache.args.inbox.take() {
-            if let Err(given_up) = cache.look(waiting).await {
-                settled = false;
-                cache.give_up(&given_up);
-            }
-        }
+        // Of this level so that lines of any level are within it.
+        let span = tracing::error_span!(
+            "job",
+            job = %cache.args.job,
+            shard = %cache.args.shard,
+            trace_id = tracing::field::Empty,
+        );
+        let settled = cache.look_at_all().instrument(span).await;
         let rests = cache.folded.as_ref().is_none_or(|folded| !folded.job.has_work_out());
         let seen = ShardMsg::Rested { job: cache.args.job.clone(), may_leave: rests, settled };
         // The shard's actor is gone when the process shuts down; then so is this one.
@@ -114,6 +117,18 @@ impl Actor for JobActor {
 }
 
 impl JobCache {
+    /// Looks as long as there is something to look at. Whether no look was given up.
+    async fn look_at_all(&mut self) -> bool {
+        let mut settled = true;
+        while let Some(waiting) = self.args.inbox.take() {
+            if let Err(given_up) = self.look(waiting).await {
+                settled = false;
+                self.give_up(&given_up);
+            }
+        }
+        settled
+    }
+
     async fn look(&mut self, waiting: Waiting) -> Result<(), GivenUp> {
         let redelivered = waiting.facts.iter().any(|fact| fact.delivered > 1);
         if waiting.forget || redelivered {
@@ -126,6 +141,8 @@ impl JobCache {
         let taken = self.take_in(&waiting).await?;
         let Some(folded) = &self.folded else { return Ok(()) };
         let root = folded.trace;
+        let trace = format!("{:032x}", root.trace_id());
+        tracing::Span::current().record("trace_id", trace);
         let looking = look.taken(&folded.job, root, waiting.facts.iter(), taken);
         self.decide(looking.trace).await?;
         for fact in &waiting.facts {

@@ -175,6 +175,15 @@ impl Log for Scripted {
     async fn storage(&self) -> Result<Storage, LogError> {
         unimplemented()
     }
+    fn keeper(&self) -> String {
+        String::new()
+    }
+    async fn ping(&self) -> Result<u64, LogError> {
+        unimplemented()
+    }
+    async fn check(&self) -> Result<(), LogError> {
+        unimplemented()
+    }
     async fn purge(&self, _: &JobId) -> Result<(), LogError> {
         unimplemented()
     }

@@ -1,0 +1,161 @@
+//! `health`, `log`: ask the listener for operators of one process.
+
+use std::{net::SocketAddr, time::Duration};
+
+use runtime::{admin::PORT, config::Listen};
+use serde_json::{Value, json};
+
+use crate::{
+    args::{AdminArgs, Global, HealthArgs, LogArgs, Question},
+    connect,
+    exit::Exit,
+    failure::{CliError, Outcome},
+    output::{Format, Output},
+};
+
+/// How long to wait for an answer; the process itself waits 2 s for NATS.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// Longest answer that is read, in bytes.
+const ANSWER_MAX: usize = 64 * 1024;
+
+/// Asks how a process is.
+pub(super) async fn health(global: &Global, output: Output, args: HealthArgs) -> Outcome {
+    let path = match args.question {
+        Question::Live => "/livez",
+        Question::Ready => "/readyz",
+    };
+    let place = place(global, &args.admin)?;
+    let (good, text) =
+        match Answer::of(global, &place, |to, at| to.get(format!("{at}{path}"))).await {
+            Ok(answer) => (answer.status.is_success(), answer.text),
+            Err(error) if output.format == Format::Table => {
+                output.warn(&error.text());
+                return Ok(Exit::Failed);
+            }
+            Err(error) => return Err(CliError { exit: Exit::Failed, ..error }),
+        };
+    let facts = serde_json::from_str(&text).unwrap_or_else(|_| json!({"said": text.trim()}));
+    output.one(&facts, if good { "yes" } else { "no" }, |_| words(&facts, good))?;
+    Ok(if good { Exit::Success } else { Exit::Failed })
+}
+
+/// An answer, for people: what it is, and what stands in the way.
+fn words(facts: &Value, good: bool) -> String {
+    let Some(checks) = facts["checks"].as_object() else {
+        return format!("{}\n", proto::escape::line(facts["said"].as_str().unwrap_or_default()));
+    };
+    let mut words = if good { "ready\n".to_owned() } else { "not ready\n".to_owned() };
+    for (name, check) in checks {
+        let mark = if check["ok"] == true { "✓" } else { "✗" };
+        let found = proto::escape::line(check["found"].as_str().unwrap_or_default());
+        words.push_str(&format!("{mark} {name:<8}  {found}\n"));
+    }
+    words
+}
+
+/// Shows the level of a process's log, or changes it.
+pub(super) async fn log(global: &Global, output: Output, args: LogArgs) -> Outcome {
+    let place = place(global, &args.admin)?;
+    let answer = Answer::of(global, &place, |to, at| match &args.level {
+        None => to.get(format!("{at}/log")),
+        Some(level) => {
+            let lasts = args.lasts.map(|lasts| format!("?for={}ms", lasts.as_millis()));
+            to.put(format!("{at}/log{}", lasts.unwrap_or_default())).body(level.clone())
+        }
+    })
+    .await?;
+    if !answer.status.is_success() {
+        return Err(CliError::usage(answer.text.trim()));
+    }
+    let mut lines = answer.text.lines();
+    let facts = json!({"level": lines.next(), "note": lines.next()});
+    let level = facts["level"].as_str().unwrap_or_default();
+    output.one(&facts, level, |_| proto::escape::text(&answer.text).into_owned())?;
+    Ok(Exit::Success)
+}
+
+/// `http://` and where the process answers.
+fn place(global: &Global, admin: &AdminArgs) -> Result<String, CliError> {
+    if let Some(address) = &admin.address {
+        let bare = address.trim_start_matches("http://").trim_end_matches('/');
+        return Ok(format!("http://{bare}"));
+    }
+    let at = match connect::config(global)?.admin.listen {
+        Listen::Auto => SocketAddr::from(([127, 0, 0, 1], PORT)),
+        Listen::At(address) => reachable(address),
+        Listen::Off => return Err(CliError::setting("admin.listen is off: nothing answers")),
+    };
+    Ok(format!("http://{at}"))
+}
+
+/// An address that is all addresses is reached by that of this machine.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(v4) if v4.ip().is_unspecified() => ([127, 0, 0, 1], v4.port()).into(),
+        SocketAddr::V6(v6) if v6.ip().is_unspecified() => {
+            (std::net::Ipv6Addr::LOCALHOST, v6.port()).into()
+        }
+        one => one,
+    }
+}
+
+struct Answer {
+    status: reqwest::StatusCode,
+    text: String,
+}
+
+impl Answer {
+    async fn of(
+        global: &Global,
+        place: &str,
+        ask: impl FnOnce(&reqwest::Client, &str) -> reqwest::RequestBuilder,
+    ) -> Result<Self, CliError> {
+        let fail = |error: &reqwest::Error| {
+            let why = if error.is_timeout() { "no answer in time" } else { "nobody answers" };
+            CliError::unavailable(format!("{place}: {why}"))
+                .hint("is the process running? its line \"at work\" says where it listens")
+        };
+        // Never through a proxy: it is this machine or a neighbour.
+        let to = reqwest::Client::builder()
+            .no_proxy()
+            .timeout(global.timeout.unwrap_or(PATIENCE))
+            .build()
+            .map_err(|e| fail(&e))?;
+        let mut answer = ask(&to, place).send().await.map_err(|e| fail(&e))?;
+        let (status, mut bytes) = (answer.status(), Vec::new());
+        while let Some(chunk) = answer.chunk().await.map_err(|e| fail(&e))? {
+            bytes.extend_from_slice(&chunk);
+            if bytes.len() > ANSWER_MAX {
+                return Err(CliError::unavailable(format!("{place}: this is not Callboard")));
+            }
+        }
+        Ok(Self { status, text: String::from_utf8_lossy(&bytes).into_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_address_is_reached_by_this_machines_own() {
+        for (listen, reached) in [
+            ("0.0.0.0:9464", "127.0.0.1:9464"),
+            ("[::]:9464", "[::1]:9464"),
+            ("10.1.2.3:80", "10.1.2.3:80"),
+        ] {
+            assert_eq!(reachable(listen.parse().unwrap()).to_string(), reached);
+        }
+    }
+
+    #[test]
+    fn what_stands_in_the_way_is_named() {
+        let facts = json!({"checks": {
+            "nats": {"ok": false, "found": "lost\u{1b}[2J"},
+            "pools": {"ok": true, "found": "3 taking commands"},
+        }});
+        let words = words(&facts, false);
+        assert!(words.starts_with("not ready\n✗ nats      lost"), "{words}");
+        assert!(!words.contains('\u{1b}'));
+    }
+}

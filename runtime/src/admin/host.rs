@@ -1,0 +1,74 @@
+//! Who may change something: not a page in somebody's browser.
+//!
+//! A web page can have a browser send requests to loopback and private addresses, and with a name of
+//! its own that resolves to one (DNS rebinding) it may read the answers. What the browser then sends
+//! as `Host` is that name, and as `Origin` the page. So a request that changes something must name
+//! the listener by an address, by `localhost` or by this machine's own name, and come from no page.
+//! Where the listener is bound to an address that others reach, this is all the same: whoever scales
+//! or scripts from elsewhere names the address.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::{HeaderMap, header};
+
+use crate::presence::host_name;
+
+/// Whether a request to a listener at `bound` may change something; otherwise why not.
+pub(super) fn may_change(headers: &HeaderMap, bound: SocketAddr) -> Result<(), String> {
+    if headers.contains_key(header::ORIGIN) {
+        return Err("web pages change nothing here".to_owned());
+    }
+    let mut named = headers.get_all(header::HOST).iter();
+    let (Some(host), None) = (named.next(), named.next()) else {
+        return Err("one Host header is needed".to_owned());
+    };
+    let host = host.to_str().unwrap_or_default();
+    if is_ours(name_of(host), bound.ip(), &host_name()) {
+        return Ok(());
+    }
+    Err(format!("call it by its address, such as http://{bound}, and not by another name"))
+}
+
+fn is_ours(name: &str, bound: IpAddr, machine: &str) -> bool {
+    if name.eq_ignore_ascii_case("localhost") {
+        return true;
+    }
+    match name.trim_matches(['[', ']']).parse::<IpAddr>() {
+        // An address cannot be made to mean another one. On loopback no other can be right.
+        Ok(address) => !bound.is_loopback() || address.is_loopback(),
+        Err(_) => !bound.is_loopback() && name.eq_ignore_ascii_case(machine),
+    }
+}
+
+/// The name in a `Host` header, without the port.
+fn name_of(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !name.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,
+        Some(_) | None => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("127.0.0.1:9464", "127.0.0.1:9464", true)]
+    #[case("localhost:9464", "127.0.0.1:9464", true)]
+    #[case("LOCALHOST", "127.0.0.1:9464", true)]
+    #[case("[::1]:9464", "[::1]:9464", true)]
+    #[case("[::1]", "127.0.0.1:9464", true)]
+    #[case("evil.example:9464", "127.0.0.1:9464", false)]
+    #[case("localhost.evil.example", "127.0.0.1:9464", false)]
+    #[case("10.0.0.7:9464", "127.0.0.1:9464", false)]
+    #[case("", "127.0.0.1:9464", false)]
+    #[case("10.0.0.7:9464", "0.0.0.0:9464", true)]
+    #[case("worker-1:9464", "0.0.0.0:9464", true)]
+    #[case("evil.example:9464", "0.0.0.0:9464", false)]
+    fn only_our_own_names_count(#[case] host: &str, #[case] bound: &str, #[case] good: bool) {
+        let bound: SocketAddr = bound.parse().unwrap();
+        assert_eq!(is_ours(name_of(host), bound.ip(), "worker-1"), good);
+    }
+}

@@ -1,0 +1,145 @@
+//! What is answered where. Reads nothing but the head of a request, except for the new level.
+
+use std::net::SocketAddr;
+
+use axum::{
+    Json, Router,
+    body::{Body, to_bytes},
+    extract::{RawQuery, State},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+
+use super::{Health, LevelControl, host};
+use crate::telemetry::Telemetry;
+
+/// Largest level that is read, in bytes.
+const LEVEL_BYTES_MAX: usize = 1024;
+/// The format of the metrics.
+const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+const INDEX: &str = "\
+Callboard, for operators
+
+GET /livez    200 while the process should be let alone
+GET /readyz   200 when it can do its work, else 503; what was looked at, as JSON
+GET /metrics  metrics, in the Prometheus text format
+GET /log      the level of the log
+PUT /log      changes it: error, warn, info, debug, trace, or info,callboard_supervisor=debug;
+              ?for=10m changes it for a time
+";
+
+#[derive(Clone)]
+struct Parts {
+    health: Health,
+    level: LevelControl,
+    telemetry: Telemetry,
+    bound: SocketAddr,
+}
+
+/// Everything that is answered, for a listener at `bound`.
+pub(super) fn router(
+    health: Health,
+    level: LevelControl,
+    telemetry: Telemetry,
+    bound: SocketAddr,
+) -> Router {
+    Router::new()
+        .route("/", get(async || plain(INDEX)))
+        .route("/livez", get(livez))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .route("/log", get(log).put(set_log))
+        .fallback(async || refused(StatusCode::NOT_FOUND, "nothing is here; see /"))
+        .method_not_allowed_fallback(async || {
+            refused(StatusCode::METHOD_NOT_ALLOWED, "not in this way; see /")
+        })
+        .with_state(Parts { health, level, telemetry, bound })
+}
+
+/// What no cache keeps and no browser takes for a page.
+fn headers(kind: &'static str) -> [(header::HeaderName, &'static str); 3] {
+    [
+        (header::CONTENT_TYPE, kind),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ]
+}
+
+fn plain(text: impl Into<String>) -> Response {
+    (headers("text/plain; charset=utf-8"), text.into()).into_response()
+}
+
+fn refused(status: StatusCode, why: impl std::fmt::Display) -> Response {
+    (status, plain(format!("{why}\n"))).into_response()
+}
+
+async fn livez(State(parts): State<Parts>) -> Response {
+    match parts.health.alive() {
+        Ok(()) => plain("alive\n"),
+        Err(why) => refused(StatusCode::SERVICE_UNAVAILABLE, why),
+    }
+}
+
+async fn readyz(State(parts): State<Parts>) -> Response {
+    let report = parts.health.report().await;
+    let status = if report.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, headers("application/json"), Json(&*report)).into_response()
+}
+
+async fn metrics(State(parts): State<Parts>) -> Response {
+    match parts.telemetry.prometheus() {
+        Ok(text) => (headers(PROMETHEUS), text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "metrics cannot be written");
+            refused(StatusCode::INTERNAL_SERVER_ERROR, "metrics cannot be written; see the log")
+        }
+    }
+}
+
+async fn log(State(parts): State<Parts>) -> Response {
+    plain(parts.level.shown())
+}
+
+async fn set_log(
+    State(parts): State<Parts>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    if let Err(why) = host::may_change(&headers, parts.bound) {
+        return refused(StatusCode::FORBIDDEN, why);
+    }
+    let Ok(body) = to_bytes(body, LEVEL_BYTES_MAX).await else {
+        let why = format!("a level has at most {LEVEL_BYTES_MAX} bytes");
+        return refused(StatusCode::PAYLOAD_TOO_LARGE, why);
+    };
+    let Ok(level) = std::str::from_utf8(&body) else {
+        return refused(StatusCode::BAD_REQUEST, "a level is text");
+    };
+    let time = match time(query.as_deref()) {
+        Ok(time) => time,
+        Err(why) => return refused(StatusCode::BAD_REQUEST, why),
+    };
+    let set = match time {
+        Some(time) => parts.level.set_for(level.trim(), &time),
+        None => parts.level.set(level.trim()),
+    };
+    match set {
+        Ok(()) => plain(parts.level.shown()),
+        Err(error) => refused(StatusCode::BAD_REQUEST, error),
+    }
+}
+
+/// The time in `for=10m`. Anything else in the query is a mistake.
+fn time(query: Option<&str>) -> Result<Option<String>, String> {
+    let mut time = None;
+    for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        match (&*name, &time) {
+            ("for", None) => time = Some(value.into_owned()),
+            _ => return Err(format!("one `for` can be asked for and nothing else, not {name:?}")),
+        }
+    }
+    Ok(time)
+}

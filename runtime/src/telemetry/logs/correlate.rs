@@ -1,0 +1,50 @@
+//! Gives a record of the log, on its way to the receiver, the trace that it belongs to and the job
+//! under the name that spans have it.
+
+use opentelemetry::{
+    InstrumentationScope, Key,
+    logs::{AnyValue, LogRecord as _},
+    trace::{SpanId, TraceContextExt, TraceFlags, TraceId},
+};
+use opentelemetry_sdk::{
+    error::OTelSdkResult,
+    logs::{LogProcessor, SdkLogRecord},
+};
+
+use crate::telemetry::keys;
+
+/// Stands before whoever sends.
+#[derive(Debug)]
+pub(in crate::telemetry) struct Correlate;
+
+impl LogProcessor for Correlate {
+    fn emit(&self, record: &mut SdkLogRecord, _: &InstrumentationScope) {
+        let text = |name: &str| {
+            let found = record.attributes_iter().find(|(key, _)| key.as_str() == name);
+            found.and_then(|(_, value)| match value {
+                AnyValue::String(text) => Some(text.as_str().to_owned()),
+                _ => None,
+            })
+        };
+        let (job, trace, span) = (text("job"), text("trace_id"), text("span_id"));
+        // The SDK has taken them from the current span, where there is one.
+        let has_trace = opentelemetry::Context::map_current(|c| c.span().span_context().is_valid());
+        let trace = trace.and_then(|trace| TraceId::from_hex(&trace).ok());
+        if let (false, Some(trace)) = (has_trace, trace) {
+            let span = span.and_then(|span| SpanId::from_hex(&span).ok());
+            let span = span.unwrap_or(SpanId::INVALID);
+            record.set_trace_context(trace, span, Some(TraceFlags::default()));
+        }
+        if let Some(job) = job {
+            record.add_attribute(Key::from_static_str(keys::JOB_ID), AnyValue::from(job));
+        }
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        Ok(())
+    }
+
+    fn shutdown_with_timeout(&self, _: std::time::Duration) -> OTelSdkResult {
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! Which lines the log has: a level, and other levels for some targets. Stricter than what reads
+//! filters below: there a misspelt level would be taken for the name of a target.
+
+use tracing_subscriber::EnvFilter;
+
+use crate::telemetry::TelemetryError;
+
+/// Libraries that only speak up with warnings unless the filter names them.
+const QUIET: [&str; 10] = [
+    "async_nats",
+    "hyper",
+    "hyper_util",
+    "reqwest",
+    "rustls",
+    "h2",
+    "ractor",
+    "tonic",
+    "tower",
+    "opentelemetry",
+];
+/// The levels.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+/// Most bytes of a filter.
+const BYTES_MAX: usize = 1024;
+
+/// Reads a level (`info`) or a filter (`info,callboard_runtime=debug`). The libraries below only
+/// speak up with warnings unless the filter names them.
+///
+/// # Errors
+/// When it is neither.
+pub fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
+    if level.len() > BYTES_MAX {
+        let why = format!("a filter has at most {BYTES_MAX} bytes");
+        return Err(TelemetryError::Filter(why));
+    }
+    let parts: Vec<(Option<&str>, &str)> =
+        level.split(',').map(part).collect::<Result<_, _>>().map_err(TelemetryError::Filter)?;
+    let is_named = |library: &str| {
+        let of = |target: &str| target.split("::").next() == Some(library);
+        parts.iter().any(|(target, _)| target.is_some_and(of))
+    };
+    let quiet = QUIET.iter().filter(|library| !is_named(library)).map(|l| format!("{l}=warn"));
+    let asked = parts.iter().map(|(target, level)| match target {
+        Some(target) => format!("{target}={level}"),
+        None => (*level).to_owned(),
+    });
+    let all: Vec<String> = quiet.chain(asked).collect();
+    EnvFilter::try_new(all.join(",")).map_err(|e| TelemetryError::Filter(e.to_string()))
+}
+
+/// One part of a filter: a level, of one target or of all others.
+fn part(text: &str) -> Result<(Option<&str>, &str), String> {
+    let text = text.trim();
+    let (target, level) = match text.split_once('=') {
+        Some((target, level)) => (Some(target.trim()), level.trim()),
+        None => (None, text),
+    };
+    let is_path = |path: &str| {
+        !path.is_empty() && path.bytes().all(|b| b.is_ascii_alphanumeric() || b"_:-".contains(&b))
+    };
+    if let Some(target) = target.filter(|target| !is_path(target)) {
+        return Err(format!("{target:?} is no target; one is callboard_runtime, or a::b"));
+    }
+    if !LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level)) {
+        return Err(format!(
+            "{level:?} is no level; the levels are {}, and target=level for one target",
+            LEVELS.join(", ")
+        ));
+    }
+    Ok((target, level))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("info")]
+    #[case("WARN")]
+    #[case("off")]
+    #[case("debug,callboard_runtime=trace")]
+    #[case(" info , callboard_supervisor::actors=debug ")]
+    #[case("async_nats=debug")]
+    fn a_level_or_a_filter_is_taken(#[case] good: &str) {
+        assert!(filter(good).is_ok());
+    }
+
+    #[rstest]
+    #[case("", "is no level")]
+    #[case("inof", "\"inof\" is no level")]
+    #[case("callboard_runtime", "is no level")]
+    #[case("info,", "is no level")]
+    #[case("a=b=c=d", "is no level")]
+    #[case("=debug", "is no target")]
+    #[case("info,a[x{y=.*}]=trace", "is no target")]
+    #[case("a b=debug", "is no target")]
+    fn anything_else_is_named(#[case] bad: &str, #[case] said: &str) {
+        let error = filter(bad).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+
+    #[test]
+    fn a_filter_has_a_bound() {
+        assert!(filter(&vec!["a=info"; 200].join(",")).is_err());
+    }
+
+    #[test]
+    fn libraries_are_quiet_unless_they_are_named() {
+        let shown = |level: &str| filter(level).unwrap().to_string();
+        assert!(shown("debug").contains("async_nats=warn"));
+        assert!(!shown("info,async_nats::client=debug").contains("async_nats=warn"));
+    }
+}

@@ -1,0 +1,119 @@
+//! The log of the process: on standard error, and to an OTLP receiver when there is one. Its level
+//! can be changed while the process runs.
+
+mod correlate;
+mod filter;
+mod json;
+mod line;
+mod panics;
+mod pretty;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    io::IsTerminal,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use opentelemetry_appender_tracing::layer::{OpenTelemetryTracingBridge, TracingSpanAttributes};
+use opentelemetry_sdk::logs::SdkLoggerProvider;
+use tracing_subscriber::{
+    EnvFilter, Layer, Registry, filter::FilterFn, fmt::format::JsonFields, layer::SubscriberExt,
+    registry::LookupSpan, reload, util::SubscriberInitExt,
+};
+
+pub(super) use self::{correlate::Correlate, panics::tell as tell_panics};
+use self::{json::Json, pretty::Pretty};
+use super::{Identity, TelemetryError};
+use crate::config::{Log, LogFormat};
+
+pub use self::filter::filter;
+
+/// What sends the log must not be logged there: each line would lead to another.
+const SENDERS: [&str; 7] = ["opentelemetry", "tonic", "hyper", "h2", "tower", "reqwest", "rustls"];
+
+/// The fields of spans that every record within them has.
+const CORRELATED: [&str; 6] = ["job", "seq", "shard", "work", "trace_id", "span_id"];
+
+/// The level of the log, which can be looked at and changed. Cheap to clone.
+#[derive(Clone)]
+pub struct LogLevel {
+    handle: reload::Handle<EnvFilter, Registry>,
+    level: Arc<Mutex<String>>,
+}
+
+impl std::fmt::Debug for LogLevel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("LogLevel").field(&self.get()).finish()
+    }
+}
+
+impl LogLevel {
+    /// The level or filter in force, as it was written.
+    #[must_use]
+    pub fn get(&self) -> String {
+        self.level.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes it, for this process, until it ends.
+    ///
+    /// # Errors
+    /// When the text is neither a level nor a filter; nothing is changed then.
+    pub fn set(&self, level: &str) -> Result<(), TelemetryError> {
+        let filter = filter(level)?;
+        self.handle.reload(filter).map_err(|e| TelemetryError::Filter(e.to_string()))?;
+        level.clone_into(&mut self.level.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(())
+    }
+
+    /// A level that no log has.
+    #[cfg(test)]
+    pub(crate) fn detached(level: &str) -> Self {
+        let (layer, handle) = reload::Layer::new(filter(level).expect("a level"));
+        // The handle works for as long as there is a layer.
+        std::mem::forget(layer);
+        Self { handle, level: Arc::new(Mutex::new(level.to_owned())) }
+    }
+}
+
+/// Sets up the log of a process that is somebody, or of a command that ends soon.
+pub(super) fn init(
+    log: &Log,
+    process: Option<&Identity>,
+    sent: Option<&SdkLoggerProvider>,
+) -> Result<LogLevel, TelemetryError> {
+    let (filter, handle) = reload::Layer::new(filter(&log.level)?);
+    let pretty = match log.format {
+        LogFormat::Auto => std::io::stderr().is_terminal(),
+        LogFormat::Pretty => true,
+        LogFormat::Json => false,
+    };
+    let layer =
+        tracing_subscriber::fmt::layer().fmt_fields(JsonFields::new()).with_writer(std::io::stderr);
+    let shown = if pretty {
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let ansi = std::io::stderr().is_terminal() && !no_color;
+        layer.with_ansi(ansi).event_format(Pretty).boxed()
+    } else {
+        layer.with_ansi(false).event_format(Json::of(process)).boxed()
+    };
+    tracing_subscriber::registry()
+        .with(filter)
+        .with(shown)
+        .with(sent.map(bridge))
+        .try_init()
+        .map_err(|_| TelemetryError::Twice)?;
+    Ok(LogLevel { handle, level: Arc::new(Mutex::new(log.level.clone())) })
+}
+
+/// What hands the log to whoever sends it.
+fn bridge<S>(provider: &SdkLoggerProvider) -> impl Layer<S> + use<S>
+where
+    S: tracing::Subscriber + for<'a> LookupSpan<'a>,
+{
+    let ours = FilterFn::new(|meta| !SENDERS.iter().any(|s| meta.target().starts_with(s)));
+    OpenTelemetryTracingBridge::builder(provider)
+        .with_tracing_span_attributes(TracingSpanAttributes::allowlist(CORRELATED))
+        .build()
+        .with_filter(ours)
+}
