@@ -38,7 +38,7 @@ pub(super) fn run(output: Output, args: &KeysArgs) -> Outcome {
     let public = args.dir.join(PUBLIC);
     let known = known(&args.dir)?;
     fs::write(&public, known).map_err(|e| CliError::io(&shown(&public), &e))?;
-    output.print(&shown(&public))?;
+    output.line(&shown(&public))?;
     Ok(Exit::Success)
 }
 

@@ -20,7 +20,7 @@ pub(super) async fn run(global: &Global, output: Output, args: SetupArgs) -> Out
     let queues: Vec<String> =
         done.queues.iter().map(|(kind, pool)| format!("{}-{pool}", kind.as_str())).collect();
     let what = if done.is_new { "was made" } else { "is as it must be" };
-    output.print(&format!(
+    output.line(&format!(
         "The installation {} {what}: {} shards, {} copies; consumers: {}, {}",
         subjects.prefix(),
         subjects.shards(),

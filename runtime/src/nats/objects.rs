@@ -10,7 +10,6 @@ use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt, TryStreamExt};
 use proto::{id::Seq, subject::Subjects};
-use serde_json::{Value, json};
 
 use super::{
     NatsOptions,
@@ -70,22 +69,41 @@ impl NatsObjects {
         }
     }
 
+    /// The pieces of a value; one at least.
+    fn pieces(&self, bytes: &Bytes) -> Vec<Bytes> {
+        let size = PIECE.min(self.link.client.server_info().max_payload / 2).max(1);
+        let count = bytes.len().div_ceil(size).max(1);
+        (0..count).map(|at| bytes.slice(at * size..bytes.len().min((at + 1) * size))).collect()
+    }
+
     /// Stores a value; whether it is certainly whole.
     async fn put_all(&self, name: &str, bytes: &Bytes) -> Result<bool, Trouble> {
-        let size = PIECE.min(self.link.client.server_info().max_payload / 2).max(1);
-        let pieces = bytes.len().div_ceil(size).max(1);
-        let put = (0..pieces).map(|at| {
-            let piece = bytes.slice(at * size..bytes.len().min((at + 1) * size));
-            self.put_piece(name, at, piece)
-        });
+        let pieces = self.pieces(bytes).into_iter().enumerate();
+        let put = pieces.map(|(at, piece)| self.put_piece(name, at, piece));
         let stored = futures::stream::iter(put).buffer_unordered(AT_A_TIME);
         stored.try_fold(true, |all, one| async move { Ok(all && one) }).await
+    }
+
+    /// Stores a value in place of pieces that make no value of its name. They are replaced one by one,
+    /// and what is left behind the last is made empty: to purge a stream is a right that no role has.
+    async fn replace_all(&self, name: &str, bytes: &Bytes) -> Result<(), Trouble> {
+        let pieces = self.pieces(bytes);
+        let filter = self.subjects.object(name);
+        let there = read::all(&self.link, &self.stream(), &filter, Seq(0), self.replicas).await?;
+        let left = there.iter().filter_map(|message| at(&message.subject));
+        let left: Vec<_> =
+            left.filter(|at| *at >= pieces.len()).map(|at| (at, Bytes::new())).collect();
+        for (at, piece) in pieces.into_iter().enumerate().chain(left) {
+            let mut headers = HeaderMap::new();
+            headers.insert("Nats-Rollup", "sub");
+            self.link.write(&self.subjects.object_piece(name, at), headers, piece).await?;
+        }
+        Ok(())
     }
 
     async fn get_all(&self, name: &str) -> Result<Option<Bytes>, Trouble> {
         let filter = self.subjects.object(name);
         let found = read::all(&self.link, &self.stream(), &filter, Seq(0), self.replicas).await?;
-        let at = |subject: &str| subject.rsplit('.').next().and_then(|n| n.parse::<usize>().ok());
         let mut pieces: Vec<_> =
             found.into_iter().filter_map(|m| Some((at(&m.subject)?, m.payload))).collect();
         pieces.sort_by_key(|(at, _)| *at);
@@ -101,13 +119,17 @@ impl NatsObjects {
         }
         // Pieces of something else, or of another size, are in its place: nothing that could be
         // read is lost with them.
-        let filter = json!({"filter": self.subjects.object(name)});
-        self.link.ask::<Value>(&format!("STREAM.PURGE.{}", self.stream()), &filter).await?;
-        if self.put_all(name, bytes).await? || self.get_all(name).await?.is_some() {
+        self.replace_all(name, bytes).await?;
+        if self.get_all(name).await?.is_some() {
             return Ok(());
         }
         Err(Trouble::Lost(format!("{name} cannot be stored: others write in its place")))
     }
+}
+
+/// The place of a piece, by its subject.
+fn at(subject: &str) -> Option<usize> {
+    subject.rsplit('.').next().and_then(|n| n.parse().ok())
 }
 
 #[async_trait]
