@@ -80,7 +80,8 @@ impl Client {
         Self { token, ..self }
     }
 
-    /// The same, with every request in one trace. Without it each request begins a trace.
+    /// The same, with every request below one span of the caller's. Without it the server begins a
+    /// trace for each request.
     #[must_use]
     pub fn with_trace(self, trace: TraceContext) -> Self {
         Self { trace: Some(trace), ..self }
@@ -165,10 +166,9 @@ impl Client {
     }
 
     fn context(&self) -> RequestContext {
-        let trace = self.trace.map_or_else(runtime::telemetry::new_trace, |trace| {
-            runtime::telemetry::child_of(trace)
-        });
-        RequestContext { trace: Some(trace), token: self.token.clone() }
+        // A client records no span of its own: whoever serves begins a trace, or goes on below the
+        // caller's span, and decides whether it is recorded.
+        RequestContext { trace: self.trace, token: self.token.clone() }
     }
 }
 
