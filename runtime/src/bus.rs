@@ -87,6 +87,9 @@ pub trait Bus: Send + Sync + 'static {
     /// Sends to whoever listens. Returns when it is handed over, not when it has arrived.
     async fn publish(&self, subject: String, payload: Bytes) -> Result<(), BusError>;
 
+    /// Waits until what was handed over has arrived at the broker: for a last word before the end.
+    async fn settle(&self) -> Result<(), BusError>;
+
     /// Everything sent from now on to subjects that match (`*` one token, `>` the rest).
     async fn subscribe(&self, subject: String) -> Result<BoxStream<'static, Message>, BusError>;
 

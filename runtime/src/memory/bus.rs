@@ -152,6 +152,10 @@ impl Bus for MemoryBus {
         Ok(())
     }
 
+    async fn settle(&self) -> Result<(), BusError> {
+        Ok(())
+    }
+
     async fn subscribe(&self, subject: String) -> Result<BoxStream<'static, Message>, BusError> {
         self.reach(&Bytes::new())?;
         let (sender, mut messages) = mpsc::channel(WAITING_MAX);

@@ -78,6 +78,10 @@ impl Bus for NatsBus {
         self.hand_over(self.link.client.publish(subject, payload)).await
     }
 
+    async fn settle(&self) -> Result<(), BusError> {
+        self.settled().await
+    }
+
     async fn subscribe(&self, subject: String) -> Result<BoxStream<'static, Message>, BusError> {
         let messages = self.hand_over(self.link.client.subscribe(subject)).await?;
         self.settled().await?;

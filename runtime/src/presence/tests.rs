@@ -84,3 +84,23 @@ async fn what_cannot_be_read_is_passed_over() {
     crew.settled().await;
     assert_eq!(names(&crew.members()), ["a"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_leaves_says_so_at_once() {
+    let (broker, token) = (broker(), CancellationToken::new());
+    let crew = Crew::open(&broker);
+    let leaving = status("a", &token);
+    leaving.set_shard(Shard(1), true);
+    let one = beacon(&broker, &leaving).await;
+    let mut changes = crew.watch();
+    changes.wait_for(|crew| crew.len() == 1).await.unwrap();
+    tokio::time::sleep(EVERY / 4).await;
+    let left = Instant::now();
+    one.stop(None);
+    let gone = |crew: &Arc<BTreeMap<WorkerId, Presence>>| {
+        let said = &crew[leaving.worker()];
+        said.draining && said.shards.is_empty()
+    };
+    changes.wait_for(gone).await.unwrap();
+    assert!(left.elapsed() < EVERY / 4, "{:?}", left.elapsed());
+}
