@@ -1,6 +1,7 @@
 //! What the tests of the whole share: where the checkout is, and the programs it builds and
 //! installs. Nothing here may know how a job works.
 
+pub mod check;
 pub mod company;
 
 use std::{
