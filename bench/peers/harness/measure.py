@@ -5,10 +5,15 @@ every peer. It must know no peer.
 """
 
 import json
+import os
+import select
 import time
 
 from . import proc
 from .proc import Failed
+
+# Longer than any window; a job that is lost would be waited for forever.
+PATIENCE_S = 300
 
 
 class Peer:
@@ -26,16 +31,28 @@ class Peer:
         if embedded:
             self.workers += [process.pid for process in drivers]
         self.clients = [] if embedded else [process.pid for process in drivers]
+        self.processes = [*servers, *workers, *drivers]
         for driver in drivers:
-            expect(driver, "ready")
+            expect(self, driver, "ready")
 
 
-def expect(driver, event):
+def expect(peer, driver, event):
     """The driver's next answer, which must be this event."""
-    line = driver.stdout.readline()
-    if not line:
-        driver.wait()
-        raise Failed(f"{driver.name} ended with {driver.returncode}:\n{proc.tail(driver)}")
+    end = time.monotonic() + PATIENCE_S
+    while b"\n" not in driver.heard:
+        if select.select([driver.stdout], [], [], 0.5)[0]:
+            some = os.read(driver.stdout.fileno(), 1 << 20)
+            if not some:
+                driver.wait()
+                raise Failed(f"{driver.name} ended with {driver.returncode}:\n{proc.tail(driver)}")
+            driver.heard += some
+            continue
+        for process in peer.processes:
+            if process.poll() is not None:
+                raise Failed(f"{process.name} ended:\n{proc.tail(process)}")
+        if time.monotonic() > end:
+            raise Failed(f"{driver.name} said nothing for {PATIENCE_S} s")
+    line, _, driver.heard = driver.heard.partition(b"\n")
     answer = json.loads(line)
     if answer["event"] != event:
         raise Failed(f"{driver.name} says {answer['event']}, not {event}")
@@ -45,19 +62,19 @@ def expect(driver, event):
 def command(peer, drivers, orders):
     """Gives each driver its order; answers with their answers and with what the window cost."""
     for driver, order in zip(drivers, orders):
-        driver.stdin.write(json.dumps(order) + "\n")
+        driver.stdin.write(json.dumps(order).encode() + b"\n")
         driver.stdin.flush()
     for driver in drivers:
-        expect(driver, "open")
+        expect(peer, driver, "open")
     before = sample(peer)
     for driver in drivers:
-        expect(driver, "close")
+        expect(peer, driver, "close")
     after = sample(peer)
     memory = {
         "server_mb": round(proc.memory_mb(peer.servers), 1),
         "worker_mb": round(proc.memory_mb(peer.workers), 1),
     }
-    answers = [expect(driver, "done") for driver in drivers]
+    answers = [expect(peer, driver, "done") for driver in drivers]
     return answers, {name: after[name] - before[name] for name in after}, memory
 
 

@@ -65,10 +65,9 @@ class Processes:
                 stdout=subprocess.PIPE if pipes else output,
                 stderr=output,
                 cwd=more.pop("cwd", self.directory),
-                text=pipes or None,
                 **more,
             )
-        process.log, process.name = log, name
+        process.log, process.name, process.heard = log, name, b""
         self.started.append((process, signal.SIGTERM))
         return process
 

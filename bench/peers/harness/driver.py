@@ -1,0 +1,118 @@
+"""Carries out the commands of the harness for peers in Python, as load/src/driver.rs does.
+
+A peer is an object with `run(job)`, and with `park(job)`, `parked()` and `resume(job)` where it can
+wait for an approval; a job is its id and the milliseconds that its activities sleep.
+"""
+
+import asyncio
+import itertools
+import json
+import os
+import sys
+import time
+
+from .work import expected
+
+
+class Wrong(Exception):
+    """A job has a wrong result: a peer that drops work would look fast."""
+
+
+def say(event, **more):
+    print(json.dumps({"event": event, **more}), flush=True)
+
+
+async def drive(peer):
+    """Reads commands until the input ends."""
+    numbers = itertools.count()
+    prefix = f"j{os.getpid()}"
+    driver = Driver(peer, lambda: f"{prefix}-{next(numbers)}")
+    loop = asyncio.get_running_loop()
+    say("ready")
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        order = json.loads(line)
+        say("done", **await getattr(driver, order.pop("run"))(**order))
+
+
+class Driver:
+    def __init__(self, peer, new_id):
+        self.peer, self.new_id, self.waiting = peer, new_id, []
+        self.wanted = expected()
+
+    def check(self, got):
+        if got != self.wanted:
+            raise Wrong(f"{got!r}, not {self.wanted!r}")
+
+    async def run(self, sleep_ms=0):
+        self.check(await self.peer.run(self.new_id(), sleep_ms))
+
+    async def throughput(self, in_flight, warm_s, seconds):
+        stop, done = False, 0
+
+        async def client():
+            nonlocal done
+            while not stop:
+                await self.run()
+                done += 1
+
+        clients = [asyncio.create_task(client()) for _ in range(in_flight)]
+        await pause(warm_s, clients)
+        opened, before = time.perf_counter(), done
+        say("open")
+        await pause(seconds, clients)
+        after, took = done, time.perf_counter() - opened
+        say("close")
+        stop = True
+        await asyncio.gather(*clients)
+        return {"n": after - before, "seconds": took}
+
+    async def latency(self, warm, n):
+        for _ in range(warm):
+            await self.run()
+        say("open")
+        ms = []
+        for _ in range(n):
+            started = time.perf_counter()
+            await self.run()
+            ms.append((time.perf_counter() - started) * 1000)
+        say("close")
+        return {"n": n, "ms": ms}
+
+    async def park(self, n):
+        ids = [self.new_id() for _ in range(n)]
+        before, started = await self.peer.parked(), time.perf_counter()
+        say("open")
+        for at in range(0, n, 200):
+            await asyncio.gather(*(self.peer.park(job) for job in ids[at : at + 200]))
+        while await self.peer.parked() < before + n:
+            await asyncio.sleep(0.05)
+        took = time.perf_counter() - started
+        say("close")
+        self.waiting += ids
+        return {"n": n, "seconds": took}
+
+    async def resume(self, n):
+        chosen, self.waiting = self.waiting[:n], self.waiting[n:]
+        say("open")
+        ms = []
+        for job in chosen:
+            started = time.perf_counter()
+            self.check(await self.peer.resume(job))
+            ms.append((time.perf_counter() - started) * 1000)
+        say("close")
+        return {"n": len(chosen), "ms": ms}
+
+    async def makespan(self, n, sleep_ms):
+        started = time.perf_counter()
+        say("open")
+        await asyncio.gather(*(self.run(sleep_ms) for _ in range(n)))
+        took = time.perf_counter() - started
+        say("close")
+        return {"n": n, "seconds": took}
+
+
+async def pause(seconds, clients):
+    """Waits; ends early with the error of a client that gave up."""
+    done, _ = await asyncio.wait(clients, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+    for client in done:
+        client.result()

@@ -1,0 +1,37 @@
+"""The job, for peers in Python: a plan of four steps in a diamond, each of which answers at once with
+200 bytes made from what it depends on. The same as load/src/work.rs, to the byte.
+"""
+
+import zlib
+
+GOAL = "Compare the three offers and write a summary of one page"
+
+DIAMOND = [
+    {"id": "s1", "needs": []},
+    {"id": "s2", "needs": ["s1"]},
+    {"id": "s3", "needs": ["s1"]},
+    {"id": "s4", "needs": ["s2", "s3"]},
+]
+
+RESULT_BYTES = 200
+
+
+def plan(goal):
+    """The plan activity."""
+    return DIAMOND
+
+
+def step(name, goal, results):
+    """The activity of a step; `results` are what it needs, in the order of their names."""
+    crc = zlib.crc32(goal.encode())
+    for result in results:
+        crc = zlib.crc32(result.encode(), crc)
+    return f"{name}:{crc:08x}".ljust(RESULT_BYTES, ".")
+
+
+def expected(goal=GOAL):
+    """The result that a job must have; what the submitter compares with."""
+    done = {}
+    for planned in DIAMOND:
+        done[planned["id"]] = step(planned["id"], goal, [done[n] for n in planned["needs"]])
+    return done["s4"]

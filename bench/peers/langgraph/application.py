@@ -1,0 +1,124 @@
+"""The workload on LangGraph: the graph, and the submitter in the same process.
+
+Every node is an activity; a checkpoint is written before the next one starts (durability "sync").
+The diamond is the graph's own shape, which is cheaper than one that is read from the plan.
+"""
+
+import asyncio
+import itertools
+import sys
+from contextlib import AsyncExitStack
+from typing import TypedDict
+
+import uvloop
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Command, interrupt
+
+from harness import work
+from harness.driver import drive
+
+
+class State(TypedDict, total=False):
+    goal: str
+    sleep_ms: int
+    approve: bool
+    plan: list
+    s1: str
+    s2: str
+    s3: str
+    s4: str
+
+
+async def rest(state):
+    if state["sleep_ms"]:
+        await asyncio.sleep(state["sleep_ms"] / 1000)
+
+
+async def plan(state: State):
+    await rest(state)
+    return {"plan": work.plan(state["goal"])}
+
+
+async def approval(state: State):
+    interrupt("approve the plan")
+    return {}
+
+
+def next_of(state: State):
+    return "approval" if state["approve"] else "s1"
+
+
+def activity(planned):
+    name, needs = planned["id"], planned["needs"]
+
+    async def step(state: State):
+        await rest(state)
+        return {name: work.step(name, state["goal"], [state[need] for need in needs])}
+
+    return step
+
+
+def graph():
+    built = StateGraph(State)
+    built.add_node("plan", plan)
+    built.add_node("approval", approval)
+    for planned in work.DIAMOND:
+        built.add_node("do_" + planned["id"], activity(planned))
+    built.add_edge(START, "plan")
+    built.add_conditional_edges("plan", next_of, {"approval": "approval", "s1": "do_s1"})
+    built.add_edge("approval", "do_s1")
+    built.add_edge("do_s1", "do_s2")
+    built.add_edge("do_s1", "do_s3")
+    built.add_edge(["do_s2", "do_s3"], "do_s4")
+    built.add_edge("do_s4", END)
+    return built
+
+
+class Application:
+    """Jobs are spread over several checkpointers: each holds a lock around its connection."""
+
+    def __init__(self, graphs):
+        self.graphs = itertools.cycle(graphs)
+        self.interrupted, self.count = {}, 0
+
+    async def invoke(self, graph, job, given):
+        config = {"configurable": {"thread_id": job}}
+        return await graph.ainvoke(given, config, durability="sync")
+
+    async def run(self, job, sleep_ms):
+        given = {"goal": work.GOAL, "sleep_ms": sleep_ms, "approve": False}
+        return (await self.invoke(next(self.graphs), job, given))["s4"]
+
+    async def park(self, job):
+        given = {"goal": work.GOAL, "sleep_ms": 0, "approve": True}
+        stopped = await self.invoke(next(self.graphs), job, given)
+        self.count += "__interrupt__" in stopped
+
+    async def parked(self):
+        return self.count
+
+    async def resume(self, job):
+        return (await self.invoke(next(self.graphs), job, Command(resume="yes")))["s4"]
+
+
+async def main(url, savers, pipeline):
+    async with AsyncExitStack() as stack:
+        graphs = []
+        for _ in range(savers):
+            opened = AsyncPostgresSaver.from_conn_string(url, pipeline=pipeline)
+            saver = await stack.enter_async_context(opened)
+            graphs.append(graph().compile(checkpointer=saver))
+        await drive(Application(graphs))
+
+
+async def setup(url):
+    async with AsyncPostgresSaver.from_conn_string(url) as saver:
+        await saver.setup()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "setup":
+        uvloop.run(setup(sys.argv[2]))
+    else:
+        uvloop.run(main(sys.argv[1], int(sys.argv[2]), sys.argv[3] == "pipeline"))
