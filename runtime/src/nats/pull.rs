@@ -22,7 +22,7 @@ use super::{
     ack::Address,
     lane::Lane,
     link::{Link, Losses, Trouble},
-    read::Stored,
+    read::{self, Stored},
     scan::{self, ConsumerInfo},
     setup::GROUP,
 };
@@ -257,6 +257,7 @@ impl Puller {
                 seq: Seq(ack.stream_seq),
                 time: ack.time,
                 subject: message.subject.to_string(),
+                relayed: read::is_relayed(&headers, false),
                 headers,
                 payload: message.payload,
             },

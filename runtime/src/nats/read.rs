@@ -33,7 +33,19 @@ pub(super) struct Stored {
     pub(super) subject: String,
     pub(super) headers: HeaderMap,
     pub(super) payload: Bytes,
+    /// Whether it is the answer to somebody's read, stored because they asked for it on a subject of
+    /// the stream.
+    pub(super) relayed: bool,
 }
+
+/// Whether headers say more often where a message was read than they should.
+pub(super) fn is_relayed(headers: &HeaderMap, read_once: bool) -> bool {
+    let said = headers.get_all(SEQUENCE).count();
+    said > usize::from(read_once)
+}
+
+/// What the server says of the place of a message it reads out.
+const SEQUENCE: &str = "Nats-Sequence";
 
 /// A page of messages, and whether there were more.
 pub(super) struct Page {
@@ -136,13 +148,14 @@ enum Reply {
 fn stored(reply: Message) -> Result<Reply, Trouble> {
     let headers = reply.headers.unwrap_or_default();
     let said = |name| headers.get_last(name).map(|value| value.as_str().to_owned());
-    let place = (said("Nats-Sequence"), said("Nats-Subject"), said("Nats-Time-Stamp"));
+    let place = (said(SEQUENCE), said("Nats-Subject"), said("Nats-Time-Stamp"));
     if let (Some(seq), Some(subject), Some(time)) = place {
         let malformed = || Trouble::Malformed(format!("{seq} {time}"));
         return Ok(Reply::Message(Box::new(Stored {
             seq: Seq(seq.parse().map_err(|_| malformed())?),
             time: time.parse().map_err(|_| malformed())?,
             subject,
+            relayed: is_relayed(&headers, true),
             headers,
             payload: reply.payload,
         })));
@@ -207,6 +220,7 @@ async fn leader(link: &Link, stream: &str, which: &Value) -> Result<Option<Store
         seq: Seq(message.sequence),
         time,
         subject: message.subject.to_string(),
+        relayed: is_relayed(&message.headers, false),
         headers: message.headers,
         payload: message.payload,
     }))

@@ -1,0 +1,265 @@
+//! Who may do what: every user tries every line, and only those who are named may.
+
+use super::broker::{Brokers, USERS};
+
+/// What is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Try {
+    Publish,
+    Subscribe,
+}
+use Try::{Publish, Subscribe};
+
+/// The roles that are played by `callboard serve`.
+const SERVING: &str = "supervisor planner executor tools interaction";
+/// Those of them that read jobs and nothing of others.
+const NOBODY: &str = "";
+const OPERATOR: &str = "operator";
+
+/// What is tried, on which subject, and who may.
+const TABLE: &[(Try, &str, &str)] = &[
+    // Decisions and timers are the supervisor's alone.
+    (Publish, "cb.6.demo.do.plan.default", "supervisor"),
+    (Publish, "cb.6.demo.do.turn.default", "supervisor"),
+    (Publish, "cb.6.demo.do.call.builtin", "supervisor"),
+    (Publish, "cb.6.demo.do.call.python", "supervisor"),
+    (Publish, "cb.6.demo.do.ask.people", "supervisor"),
+    (Publish, "cb.6.demo.do.note.people", "supervisor"),
+    (Publish, "cb.6.demo.do.finish.none", "supervisor"),
+    (Publish, "cb.6.demo.at.retry-1", "supervisor"),
+    (Publish, "cb.stop.6.demo", "supervisor"),
+    // Facts, each by whoever it is the duty of. The clock's are made by the server.
+    (Publish, "cb.6.demo.in.door", "supervisor"),
+    (Publish, "cb.6.demo.in.crew", "planner executor tools python"),
+    (Publish, "cb.6.demo.in.people", "interaction"),
+    (Publish, "cb.6.demo.in.clock", NOBODY),
+    (Publish, "cb.6.demo.in.boss", NOBODY),
+    (Publish, "cb.6.demo.live", "planner executor tools"),
+    // Somebody else's presence.
+    (Publish, "cb.crew.supervisor.x", "supervisor"),
+    (Publish, "cb.crew.planner.x", "planner"),
+    (Publish, "cb.crew.executor.x", "executor"),
+    (Publish, "cb.crew.tools.x", "tools"),
+    (Publish, "cb.crew.interaction.x", "interaction"),
+    (Publish, "cb.object.ab.0", "supervisor planner executor tools interaction python"),
+    // The front door.
+    (Publish, "cb.svc.submit", "client"),
+    (Publish, "cb.svc.signal", "client"),
+    (Publish, "cb.svc.answer", "client"),
+    (Publish, "cb.svc.get", "client watcher operator"),
+    (Publish, "cb.svc.list", "client watcher operator"),
+    (Publish, "cb.svc.watch", "client watcher"),
+    (Publish, "cb.svc.inbox", "client watcher operator"),
+    (Publish, "cb.svc.tools", "client watcher operator"),
+    (Publish, "cb.svc.crew", "client watcher operator"),
+    (Publish, "cb.svc.other", NOBODY),
+    (Subscribe, "cb.svc.submit", "supervisor"),
+    (Subscribe, "cb.svc.crew", "supervisor"),
+    (Subscribe, "cb.svc.answer", "interaction"),
+    (Subscribe, "cb.svc.inbox", "interaction"),
+    (Subscribe, "cb.svc.*", NOBODY),
+    (Subscribe, "$SRV.PING", "supervisor interaction"),
+    (Subscribe, "$SRV.INFO.callboard.x", "supervisor interaction"),
+    (Publish, "$SRV.PING", "watcher operator"),
+    // Answers: everybody's own inbox, and those of the askers for who serves them.
+    (Publish, "_INBOX_supervisor.x", "supervisor"),
+    (Publish, "_INBOX_planner.x", "planner"),
+    (Publish, "_INBOX_executor.x", "executor"),
+    (Publish, "_INBOX_tools.x", "tools"),
+    (Publish, "_INBOX_interaction.x", "interaction"),
+    (Publish, "_INBOX_client.shared.x", "client supervisor interaction"),
+    (Publish, "_INBOX_watcher.x", "watcher supervisor interaction"),
+    (Publish, "_INBOX_operator.x", "operator supervisor interaction"),
+    (Publish, "_INBOX_python.x", "python"),
+    (Publish, "_INBOX_monitor.x", "monitor"),
+    (Publish, "_INBOX.x", NOBODY),
+    (Subscribe, "_INBOX_supervisor.>", "supervisor"),
+    (Subscribe, "_INBOX_planner.>", "planner"),
+    (Subscribe, "_INBOX_executor.>", "executor"),
+    (Subscribe, "_INBOX_tools.>", "tools"),
+    (Subscribe, "_INBOX_interaction.>", "interaction"),
+    (Subscribe, "_INBOX_client.shared.>", "client"),
+    (Subscribe, "_INBOX_client.>", NOBODY),
+    (Subscribe, "_INBOX_watcher.>", "watcher"),
+    (Subscribe, "_INBOX_operator.>", "operator"),
+    (Subscribe, "_INBOX_python.>", "python"),
+    (Subscribe, "_INBOX_monitor.>", "monitor"),
+    (Subscribe, "_INBOX.>", NOBODY),
+    (Subscribe, "*.x", NOBODY),
+    (Subscribe, ">", NOBODY),
+    // Listening to jobs.
+    (Subscribe, "cb.>", NOBODY),
+    (Subscribe, "cb.6.demo.in.>", "supervisor interaction"),
+    (Subscribe, "cb.6.demo.do.>", "supervisor interaction"),
+    (Subscribe, "cb.6.demo.at.>", NOBODY),
+    (Subscribe, "cb.6.demo.live", "supervisor"),
+    (Subscribe, "cb.stop.>", "planner executor tools interaction python"),
+    (Subscribe, "cb.crew.>", "supervisor planner executor tools interaction watcher operator"),
+    (Subscribe, "cb.object.>", NOBODY),
+    (Subscribe, "$KV.cb-tools.>", SERVING),
+    (Subscribe, "$KV.cb-inbox.>", NOBODY),
+    (Subscribe, "$KV.cb-tasks.>", NOBODY),
+    (Subscribe, "$JS.>", NOBODY),
+    (Subscribe, "$JS.API.>", NOBODY),
+    (Subscribe, "$JS.ACK.>", NOBODY),
+    (Subscribe, "$JS.EVENT.>", NOBODY),
+    // Looking at what is on the server.
+    (Publish, "$JS.API.INFO", "supervisor planner executor tools interaction operator"),
+    (
+        Publish,
+        "$JS.API.STREAM.INFO.cb-shard-6",
+        "supervisor planner executor tools interaction operator",
+    ),
+    (Publish, "$JS.API.STREAM.NAMES", OPERATOR),
+    (Publish, "$JS.API.STREAM.LIST", "operator python"),
+    (Publish, "$JS.API.CONSUMER.LIST.cb-shard-6", "supervisor operator"),
+    (Publish, "$JS.API.CONSUMER.NAMES.cb-shard-6", OPERATOR),
+    (Publish, "$JS.API.CONSUMER.INFO.cb-shard-6.facts", "supervisor operator"),
+    (Publish, "$JS.API.CONSUMER.INFO.cb-shard-6.plan-default", "planner operator"),
+    (Publish, "$JS.API.CONSUMER.INFO.cb-shard-6.turn-default", "executor operator"),
+    (Publish, "$JS.API.CONSUMER.INFO.cb-shard-6.call-builtin", "tools operator"),
+    (Publish, "$JS.API.CONSUMER.INFO.cb-shard-6.call-python", "python operator"),
+    (Publish, "$JS.API.CONSUMER.INFO.cb-shard-6.ask-people", "interaction operator"),
+    // Reading.
+    (
+        Publish,
+        "$JS.API.DIRECT.GET.cb-shard-6",
+        "supervisor planner executor tools interaction operator",
+    ),
+    (
+        Publish,
+        "$JS.API.STREAM.MSG.GET.cb-shard-6",
+        "supervisor planner executor tools interaction operator",
+    ),
+    (
+        Publish,
+        "$JS.API.DIRECT.GET.cb-objects",
+        "supervisor planner executor tools interaction operator python",
+    ),
+    (
+        Publish,
+        "$JS.API.DIRECT.GET.KV_cb-tools",
+        "supervisor planner executor tools interaction operator",
+    ),
+    (Publish, "$JS.API.DIRECT.GET.KV_cb-tools.$KV.cb-tools.echo", "operator python"),
+    (Publish, "$JS.API.DIRECT.GET.KV_cb-inbox", "interaction operator"),
+    (Publish, "$JS.API.STREAM.MSG.GET.KV_cb-inbox", "interaction operator"),
+    (Publish, "$JS.API.DIRECT.GET.KV_cb-tasks", "tools operator"),
+    (Publish, "$JS.API.STREAM.MSG.GET.KV_cb-tasks", "tools operator"),
+    // Shared values.
+    (Publish, "$KV.cb-tools.echo", "tools"),
+    (Publish, "$KV.cb-tools.word_count", "tools python"),
+    (Publish, "$KV.cb-tasks.task.1", "tools"),
+    (Publish, "$KV.cb-inbox.demo.q1", "interaction"),
+    (Publish, "$KV.cb-installation.created", OPERATOR),
+    (Publish, "$KV.cb-installation.other", NOBODY),
+    // Taking work, and acknowledging it.
+    (Publish, "$JS.API.CONSUMER.MSG.NEXT.cb-shard-6.facts", "supervisor operator"),
+    (Publish, "$JS.API.CONSUMER.UNPIN.cb-shard-6.facts", "supervisor operator"),
+    (Publish, "$JS.API.CONSUMER.MSG.NEXT.cb-shard-6.plan-default", "planner operator"),
+    (Publish, "$JS.API.CONSUMER.MSG.NEXT.cb-shard-6.turn-default", "executor operator"),
+    (Publish, "$JS.API.CONSUMER.MSG.NEXT.cb-shard-6.call-builtin", "tools operator"),
+    (Publish, "$JS.API.CONSUMER.MSG.NEXT.cb-shard-6.call-python", "python operator"),
+    (Publish, "$JS.API.CONSUMER.MSG.NEXT.cb-shard-6.ask-people", "interaction operator"),
+    (Publish, "$JS.API.CONSUMER.MSG.NEXT.cb-shard-6.note-people", "interaction operator"),
+    (Publish, "$JS.API.CONSUMER.MSG.NEXT.cb-shard-6.other", OPERATOR),
+    (Publish, "$JS.ACK.cb-shard-6.facts.1.1.1.1.0", "supervisor"),
+    (Publish, "$JS.ACK.cb-shard-6.plan-default.1.1.1.1.0", "planner"),
+    (Publish, "$JS.ACK.cb-shard-6.turn-default.1.1.1.1.0", "executor"),
+    (Publish, "$JS.ACK.cb-shard-6.call-builtin.1.1.1.1.0", "tools"),
+    (Publish, "$JS.ACK.cb-shard-6.call-python.1.1.1.1.0", "python"),
+    (Publish, "$JS.ACK.cb-shard-6.ask-people.1.1.1.1.0", "interaction"),
+    (Publish, "$JS.ACK.cb-shard-6.note-people.1.1.1.1.0", "interaction"),
+    // Making, changing and destroying. The names are of nothing that is there.
+    (Publish, "$JS.API.STREAM.CREATE.cb-nowhere", OPERATOR),
+    (Publish, "$JS.API.STREAM.UPDATE.cb-nowhere", OPERATOR),
+    (Publish, "$JS.API.STREAM.DELETE.cb-nowhere", OPERATOR),
+    (Publish, "$JS.API.STREAM.PURGE.cb-nowhere", OPERATOR),
+    (Publish, "$JS.API.STREAM.MSG.DELETE.cb-nowhere", OPERATOR),
+    (Publish, "$JS.API.STREAM.SNAPSHOT.cb-nowhere", OPERATOR),
+    (Publish, "$JS.API.STREAM.RESTORE.cb-nowhere", OPERATOR),
+    (Publish, "$JS.API.STREAM.PEER.REMOVE.cb-nowhere", OPERATOR),
+    (Publish, "$JS.API.STREAM.LEADER.STEPDOWN.cb-nowhere", OPERATOR),
+    (Publish, "$JS.API.STREAM.PURGE.cb-shard-6.x", OPERATOR),
+    (Publish, "$JS.API.CONSUMER.CREATE.cb-nowhere", OPERATOR),
+    (Publish, "$JS.API.CONSUMER.CREATE.cb-nowhere.mine", OPERATOR),
+    (Publish, "$JS.API.CONSUMER.CREATE.cb-nowhere.mine.cb.>", OPERATOR),
+    (Publish, "$JS.API.CONSUMER.DURABLE.CREATE.cb-nowhere.mine", OPERATOR),
+    (Publish, "$JS.API.CONSUMER.DELETE.cb-nowhere.facts", OPERATOR),
+    (Publish, "$JS.API.CONSUMER.PAUSE.cb-nowhere.facts", OPERATOR),
+    (Publish, "$JS.API.META.LEADER.STEPDOWN", OPERATOR),
+    // The servers' own.
+    (Publish, "$SYS.REQ.SERVER.PING", "monitor"),
+    (Publish, "$SYS.REQ.SERVER.PING.VARZ", "monitor"),
+    (Publish, "$SYS.REQ.SERVER.PING.PROFILEZ", NOBODY),
+    (Publish, "$SYS.REQ.SERVER.x.RELOAD", NOBODY),
+    (Publish, "$SYS.REQ.SERVER.x.KICK", NOBODY),
+    (Publish, "$SYS.REQ.SERVER.x.LDM", NOBODY),
+    (Publish, "$SYS.REQ.USER.INFO", NOBODY),
+    (Subscribe, "$SYS.>", NOBODY),
+    (Publish, "anything", NOBODY),
+    (Subscribe, "anything", NOBODY),
+];
+
+#[test]
+fn every_user_may_do_what_the_table_says_and_nothing_else() {
+    let brokers = Brokers::single();
+    brokers.set_up(1);
+    let mut wrong = Vec::new();
+    for user in USERS {
+        let mut wire = brokers.wire(user);
+        for (attempt, subject, who) in TABLE {
+            let may = who.split(' ').any(|named| named == user);
+            let does = match attempt {
+                Publish => wire.may_publish(subject),
+                Subscribe => wire.may_subscribe(subject),
+            };
+            if may != does {
+                let verb = if does { "may" } else { "may not" };
+                wrong.push(format!("{user} {verb} {attempt:?} {subject}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_user_of_the_file_is_in_the_table_and_in_the_script() {
+    let read = |file: &str| {
+        std::fs::read_to_string(callboard_tests::root().join("deploy/nats").join(file)).unwrap()
+    };
+    let file = read("permissions.conf");
+    let mut named: Vec<String> = file
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("nkey: $NKEY_"))
+        .map(str::to_lowercase)
+        .collect();
+    let mut known = USERS.map(str::to_owned).to_vec();
+    named.sort();
+    known.sort();
+    assert_eq!(named, known);
+    let script = read("keys");
+    let line = script.lines().find_map(|line| line.strip_prefix("users=(")).unwrap();
+    let mut made: Vec<&str> = line.trim_end_matches(')').split(' ').collect();
+    made.sort_unstable();
+    assert_eq!(made, known);
+}
+
+#[test]
+fn nobody_connects_without_a_key_that_is_known_or_without_tls() {
+    let brokers = Brokers::single();
+    let stranger = nkeys::KeyPair::new_user().seed().unwrap();
+    let refused = |said: Result<super::wire::Wire, String>| {
+        let why = said.err().expect("it was let in");
+        assert!(why.contains("Authorization Violation") || why.contains("hung up"), "{why}");
+    };
+    refused(super::wire::Wire::connect(brokers.ports[0], &brokers.ca(), &stranger));
+    refused(super::wire::Wire::connect_with(brokers.ports[0], &brokers.ca(), |_| {
+        serde_json::json!({})
+    }));
+    // Without TLS: the program says so before it sends anything.
+    let mut plain = brokers.callboard("client", 1);
+    plain.env("CALLBOARD__NATS__TLS__CA_FILE", brokers.file("users.conf"));
+    let said = plain.args(["jobs", "ls"]).output().unwrap();
+    assert!(!said.status.success());
+}
