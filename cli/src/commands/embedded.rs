@@ -125,6 +125,8 @@ impl Embedded {
     pub(super) async fn stop(self) -> runtime::actor::End {
         self.shutdown.cancel();
         let end = self.company.ended().await;
+        // Before the server goes: that would be a connection lost.
+        self.broker.log.close().await;
         if let Some(server) = self.server {
             server.stop(STOP).await;
         }

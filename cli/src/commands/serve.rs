@@ -27,10 +27,15 @@ pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Out
     let names: Vec<&str> = roles.iter().map(|role| role.name()).collect();
     let asked = model.as_ref().map(|setup| setup.model.clone());
     let company =
-        Company::start(&config, &identity, broker, &roles, asked, process.shutdown.clone())
+        Company::start(&config, &identity, broker.clone(), &roles, asked, process.shutdown.clone())
             .await
             .map_err(|e| CliError::start(e.to_string()))?;
     output.note(&format!("{} serves {}", company.worker(), names.join(", ")));
     process.at_work(&company);
-    process.end(company.ended()).await
+    let ended = async {
+        let end = company.ended().await;
+        broker.log.close().await;
+        end
+    };
+    process.end(ended).await
 }

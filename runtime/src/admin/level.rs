@@ -87,6 +87,7 @@ impl LevelControl {
             this.go_back();
         }));
         let until = Timestamp::now().checked_add(time).unwrap_or(Timestamp::MAX);
+        let until = until.round(jiff::Unit::Second).unwrap_or(until);
         *passing = Some(Passing { until, back_to, _task: task });
         Ok(())
     }

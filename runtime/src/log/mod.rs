@@ -196,6 +196,10 @@ pub trait Log: Send + Sync + 'static {
     /// when the connection was lost in between.
     async fn ping(&self) -> Result<u64, LogError>;
 
+    /// Sends what is still to be sent and lets go of the broker, within a bounded time. Whatever is
+    /// asked afterwards fails.
+    async fn close(&self);
+
     /// Looks whether everything that jobs are kept in is as it must be. Changes nothing.
     async fn check(&self) -> Result<(), LogError>;
 

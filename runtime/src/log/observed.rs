@@ -300,6 +300,10 @@ impl Log for Observed {
         self.0.ping().await
     }
 
+    async fn close(&self) {
+        self.0.close().await;
+    }
+
     async fn check(&self) -> Result<(), LogError> {
         self.0.check().await
     }

@@ -335,6 +335,8 @@ impl Log for MemoryLog {
         self.reach(Call::Read).map(|()| 0)
     }
 
+    async fn close(&self) {}
+
     async fn check(&self) -> Result<(), LogError> {
         Ok(())
     }

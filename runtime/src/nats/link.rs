@@ -24,6 +24,8 @@ use crate::log::LogError;
 
 /// Writes that may be under way at a time over one connection.
 const WRITES_MAX: usize = 4096;
+/// How long a connection may take to close.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 /// Forbidden subjects that are remembered until whoever asked has seen it.
 const DENIED_MAX: usize = 64;
 
@@ -46,6 +48,8 @@ pub(super) struct Incidents {
     /// How often something was forbidden, and what lately.
     denials: u64,
     denied: VecDeque<String>,
+    /// Whether it was closed for good.
+    closed: bool,
 }
 
 /// A request that was not answered with what was asked for.
@@ -161,7 +165,8 @@ impl Events {
             Event::ServerError(error) => tracing::warn!(%error, "nats-server complains"),
             Event::ClientError(error) => tracing::debug!(%error, "the connection to nats-server"),
             Event::LameDuckMode => tracing::info!("this nats-server is about to end"),
-            Event::Draining | Event::Closed => {}
+            Event::Closed => self.0.send_modify(|incidents| incidents.closed = true),
+            Event::Draining => {}
         }
     }
 }
@@ -196,7 +201,22 @@ impl Link {
 
     /// Whether it is not lost, as far as is known.
     pub(super) fn is_connected(&self) -> bool {
-        self.client.connection_state() == async_nats::connection::State::Connected
+        let state = self.client.connection_state();
+        state == async_nats::connection::State::Connected && !self.incidents.borrow().closed
+    }
+
+    /// Sends what waits to be sent, and closes the connection for good.
+    pub(super) async fn close(&self) {
+        let (client, mut incidents) = (self.client.clone(), self.incidents.clone());
+        let closed = async {
+            if client.drain().await.is_ok() {
+                // Fails when nobody is there any more to close it.
+                let _ = incidents.wait_for(|now| now.closed).await;
+            }
+        };
+        if tokio::time::timeout(CLOSE_PATIENCE, closed).await.is_err() {
+            tracing::debug!("the connection could not be closed in time");
+        }
     }
 
     /// Counts the times the connection was lost, now and whenever it changes.

@@ -341,6 +341,10 @@ impl Log for NatsLog {
         Ok(self.link.losses().seen())
     }
 
+    async fn close(&self) {
+        self.link.close().await;
+    }
+
     async fn check(&self) -> Result<(), LogError> {
         setup::check(&self.link, &self.subjects, &self.options).await
     }

@@ -67,10 +67,12 @@ async fn listen(broker: Broker, members: Said, latest: Said) {
     let mut heard: BTreeMap<WorkerId, (Presence, Instant)> = BTreeMap::new();
     let mut sweep = tokio::time::interval(EVERY / 4);
     sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut failures = 0_u32;
     loop {
         let subject = broker.log.subjects().all_presence();
         match broker.bus.subscribe(subject).await {
             Ok(mut said) => loop {
+                failures = 0;
                 tokio::select! {
                     message = said.next() => {
                         let Some(message) = message else { break };
@@ -82,6 +84,11 @@ async fn listen(broker: Broker, members: Said, latest: Said) {
                 heard.retain(|_, (_, at)| now.duration_since(*at) < EXPIRY);
                 tell(&heard, &members, &latest);
             },
+            // The first time it may be that the process ends and the connection is closed already.
+            Err(error) if failures == 0 => {
+                failures += 1;
+                tracing::debug!(%error, "the crew cannot be heard; trying again");
+            }
             Err(error) => tracing::warn!(%error, "the crew cannot be heard; trying again"),
         }
         tokio::time::sleep(REOPEN).await;

@@ -74,7 +74,8 @@ impl Registry {
                     kept.lock().unwrap_or_else(PoisonError::into_inner).apply(change);
                     said.send_modify(|n| *n += 1);
                 }
-                tracing::warn!("the tool registry cannot be followed; reading it again");
+                // Warned about when it cannot be mended.
+                tracing::debug!("the tool registry cannot be followed; reading it again");
                 changes = reopen(&broker, &kept, &said).await;
             }
         });

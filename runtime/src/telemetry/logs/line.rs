@@ -12,8 +12,8 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-/// Longest text of one field, in characters.
-const FIELD_MAX: usize = 8 * 1024;
+/// Of a longer text in a field both ends are kept, of this many characters each.
+const FIELD_MAX: usize = 4 * 1024;
 
 /// The fields of a line.
 #[derive(Debug, Default, PartialEq)]

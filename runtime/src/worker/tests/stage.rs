@@ -181,6 +181,7 @@ impl Log for Scripted {
     async fn ping(&self) -> Result<u64, LogError> {
         unimplemented()
     }
+    async fn close(&self) {}
     async fn check(&self) -> Result<(), LogError> {
         unimplemented()
     }
