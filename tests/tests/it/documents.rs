@@ -88,6 +88,26 @@ const PROVED: &[Proof] = &[
         file: "tests/tests/it/chaos.rs",
         marker: r#"company.serve("worker1", "planner,executor,tools")"#,
     },
+    Proof {
+        command: "deploy/nats/keys",
+        file: "tests/tests/it/permissions/broker.rs",
+        marker: r#"Command::new(dir.path().join("keys"))"#,
+    },
+    Proof {
+        command: "callboard setup",
+        file: "tests/tests/it/permissions/flow.rs",
+        marker: "brokers.set_up(1);",
+    },
+    Proof {
+        command: "callboard setup --tool-pool python",
+        file: "tests/tests/it/permissions/broker.rs",
+        marker: r#"["setup", "--tool-pool", "python"]"#,
+    },
+    Proof {
+        command: "deploy/nats/keys --rotate tools",
+        file: "tests/tests/it/permissions/table.rs",
+        marker: "fn a_key_that_was_rotated_is_good_for_nothing",
+    },
     Proof { command: "make test", file: ".ci/run", marker: "step make test" },
     Proof { command: "make lint", file: ".ci/run", marker: "step make --keep-going lint" },
     Proof {

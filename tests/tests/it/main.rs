@@ -13,6 +13,7 @@ mod documents;
 mod markdown;
 mod parking;
 mod paused;
+mod permissions;
 mod purity;
 mod script_model;
 mod session;

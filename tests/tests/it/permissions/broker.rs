@@ -87,6 +87,19 @@ impl Brokers {
         self.dir.path().join("private").join(name)
     }
 
+    /// Runs the script once more.
+    pub(super) fn keys(&self, arguments: &[&str]) {
+        keys(&self.dir, arguments);
+    }
+
+    /// Has the servers read their files again.
+    pub(super) fn reload(&self) {
+        for server in &self.servers {
+            let sent = Command::new("kill").args(["-HUP", &server.id().to_string()]).status();
+            assert!(sent.unwrap().success());
+        }
+    }
+
     /// Kills one server.
     pub(super) fn kill(&mut self, n: usize) {
         self.servers[n].kill().unwrap();
@@ -155,11 +168,16 @@ impl Drop for Brokers {
 fn made() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     copy(&root().join("deploy/nats"), dir.path());
-    let made =
-        Command::new(dir.path().join("keys")).env("CALLBOARD", callboard()).output().unwrap();
+    keys(&dir, &[]);
+    dir
+}
+
+/// Runs the script.
+fn keys(dir: &TempDir, arguments: &[&str]) {
+    let mut script = Command::new(dir.path().join("keys"));
+    let made = script.args(arguments).env("CALLBOARD", callboard()).output().unwrap();
     let said = String::from_utf8_lossy(&made.stderr).into_owned();
     assert!(made.status.success(), "deploy/nats/keys (it needs openssl): {said}");
-    dir
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -263,3 +263,24 @@ fn nobody_connects_without_a_key_that_is_known_or_without_tls() {
     let said = plain.args(["jobs", "ls"]).output().unwrap();
     assert!(!said.status.success());
 }
+
+#[test]
+fn a_key_that_was_rotated_is_good_for_nothing() {
+    let brokers = Brokers::single();
+    let seed = || std::fs::read_to_string(brokers.file("tools.nk")).unwrap();
+    let old = seed();
+    brokers.wire("tools");
+    brokers.keys(&["--rotate", "tools"]);
+    assert_ne!(seed(), old);
+    brokers.reload();
+    let started = std::time::Instant::now();
+    let connect = |seed: &str| super::wire::Wire::connect(brokers.ports[0], &brokers.ca(), seed);
+    while connect(&seed()).is_err() {
+        assert!(started.elapsed() < std::time::Duration::from_secs(20), "{}", brokers.logs());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let why = connect(&old).err().expect("it was let in");
+    assert!(why.contains("Authorization Violation"), "{why}");
+    // Nobody else's was touched.
+    brokers.wire("planner");
+}
