@@ -10,8 +10,6 @@ mod host;
 mod level;
 mod listen;
 mod routes;
-#[cfg(test)]
-mod tests;
 
 use std::net::SocketAddr;
 

@@ -1,6 +1,6 @@
 //! What is answered where. Reads nothing but the head of a request, except for the new level.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use axum::{
     Json, Router,
@@ -16,6 +16,8 @@ use crate::telemetry::Telemetry;
 
 /// Largest level that is read, in bytes.
 const LEVEL_BYTES_MAX: usize = 1024;
+/// How long a client may take to send it.
+const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The format of the metrics.
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -111,7 +113,11 @@ async fn set_log(
     if let Err(why) = host::may_change(&headers, parts.bound) {
         return refused(StatusCode::FORBIDDEN, why);
     }
-    let Ok(body) = to_bytes(body, LEVEL_BYTES_MAX).await else {
+    let body = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, LEVEL_BYTES_MAX)).await;
+    let Ok(body) = body else {
+        return refused(StatusCode::REQUEST_TIMEOUT, "the level did not come in time");
+    };
+    let Ok(body) = body else {
         let why = format!("a level has at most {LEVEL_BYTES_MAX} bytes");
         return refused(StatusCode::PAYLOAD_TOO_LARGE, why);
     };

@@ -132,7 +132,13 @@ type Changes = futures::stream::BoxStream<'static, Result<Change, KvError>>;
 async fn reopen(broker: &Broker, kept: &Mutex<Shared>, said: &watch::Sender<u64>) -> Changes {
     loop {
         tokio::time::sleep(REOPEN).await;
-        let Ok(mut changes) = broker.kv.watch(Bucket::Tools).await else { continue };
+        let mut changes = match broker.kv.watch(Bucket::Tools).await {
+            Ok(changes) => changes,
+            Err(error) => {
+                tracing::warn!(%error, "the tool registry cannot be followed; trying again");
+                continue;
+            }
+        };
         let mut found = Shared::default();
         while let Some(Ok(change)) = changes.next().await {
             if change == Change::CaughtUp {

@@ -21,10 +21,8 @@ impl LogProcessor for Correlate {
     fn emit(&self, record: &mut SdkLogRecord, _: &InstrumentationScope) {
         let text = |name: &str| {
             let found = record.attributes_iter().find(|(key, _)| key.as_str() == name);
-            found.and_then(|(_, value)| match value {
-                AnyValue::String(text) => Some(text.as_str().to_owned()),
-                _ => None,
-            })
+            let (_, AnyValue::String(text)) = found? else { return None };
+            Some(text.as_str().to_owned())
         };
         let (job, trace, span) = (text("job"), text("trace_id"), text("span_id"));
         // The SDK has taken them from the current span, where there is one.

@@ -4,7 +4,6 @@
 
 use jiff::Zoned;
 use proto::escape;
-use serde_json::Value;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::{
     fmt::{
@@ -58,9 +57,9 @@ fn written(time: &str, level: Level, target: &str, line: &Line, ansi: bool) -> S
         escape::line(&line.message),
     );
     for (name, value) in line.fields.iter().filter(|(name, _)| !HIDDEN.contains(&name.as_str())) {
-        let value = match value {
-            Value::String(text) => escape::line(text).into_owned(),
-            other => other.to_string(),
+        let value = match value.as_str() {
+            Some(text) => escape::line(text).into_owned(),
+            None => value.to_string(),
         };
         out.push_str(&format!(" {}{value}", paint(DIM, &format!("{name}="))));
     }
@@ -80,7 +79,7 @@ fn style(level: Level) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Map, json};
+    use serde_json::{Map, Value, json};
 
     use super::*;
 
