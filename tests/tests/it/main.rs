@@ -7,6 +7,7 @@
     reason = "a test that cannot be set up fails, and says where"
 )]
 
+mod admin;
 mod architecture;
 mod chaos;
 mod documents;
