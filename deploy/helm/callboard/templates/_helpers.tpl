@@ -95,7 +95,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 - name: ca
   secret:
     secretName: {{ .name }}
-    defaultMode: 0440
+    defaultMode: 288 # 0440, which not every reader of YAML takes for octal
     items: [{ key: {{ .key | quote }}, path: {{ .key | quote }} }]
 {{- end }}
 {{- end }}
@@ -103,7 +103,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 - name: nkey
   secret:
     secretName: {{ .secret }}
-    defaultMode: 0440
+    defaultMode: 288 # 0440, which not every reader of YAML takes for octal
     items: [{ key: {{ .user }}.nk, path: {{ .user }}.nk }]
 {{- end }}
 {{- end }}

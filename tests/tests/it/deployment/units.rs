@@ -1,0 +1,102 @@
+//! The systemd units: their commands and variables are the program's, their graces longer than its
+//! drain. `systemd-analyze` judges them where it is there, as on any Debian that runs systemd.
+
+use std::{collections::BTreeMap, fs, process::Command};
+
+use super::{
+    dry::{self, Given},
+    environment, path, text,
+};
+
+const ROLES: [&str; 5] = ["supervisor", "planner", "executor", "tools", "interaction"];
+
+/// The values of a key of a unit, in their order.
+fn values(unit: &str, key: &str) -> Vec<String> {
+    text(&format!("systemd/{unit}"))
+        .lines()
+        .filter_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What a unit's process is given, for one instance.
+fn given(unit: &str, instance: &str) -> Given {
+    let filled = |value: &str| value.replace("%i", instance).replace("%d", "/credentials");
+    let mut env: BTreeMap<String, String> = BTreeMap::new();
+    for line in values(unit, "Environment") {
+        env.extend(environment(&filled(&line)));
+    }
+    for file in values(unit, "EnvironmentFile") {
+        assert_eq!(filled(&file), format!("-/etc/callboard/{instance}.env"));
+        // What is commented out there is to be filled in.
+        let file =
+            text(&format!("systemd/roles/{instance}.env")).replace("# CALLBOARD__", "CALLBOARD__");
+        env.extend(environment(&file));
+        env.insert("MODEL_API_KEY".to_owned(), "a key".to_owned());
+    }
+    if !env.contains_key("CALLBOARD__MODEL__API_KEY") {
+        env.remove("MODEL_API_KEY");
+    }
+    let command = values(unit, "ExecStart").swap_remove(0);
+    let mut words = command.split(' ');
+    assert_eq!(words.next(), Some("/usr/bin/callboard"));
+    let files = BTreeMap::from([
+        ("/etc/callboard/callboard.toml".to_owned(), text("systemd/callboard.toml")),
+        ("/credentials/nkey".to_owned(), dry::seed()),
+    ]);
+    Given { args: words.map(filled).collect(), env, files }
+}
+
+#[test]
+fn the_program_can_use_every_command_and_every_variable() {
+    for role in ROLES {
+        assert_eq!(given("callboard@.service", role).wrong(), None, "{role}");
+    }
+    assert_eq!(given("callboard-setup.service", "").wrong(), None);
+}
+
+#[test]
+fn processes_are_given_longer_than_they_drain() {
+    let settings: toml::Table = text("systemd/callboard.toml").parse().unwrap();
+    let drain = settings["workers"]["drain_ms"].as_integer().unwrap();
+    let grace = values("callboard@.service", "TimeoutStopSec").swap_remove(0);
+    let grace: i64 = grace.trim_end_matches('s').parse().unwrap();
+    assert!(grace * 1000 >= drain + 10_000, "{grace} s for {drain} ms");
+    assert_eq!(values("callboard@.service", "KillSignal"), ["SIGTERM"]);
+}
+
+#[test]
+fn roles_on_one_machine_answer_operators_at_different_ports() {
+    let mut listened: Vec<String> = ROLES
+        .iter()
+        .map(|role| environment(&text(&format!("systemd/roles/{role}.env"))))
+        .map(|env| env["CALLBOARD__ADMIN__LISTEN"].clone())
+        .collect();
+    listened.sort();
+    listened.dedup();
+    assert_eq!(listened.len(), ROLES.len());
+}
+
+#[test]
+fn systemd_finds_nothing_wrong_with_the_units_and_little_exposed() {
+    if Command::new("systemd-analyze").arg("--version").output().is_err() {
+        eprintln!("not checked: there is no systemd-analyze here");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    for unit in ["callboard@.service", "callboard-setup.service", "nats-server.service"] {
+        // The programs are not installed where the units look for them.
+        let text = fs::read_to_string(path("systemd").join(unit)).unwrap();
+        let text = text.replace("/usr/bin/callboard", "/bin/true");
+        let text = text.replace("/usr/bin/nats-server", "/bin/true");
+        let file = directory.path().join(unit.replace('@', "@executor"));
+        fs::write(&file, text).unwrap();
+        for args in [&["verify", "--man=no"][..], &["security", "--offline=true", "--threshold=20"]]
+        {
+            let judged = Command::new("systemd-analyze").args(args).arg(&file).output().unwrap();
+            let told = String::from_utf8_lossy(&judged.stderr).into_owned();
+            assert!(judged.status.success(), "{unit}: {args:?}: {told}");
+            assert!(args[0] != "verify" || told.is_empty(), "{unit}: {told}");
+        }
+    }
+}
