@@ -31,6 +31,8 @@ from nats.js.errors import (
     NotFoundError,
 )
 
+import traces
+
 log = logging.getLogger("callboard")
 
 RECORD_VERSION = 1
@@ -273,8 +275,11 @@ class Worker:
         run = asyncio.create_task(self.called(job, command, message.metadata.num_delivered))
         heart = asyncio.create_task(self.beat(message, run, command["effect"]))
         try:
-            called = await run
-            await self.append(shard, job, called, message.headers or {})
+            with traces.tool_call(message.headers or {}, job, command) as span:
+                called = await run
+                if "fault" in called:
+                    span.fail(called["fault"])
+            await self.append(shard, job, called, span.traceparent)
             await message.ack()
             log.info("job %s: %s answered %s", job, command["tool"], command["work"])
         finally:
@@ -355,13 +360,14 @@ class Worker:
             except asyncio.TimeoutError:
                 raise Fault("timeout", f"not finished within {tool.timeout_ms} ms") from None
 
-    async def append(self, shard: str, job: str, called: dict[str, Any], headers: dict[str, str]) -> None:
+    async def append(self, shard: str, job: str, called: dict[str, Any],
+                     traceparent: str | None) -> None:
         """Stores the result in the job's log; tries again until the server says that it is."""
         record = {"v": RECORD_VERSION, "kind": "called", "id": str(uuid.uuid4()), "by": self.name}
         body = json.dumps(called, ensure_ascii=False, separators=(",", ":")).encode()
         kept = {"Nats-Msg-Id": record["id"]}
-        if "traceparent" in headers:
-            kept["traceparent"] = headers["traceparent"]
+        if traceparent:
+            kept["traceparent"] = traceparent
         while True:
             try:
                 if len(body) > INLINE_BYTES_MAX:

@@ -9,6 +9,7 @@ import logging
 import os
 import sqlite3
 
+import traces
 from callboard import Call, Tool, Worker
 
 
@@ -69,8 +70,12 @@ def main() -> None:
         Tool("append_line", "Adds a line to a numbered list and gives its number.",
              text("line", "The line."), "idempotent", lines.append, timeout_ms=30_000, concurrency=1),
     ]
-    asyncio.run(Worker("python", tools, servers=options.servers, prefix=options.prefix,
-                       name=options.name).run())
+    traces.start()
+    try:
+        asyncio.run(Worker("python", tools, servers=options.servers, prefix=options.prefix,
+                           name=options.name).run())
+    finally:
+        traces.stop()
 
 
 if __name__ == "__main__":

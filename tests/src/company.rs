@@ -64,13 +64,19 @@ impl Company {
             ("TOOLS__WORKSPACE", workspace.display().to_string()),
             ("LOG__FORMAT", "json".to_owned()),
         ];
-        let settings = settings.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        let settings =
+            settings.into_iter().map(|(key, value)| (format!("CALLBOARD__{key}"), value)).collect();
         Self { nats, model, dir, settings }
     }
 
     /// Sets a setting (`SECTION__KEY`) for processes started from now on.
     pub fn set(&mut self, key: &str, value: &str) {
-        self.settings.insert(key.to_owned(), value.to_owned());
+        self.variable(&format!("CALLBOARD__{key}"), value);
+    }
+
+    /// Sets a variable of the environment for processes started from now on.
+    pub fn variable(&mut self, name: &str, value: &str) {
+        self.settings.insert(name.to_owned(), value.to_owned());
     }
 
     /// The directory that `read_file` and `write_file` see.
@@ -104,7 +110,7 @@ impl Company {
         let mut command = Command::new(callboard());
         command.current_dir(self.dir.path()).stdin(Stdio::null());
         for (key, value) in &self.settings {
-            command.env(format!("CALLBOARD__{key}"), value);
+            command.env(key, value);
         }
         command
     }

@@ -21,3 +21,4 @@ mod script_model;
 mod session;
 mod sources;
 mod tidy;
+mod tracing;
