@@ -14,7 +14,7 @@ from harness.proc import free_port, listens, wait_for
 
 VARIANTS = ["celery", "celery-everysec"]
 
-WORKERS = 6
+WORKERS = 2
 
 # Debian's redis-tools has the server's program under this name.
 SERVER = "/usr/bin/redis-check-rdb"

@@ -4,6 +4,7 @@ from harness import install, postgres
 from harness.measure import Peer
 
 VARIANTS = ["dbos"]
+SCENARIOS = {"dbos": "ABCD"}
 
 # The default is 10. Measured with 10, 20, 40, 80 and 140: 40 is the best, more cost processor time.
 CONNECTIONS = 40

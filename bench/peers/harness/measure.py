@@ -136,6 +136,10 @@ def latency(peer, warm, n):
 
 def parked(peer, n, resumed):
     """C: jobs that wait for an approval; what they cost, and how fast one goes on."""
+    # What a process and a database need once is not what a parked job costs.
+    throughput(peer, 2, 2, 200)
+    command(peer, peer.drivers[:1], [{"run": "park", "n": 100}])
+    command(peer, peer.drivers[:1], [{"run": "resume", "n": 100}])
     before = {"server": proc.memory_mb(peer.servers), "worker": proc.memory_mb(peer.workers)}
     driver = peer.drivers[:1]
     answers, cost, memory = command(peer, driver, [{"run": "park", "n": n}])

@@ -10,7 +10,7 @@ from harness.measure import Peer
 from harness.proc import Failed, tail
 
 VARIANTS = ["langgraph"]
-SCENARIOS = "ABCD"
+SCENARIOS = {"langgraph": "ABCD"}
 
 PROCESSES = 2
 SAVERS = 16

@@ -115,6 +115,11 @@ const PROVED: &[Proof] = &[
         file: "tool-actors/tests/it/python.rs",
         marker: "fn a_worker_in_python_announces_answers_and_drains",
     },
+    Proof {
+        command: "bench/peers/run all --list",
+        file: "tests/tests/it/peers.rs",
+        marker: r#"python(&["bench/peers/run", "all", "--list"])"#,
+    },
 ];
 
 /// A block with commands.

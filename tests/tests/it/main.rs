@@ -15,6 +15,7 @@ mod documents;
 mod markdown;
 mod parking;
 mod paused;
+mod peers;
 mod permissions;
 mod purity;
 mod script_model;

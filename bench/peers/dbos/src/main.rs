@@ -35,6 +35,8 @@ impl Application {
         let dbos = DBOS::new(Config {
             app_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             max_connections: connections,
+            // A message wakes its receiver at once, and not together with those of the next 10 ms.
+            notification_coalesce: Some(Duration::ZERO),
             ..Config::new("callboard-peer", url)
         });
         let waiting = Arc::new(AtomicU64::new(0));

@@ -5,9 +5,9 @@
 mod services;
 mod submitter;
 
-use std::error::Error;
+use std::{error::Error, time::Duration};
 
-use restate_sdk::prelude::*;
+use restate_sdk::{endpoint::ServiceOptions, prelude::*, service::IntoServiceDefinition};
 
 /// The allocator that Callboard's own processes have.
 #[global_allocator]
@@ -19,11 +19,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["worker", address] => {
+            // So that jobs which wait for a person are off the worker soon.
+            let options = ServiceOptions::new().inactivity_timeout(Duration::from_secs(1));
+            let approval = services::Approval.into_service_definition().options(options);
             let endpoint = Endpoint::builder()
                 .bind(services::Activities)
                 .bind(services::Rpc)
                 .bind(services::Inline)
-                .bind(services::Approval)
+                .bind(approval)
                 .build();
             HttpServer::new(endpoint).listen_and_serve(address.parse()?).await;
             Ok(())
