@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::{
     Model, ModelError, Observed, Price, ProviderConfig, ProviderKind, RetryConfig, Show, Timeouts,
     Watching,
-    script::{Script, ScriptError, ScriptServer},
+    script::{Script, ScriptError, ScriptModel, ScriptServer},
 };
 use runtime::{
     config::{self, Config, ModelKind},
@@ -59,6 +59,9 @@ pub async fn connect_model(
     script: Option<&str>,
 ) -> Result<ModelSetup, ModelSetupError> {
     if let Some(kind) = config.model.kind {
+        let Some(kind) = provider_kind(kind) else {
+            return Ok(ModelSetup { model: scripted(&config.model)?, script: None });
+        };
         let provider = provider(kind, config)?;
         return Ok(ModelSetup { model: watched(&provider, config)?, script: None });
     }
@@ -82,16 +85,32 @@ fn watched(provider: &ProviderConfig, config: &Config) -> Result<Arc<dyn Model>,
     Ok(Arc::new(Observed::new(model, provider, Watching { price, show })))
 }
 
-fn provider(kind: ModelKind, config: &Config) -> Result<ProviderConfig, ModelSetupError> {
+/// Who is asked over HTTP; nobody for the scripted model.
+fn provider_kind(kind: ModelKind) -> Option<ProviderKind> {
+    match kind {
+        ModelKind::OpenAi => Some(ProviderKind::OpenAi),
+        ModelKind::Anthropic => Some(ProviderKind::Anthropic),
+        ModelKind::Gemini => Some(ProviderKind::Gemini),
+        ModelKind::Ollama => Some(ProviderKind::Ollama),
+        ModelKind::Script => None,
+    }
+}
+
+/// The scripted model inside this process.
+fn scripted(config: &config::Model) -> Result<Arc<dyn Model>, ModelSetupError> {
+    let path = config.script.as_ref().ok_or(ModelSetupError::Unconfigured)?;
+    let name = config.name.as_deref().ok_or(ModelSetupError::Unnamed)?;
+    Ok(Arc::new(ScriptModel::new(Script::load(path)?, name, timeouts(config))))
+}
+
+fn timeouts(config: &config::Model) -> Timeouts {
+    let config::ModelTimeouts { connect, first_token, idle, total } = config.timeouts_ms;
+    Timeouts { connect_ms: connect, first_token_ms: first_token, idle_ms: idle, total_ms: total }
+}
+
+fn provider(kind: ProviderKind, config: &Config) -> Result<ProviderConfig, ModelSetupError> {
     let named = config.agents.values().filter_map(|agent| agent.model.clone());
     let config = &config.model;
-    let kind = match kind {
-        ModelKind::OpenAi => ProviderKind::OpenAi,
-        ModelKind::Anthropic => ProviderKind::Anthropic,
-        ModelKind::Gemini => ProviderKind::Gemini,
-        ModelKind::Ollama => ProviderKind::Ollama,
-    };
-    let config::ModelTimeouts { connect, first_token, idle, total } = config.timeouts_ms;
     let retry = &config.retry;
     Ok(ProviderConfig {
         kind,
@@ -99,12 +118,7 @@ fn provider(kind: ModelKind, config: &Config) -> Result<ProviderConfig, ModelSet
         model: config.name.clone().ok_or(ModelSetupError::Unnamed)?,
         models: named.collect(),
         api_key: config.api_key.as_ref().map(|key| key.value().clone()),
-        timeouts: Timeouts {
-            connect_ms: connect,
-            first_token_ms: first_token,
-            idle_ms: idle,
-            total_ms: total,
-        },
+        timeouts: timeouts(config),
         retry: RetryConfig {
             max_attempts: retry.max_attempts,
             initial_interval_ms: retry.initial_interval_ms,

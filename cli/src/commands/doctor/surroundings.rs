@@ -56,13 +56,22 @@ pub(super) async fn model(model: &Model) -> Finding {
         return Finding::warning("model", "none is configured", advice);
     };
     let name = model.name.as_deref().unwrap_or_default();
+    if kind == ModelKind::Script {
+        return Finding::warning(
+            "model",
+            format!("{name} is scripted"),
+            "set model.kind to a provider to have a real one",
+        );
+    }
     let place = match &model.base_url {
         Some(url) => url.host_str().map(|host| {
             (host.trim_matches(['[', ']']).to_owned(), url.port_or_known_default().unwrap_or(443))
         }),
         None => match kind {
             ModelKind::Ollama => Some(("127.0.0.1".to_owned(), 11434)),
-            ModelKind::OpenAi | ModelKind::Anthropic | ModelKind::Gemini => None,
+            ModelKind::OpenAi | ModelKind::Anthropic | ModelKind::Gemini | ModelKind::Script => {
+                None
+            }
         },
     };
     let Some((host, port)) = place else {
