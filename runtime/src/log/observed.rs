@@ -36,6 +36,12 @@ struct Instruments {
 
 static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
     let meter = telemetry::meter();
+    let conflicts = meter
+        .u64_counter("callboard.conflicts")
+        .with_description("Writes that somebody else was ahead of.")
+        .build();
+    // A counter that is not there cannot be told from one that is not watched.
+    conflicts.add(0, &[]);
     Instruments {
         duration: telemetry::histogram(
             "messaging.client.operation.duration",
@@ -46,10 +52,7 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
             .u64_counter("callboard.transitions")
             .with_description("Facts taken in and decisions stored.")
             .build(),
-        conflicts: meter
-            .u64_counter("callboard.conflicts")
-            .with_description("Writes that somebody else was ahead of.")
-            .build(),
+        conflicts,
         retries: meter
             .u64_counter("callboard.retries")
             .with_description("Attempts after the first.")

@@ -14,6 +14,7 @@ pub const SPEAKER: Shard = Shard(0);
 
 /// Shows this process and the company from now on, until the process ends.
 pub fn observe(status: &Status, crew: &Crew, shards: u16) {
+    crate::worker::count_from_zero();
     pools(status);
     owned(status, shards);
     company(status, crew);

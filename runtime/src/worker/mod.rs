@@ -26,6 +26,7 @@ mod task;
 mod unwanted;
 mod work;
 
+pub(crate) use self::observe::count_from_zero;
 pub use self::{
     gauge::Gauge,
     observe::{dead_letter, redelivered},

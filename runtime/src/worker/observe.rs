@@ -52,11 +52,20 @@ static PROCESS: LazyLock<Histogram<f64>> = LazyLock::new(|| {
 });
 
 static DEAD_LETTERS: LazyLock<Counter<u64>> = LazyLock::new(|| {
-    telemetry::meter()
+    let counter = telemetry::meter()
         .u64_counter("callboard.dead_letters")
         .with_description("What nobody can do anything with any more.")
-        .build()
+        .build();
+    for reason in ["lost", "unreadable", "unstorable", "panicked"] {
+        counter.add(0, &[KeyValue::new(keys::DEAD_LETTER_REASON, reason)]);
+    }
+    counter
 });
+
+/// Shows from now on that nothing was given up yet: a growth from nothing is none to Prometheus.
+pub(crate) fn count_from_zero() {
+    LazyLock::force(&DEAD_LETTERS);
+}
 
 static REDELIVERIES: LazyLock<Counter<u64>> = LazyLock::new(|| {
     telemetry::meter()

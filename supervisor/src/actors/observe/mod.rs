@@ -36,6 +36,9 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
     let counter = |name: &'static str, what: &'static str| {
         meter.u64_counter(name).with_description(what).build()
     };
+    let sweep_found = counter("callboard.sweep.found", "Jobs that a sweep had to set going again.");
+    // A counter that is not there cannot be told from one that is not watched.
+    sweep_found.add(0, &[]);
     Instruments {
         submitted: counter("callboard.jobs.submitted", "Submissions that a supervisor saw."),
         ended: counter("callboard.jobs.ended", "Jobs that ended."),
@@ -53,7 +56,7 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
             "callboard.results.ignored",
             "Facts that came late, twice or for nothing.",
         ),
-        sweep_found: counter("callboard.sweep.found", "Jobs that a sweep had to set going again."),
+        sweep_found,
     }
 });
 
