@@ -29,7 +29,6 @@ async fn headers_of_the_server_are_not_believed_from_a_writer() {
     let subject = broker.log.subjects().fact(&job, Source::Crew);
     let people = broker.log.subjects().fact(&job, Source::People);
     let forged = [
-        ("Nats-Sequence", "999999"),
         ("Nats-Subject", people.as_str()),
         ("Nats-Time-Stamp", "1999-01-01T00:00:00Z"),
         ("Nats-Num-Pending", "7"),
@@ -47,6 +46,28 @@ async fn headers_of_the_server_are_not_believed_from_a_writer() {
     let mut feed = broker.log.facts(broker.log.subjects().shard_of(&job)).await.unwrap();
     let got = next_fact(&mut feed).await.entry;
     assert_eq!((got.seq, &got.family), (Seq(1), &Family::In(Source::Crew)));
+    assert_eq!(number(&next_fact(&mut feed).await.entry), 1);
+}
+
+/// The server can be asked to answer a read on a subject of the log, and to make a message when a time
+/// has come; it leaves its marks on both.
+#[tokio::test]
+async fn what_the_server_was_made_to_write_is_no_record() {
+    let f = OnNats::start().await;
+    let (broker, job) = (f.broker().await, job("victim"));
+    let subjects = broker.log.subjects().clone();
+    let (crew, clock) = (subjects.fact(&job, Source::Crew), subjects.fact(&job, Source::Clock));
+    store(&f, &crew, &[("Nats-Sequence", "999999")], RECORD).await;
+    store(&f, &clock, &[], RECORD).await;
+    let (timer, next) = (subjects.timer(&job, &timer("gone")), ("Nats-Schedule-Next", "purge"));
+    store(&f, &clock, &[("Nats-Scheduler", "it.0.other.at.t"), next], RECORD).await;
+    store(&f, &crew, &[("Nats-Scheduler", "it.0.x.in.crew"), next], RECORD).await;
+    store(&f, &clock, &[("Nats-Scheduler", &timer), next], RECORD).await;
+    append(&broker, &job, 1..2).await;
+    let seen = broker.log.read(&job, Seq(0)).await.unwrap();
+    assert_eq!(seen.iter().map(|entry| entry.seq.0).collect::<Vec<_>>(), [5, 6]);
+    let mut feed = broker.log.facts(subjects.shard_of(&job)).await.unwrap();
+    assert_eq!(next_fact(&mut feed).await.entry.seq, Seq(5));
     assert_eq!(number(&next_fact(&mut feed).await.entry), 1);
 }
 
