@@ -44,10 +44,17 @@ impl Company {
     /// # Panics
     /// When either cannot be started.
     pub async fn start(script: &str) -> Self {
+        Self::on(NatsServer::start().await, script).await
+    }
+
+    /// As [`Company::start`], on a broker that is there already.
+    ///
+    /// # Panics
+    /// When the model cannot be started.
+    pub async fn on(nats: NatsServer, script: &str) -> Self {
         let script = Script::parse(script).expect("the script of a test is right");
         let model = model::script::serve(script, SocketAddr::from(([127, 0, 0, 1], 0))).await;
         let model = model.expect("a free port can be listened on");
-        let nats = NatsServer::start().await;
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
         let workspace = dir.path().join("workspace");
         std::fs::create_dir(&workspace).expect("a directory can be made in it");

@@ -10,6 +10,7 @@
 mod admin;
 mod architecture;
 mod chaos;
+mod dashboards;
 mod deployment;
 mod documents;
 mod markdown;

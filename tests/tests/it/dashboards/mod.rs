@@ -1,0 +1,318 @@
+//! Dashboards, alerts and the catalogue of metrics are true: every query is run by a real Prometheus
+//! that scrapes real processes, every alert is fired by promtool, and every metric is promised in
+//! `docs/metrics.md` and nowhere else.
+
+mod catalogue;
+mod grafana;
+mod prometheus;
+mod promql;
+mod run;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::PathBuf,
+    process::Command,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::Value;
+
+use self::{
+    catalogue::Seen,
+    grafana::{Query, list, text},
+    prometheus::Prometheus,
+    run::Run,
+};
+
+/// Queries of panels that find nothing in the run, and why that is right. One that finds something
+/// must go.
+const FINDS_NOTHING: &[(&str, &str)] = &[];
+
+/// Metrics, and attributes of metrics, that the run cannot show, and why.
+const UNSEEN: &[(&str, &str)] = &[];
+
+fn seconds() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_query_finds_what_real_processes_export() {
+    let Some((program, _)) = prometheus::programs() else { return };
+    let mut run = Run::start().await;
+    let from = seconds();
+    let prometheus = Prometheus::start(&program, &run.targets).await;
+    // Prometheus takes some seconds until it begins, and sees no growth before it has looked twice.
+    prometheus.scraped(2).await;
+    run.play().await;
+    prometheus.scraped(2).await;
+    run.disturb().await;
+    // Queues and storage are asked for every five seconds; then two scrapes and two judgements.
+    prometheus.scraped(8).await;
+    let check = Check { prometheus, from, to: seconds() };
+    let mut wrong = check.panels().await;
+    wrong.extend(check.rules().await);
+    wrong.extend(check.catalogue().await);
+    assert!(wrong.is_empty(), "{} defects:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+struct Check {
+    prometheus: Prometheus,
+    from: f64,
+    to: f64,
+}
+
+impl Check {
+    /// A query with what is chosen at the top of a dashboard.
+    fn filled(&self, query: &str) -> String {
+        let range = format!("{}s", (self.to - self.from).ceil());
+        grafana::filled(query, "callboard", "30s", &range)
+    }
+
+    async fn panels(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut excused: BTreeSet<&str> = FINDS_NOTHING.iter().map(|(query, _)| *query).collect();
+        for dashboard in grafana::dashboards() {
+            for Query { place, text } in dashboard.promql() {
+                let query = self.filled(&text);
+                match self.prometheus.numbers(&query, self.from, self.to).await {
+                    _ if query.contains('$') => {
+                        wrong.push(format!("{place}: unknown variable: {query}"))
+                    }
+                    Err(error) => wrong.push(format!("{place}: {error}: {query}")),
+                    Ok(0) if !excused.remove(place.as_str()) => {
+                        wrong.push(format!("{place}: no data: {query}"));
+                    }
+                    Ok(_) => {}
+                }
+                wrong.extend(self.selectors(&place, &query).await);
+            }
+            for (selector, label) in dashboard.offered() {
+                let series = self.prometheus.series(&self.filled(&selector)).await;
+                if !series.iter().any(|one| one[&label].is_string()) {
+                    wrong.push(format!("{}: {selector} offers no {label}", dashboard.name));
+                }
+            }
+        }
+        wrong.extend(excused.iter().map(|place| format!("{place} is excused and finds something")));
+        wrong
+    }
+
+    /// Whether every metric a query names exists with the labels it is asked for.
+    async fn selectors(&self, place: &str, query: &str) -> Vec<String> {
+        let looks = promql::looks(query);
+        let (mut wrong, mut labels) = (Vec::new(), BTreeSet::new());
+        for selector in looks.selectors {
+            let relaxed = selector.relaxed();
+            if self.prometheus.series(&relaxed).await.is_empty() {
+                wrong.push(format!("{place}: nothing was exported that fits {relaxed}"));
+            }
+            for series in self.prometheus.series(&selector.metric).await {
+                labels.extend(
+                    series.as_object().into_iter().flatten().map(|(label, _)| label.clone()),
+                );
+            }
+            for (label, word) in selector.alternatives() {
+                let seen = format!("{}{{{label}=\"{word}\"}}", selector.metric);
+                if !is_known(word) && self.prometheus.series(&seen).await.is_empty() {
+                    wrong.push(format!("{place}: {label} is never {word}"));
+                }
+            }
+        }
+        // What an alert adds is known when it fires.
+        let unknown = looks.grouped.into_iter().filter(|label| !labels.contains(label));
+        wrong.extend(unknown.map(|label| format!("{place}: groups by {label}, which nothing has")));
+        wrong
+    }
+
+    /// Rules are loaded, and what they look at exists. That each alert can fire is promtool's to show.
+    async fn rules(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for (name, rule) in rules(&self.prometheus.get("rules", &[]).await) {
+            if rule["health"] != "ok" {
+                wrong.push(format!("{name}: {}", text(&rule, "lastError")));
+            }
+            let records = rule["type"] == "recording";
+            if records && self.prometheus.numbers(&name, self.from, self.to).await == Ok(0) {
+                wrong.push(format!("{name}: records nothing"));
+            }
+            wrong.extend(self.selectors(&name, text(&rule, "query")).await);
+        }
+        wrong
+    }
+
+    async fn catalogue(&self) -> Vec<String> {
+        let names = self.prometheus.get("label/__name__/values", &[]).await;
+        let mut seen = Seen::new();
+        for name in names.as_array().unwrap().iter().filter_map(Value::as_str) {
+            // What Prometheus itself says about a target, and what the rules make.
+            if name == "up"
+                || name.starts_with("scrape_")
+                || name.starts_with("ALERTS")
+                || name.contains(':')
+            {
+                continue;
+            }
+            let series = self.prometheus.series(name).await;
+            let labels =
+                series.iter().filter_map(Value::as_object).flat_map(|one| one.keys().cloned());
+            seen.insert(name.to_owned(), labels.collect());
+        }
+        // Its labels are the process, described in words.
+        assert!(seen.remove("target_info").is_some(), "no process says who it is");
+        catalogue::differences(&catalogue::parse(&read("docs/metrics.md")), &seen, UNSEEN)
+    }
+}
+
+/// Words that a healthy run need not show: those of closed enums.
+fn is_known(word: &str) -> bool {
+    proto::error::Code::ALL.iter().any(|code| code.as_str() == word)
+        || proto::job::JobState::ALL.iter().any(|state| state.as_str() == word)
+}
+
+fn rules(answer: &Value) -> Vec<(String, Value)> {
+    let groups = list(answer, "groups").iter();
+    let rules = groups.flat_map(|group| list(group, "rules"));
+    rules.map(|rule| (text(rule, "name").to_owned(), rule.clone())).collect()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(callboard_tests::root().join(path)).unwrap()
+}
+
+fn files(directory: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(callboard_tests::root().join(directory)).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn succeeds(command: &mut Command) {
+    let output = command.output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&said));
+}
+
+#[test]
+fn promtool_fires_every_alert() {
+    let Some((_, promtool)) = prometheus::programs() else { return };
+    let config = callboard_tests::root().join("deploy/prometheus/prometheus.yml");
+    succeeds(Command::new(&promtool).args(["check", "config"]).arg(config));
+    succeeds(
+        Command::new(&promtool).args(["test", "rules"]).args(files("deploy/prometheus/tests")),
+    );
+    let (alerts, fired) = (alerts(), fired());
+    let never: Vec<&String> = alerts.keys().filter(|name| !fired.contains(*name)).collect();
+    assert!(never.is_empty(), "no test fires {never:?}");
+}
+
+/// The alerts, each with how often it is defined.
+fn alerts() -> BTreeMap<String, usize> {
+    let mut alerts = BTreeMap::new();
+    for path in files("deploy/prometheus/rules") {
+        let rules = fs::read_to_string(path).unwrap();
+        for name in rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
+            *alerts.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    alerts
+}
+
+/// The alerts that promtool's tests expect, each in at least one test.
+fn fired() -> BTreeSet<String> {
+    let mut fired = BTreeSet::new();
+    for path in files("deploy/prometheus/tests") {
+        let tests = fs::read_to_string(path).unwrap();
+        for (_, rest) in
+            tests.match_indices("alertname: ").map(|(at, word)| tests[at..].split_at(word.len()))
+        {
+            let case = rest.split("alertname: ").next().unwrap_or_default();
+            if case.contains("- exp_labels:") {
+                fired.insert(case.lines().next().unwrap_or_default().trim().to_owned());
+            }
+        }
+    }
+    fired
+}
+
+#[test]
+fn every_alert_has_a_runbook_and_a_dashboard() {
+    let document = crate::markdown::parse(&read("docs/alerts.md"));
+    let alerts = alerts();
+    let mut wrong = Vec::new();
+    for path in files("deploy/prometheus/rules") {
+        let rules = fs::read_to_string(path).unwrap();
+        for rule in rules.split("- alert: ").skip(1) {
+            let name = rule.lines().next().unwrap_or_default();
+            let anchor = name.to_lowercase();
+            if !rule.contains(&format!("runbook: docs/alerts.md#{anchor}\n")) {
+                wrong.push(format!("{name}: its runbook is docs/alerts.md#{anchor}"));
+            }
+            if !document.anchors.contains(&anchor) {
+                wrong.push(format!("{name}: docs/alerts.md has no section of that name"));
+            }
+            let dashboard =
+                rule.lines().find_map(|line| line.trim().strip_prefix("dashboard: /d/"));
+            let there =
+                |uid: &str| grafana::dashboards().iter().any(|d| text(&d.json, "uid") == uid);
+            if !dashboard.is_some_and(there) {
+                wrong.push(format!("{name}: {dashboard:?} is no dashboard"));
+            }
+        }
+    }
+    let anchors: BTreeSet<String> = alerts.keys().map(|name| name.to_lowercase()).collect();
+    let sections = document.anchors.iter().filter(|anchor| anchor.starts_with("callboard"));
+    wrong.extend(
+        sections
+            .filter(|s| !anchors.contains(*s))
+            .map(|s| format!("docs/alerts.md: {s} is no alert")),
+    );
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn dashboards_are_whole() {
+    assert_eq!(grafana::wrong(&grafana::dashboards()), Vec::<String>::new());
+}
+
+#[test]
+fn dashboards_are_what_their_source_makes_and_what_grafana_reads() {
+    let python = callboard_tests::installed("python");
+    let at = |name: &str| callboard_tests::root().join("deploy/grafana").join(name);
+    succeeds(Command::new(&python).arg(at("build.py")).arg("--check"));
+    succeeds(Command::new(&python).arg(at("check.py")));
+    // A field that Grafana does not know is found.
+    let dir = tempfile::tempdir().unwrap();
+    let spoilt = dir.path().join("spoilt.json");
+    fs::write(
+        &spoilt,
+        read("deploy/grafana/dashboards/tools.json").replace("\"gridPos\"", "\"gridpos\""),
+    )
+    .unwrap();
+    assert!(
+        !Command::new(&python).arg(at("check.py")).arg(spoilt).output().unwrap().status.success()
+    );
+}
+
+#[test]
+fn traces_are_asked_for_attributes_that_exist() {
+    let sources = crate::sources::ending_with(".rs");
+    let named =
+        |attribute: &str| sources.iter().any(|s| s.text.contains(&format!("\"{attribute}\"")));
+    let semantic = ["error.type", "service.instance.id"];
+    let mut wrong = Vec::new();
+    for Query { place, text } in grafana::dashboards().iter().flat_map(grafana::Dashboard::traceql)
+    {
+        for scope in ["span.", "resource."] {
+            for (at, _) in text.match_indices(scope) {
+                let rest = text[at + scope.len()..].chars();
+                let attribute: String =
+                    rest.take_while(|c| c.is_alphanumeric() || "._".contains(*c)).collect();
+                if !semantic.contains(&attribute.as_str()) && !named(&attribute) {
+                    wrong.push(format!("{place}: {attribute} is no attribute of a span"));
+                }
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}

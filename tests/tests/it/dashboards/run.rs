@@ -1,0 +1,270 @@
+//! A run that shows everything there is to measure: jobs that end in every way, work that is tried
+//! again, people who answer, and everything that goes wrong at least once.
+
+use std::time::{Duration, Instant};
+
+use callboard_tests::company::{Company, Process};
+use client::Client;
+use proto::{
+    agent::Agent,
+    door::{AgentChoice, GiveAnswer, Inbox, SendSignal, Submit},
+    fact::Signal,
+    id::{AgentName, JobId},
+    interaction::{QuestionKind, Verdict},
+    job::JobState,
+    subject::Subjects,
+};
+use runtime::testing::{NatsServer, RawWriter};
+
+use super::prometheus::free_port;
+use crate::chaos::{connect, wait_for_door};
+
+/// What the model says, by the goal: one rule for each thing that must be seen.
+const SCRIPT: &str = r#"
+rules:
+  - name: a provider that is busy once
+    when: { system: 'You are a planner', last: 'work in steps' }
+    times: 1
+    fault: { status: 429, retry_after: 0 }
+  - name: tools, turns and dependencies
+    when: { system: 'You are a planner', last: 'work in steps' }
+    reply:
+      json:
+        title: "steps"
+        steps:
+          - { id: make, description: "make a task", tool: create_task, args: { title: "a task" } }
+          - { id: think, description: "think", depends_on: [make] }
+  - name: a first turn
+    when: { offers: finish, turn: 1, last: 'think' }
+    reply: { calls: [ { tool: echo, args: { value: "a thought" } } ] }
+  - name: a second turn
+    when: { offers: finish, turn: 2 }
+    reply: { calls: [ { tool: finish, args: { success: true, response: "thought" } } ] }
+
+  - name: a tool that is not there
+    when: { system: 'You are a planner', last: 'fetch (?<url>\S+)' }
+    reply:
+      json: { title: "fetch", steps: [ { id: get, description: "get", tool: http_get, args: { url: "{{ captures.url }}" } } ] }
+  - name: a question
+    when: { system: 'You are a planner', offers: ask_user, turn: 1, last: 'ask somebody' }
+    reply: { calls: [ { tool: ask_user, args: { mode: query, prompt: "What?" } } ] }
+  - name: a long rest
+    when: { system: 'You are a planner', last: 'rest (?<ms>\d+)' }
+    reply:
+      json: { title: "rest", steps: [ { id: rest, description: "rest", tool: sleep, args: { ms: "{{ captures.ms | int }}" } } ] }
+  - name: a provider that refuses
+    when: { system: 'You are a planner', last: 'be refused' }
+    fault: { status: 401 }
+
+else: { text: "I do not know." }
+"#;
+
+/// The account may keep a gigabyte, so that there is a limit to show.
+const ACCOUNT: &str = "accounts { company: { jetstream: { max_file: 1G }, users: [ { user: company, password: company } ] } }\nno_auth_user: company";
+
+/// What runs, and where its metrics are.
+pub(crate) struct Run {
+    pub(crate) company: Company,
+    pub(crate) targets: Vec<String>,
+    processes: Vec<Process>,
+    client: Client,
+    raw: RawWriter,
+}
+
+impl Run {
+    /// Starts a company of three processes.
+    pub(crate) async fn start() -> Self {
+        let nats = NatsServer::start_with(&[ACCOUNT], &[]).await;
+        let mut company = Company::on(nats, SCRIPT).await;
+        for (key, value) in [
+            ("MODEL__PRICE__INPUT_PER_MILLION", "3.0"),
+            ("MODEL__PRICE__OUTPUT_PER_MILLION", "15.0"),
+            ("MODEL__RETRY__INITIAL_INTERVAL_MS", "50"),
+            ("NATS__REQUEST_TIMEOUT_MS", "1000"),
+            ("TOOLS__HTTP__ALLOW_PRIVATE", "true"),
+        ] {
+            company.set(key, value);
+        }
+        let (mut targets, mut processes) = (Vec::new(), Vec::new());
+        for (name, roles) in [
+            ("supervisor", "supervisor,interaction"),
+            ("worker", "planner,executor,tools"),
+            ("victim", "tools"),
+        ] {
+            let address = format!("127.0.0.1:{}", free_port());
+            company.set("ADMIN__LISTEN", &address);
+            processes.push(company.serve(name, roles));
+            targets.push(address);
+        }
+        let client = Client::new(&connect(&company).await);
+        wait_for_door(&client).await;
+        let raw = RawWriter::connect(company.nats.url()).await;
+        Self { company, targets, processes, client, raw }
+    }
+
+    /// Goes through everything that happens while all is well with the machines. Each part ends when
+    /// what it is for has happened.
+    pub(crate) async fn play(&self) {
+        self.parked_and_answered().await;
+        self.failing().await;
+        self.steered().await;
+        self.unreadable().await;
+    }
+
+    /// Goes through what goes wrong with the machines. What was counted before is gone with them.
+    pub(crate) async fn disturb(&mut self) {
+        self.a_worker_dies().await;
+        self.nats_is_away().await;
+        // Left open: a question in the inbox.
+        self.submit("open", "ask somebody").await;
+        self.until("open", JobState::InputRequired).await;
+    }
+
+    async fn parked_and_answered(&self) {
+        self.submit_to("steps", "work in steps", "default").await;
+        self.until("steps", JobState::InputRequired).await;
+        for accepted in [true, false] {
+            // The second answer is refused.
+            assert_eq!(self.approve("steps").await, accepted);
+        }
+        self.until("steps", JobState::Completed).await;
+        let inline = AgentChoice::Inline(Box::new(Agent { confirm: false, ..Agent::default() }));
+        let submit =
+            Submit { id: Some(id("inline")), agent: Some(inline), ..Submit::goal("work in steps") };
+        self.client.submit(submit).await.unwrap();
+        self.until("inline", JobState::Completed).await;
+    }
+
+    async fn failing(&self) {
+        // Nobody listens there.
+        self.submit("fetch", &format!("fetch http://127.0.0.1:{}/", free_port())).await;
+        self.submit("refused", "be refused").await;
+        self.until("refused", JobState::Failed).await;
+        self.until("fetch", JobState::Failed).await;
+        assert!(self.client.get(&id("nobody")).await.is_err());
+        let result = self.store("fetch", "in.crew", r#"{"v":1,"kind":"called","id":"foreign","body":{"work":"g0.r0.get","attempt":9,"result":{"success":true}}}"#).await;
+        assert!(result, "a result that nobody waits for is stored");
+    }
+
+    async fn steered(&self) {
+        self.submit("paused", "rest 1000").await;
+        self.signal("paused", Signal::Pause).await;
+        self.submit("canceled", "rest 60000").await;
+        self.until_in_hand("canceled").await;
+        self.signal("canceled", Signal::Cancel).await;
+        self.until("canceled", JobState::Canceled).await;
+    }
+
+    async fn unreadable(&self) {
+        self.submit("broken", "ask somebody").await;
+        self.until("broken", JobState::InputRequired).await;
+        assert!(
+            self.store("broken", "in.crew", r#"{"v":1,"kind":"dance","id":"x","body":{}}"#).await
+        );
+    }
+
+    /// Calls that it had in hand are handed out again.
+    async fn a_worker_dies(&mut self) {
+        for at in 0..8 {
+            let name = format!("survivor{at}");
+            self.submit(&name, "rest 2000").await;
+            self.until_in_hand(&name).await;
+        }
+        let [_, worker, victim] = self.processes.as_mut_slice() else { panic!("three processes") };
+        worker.kill9();
+        victim.kill9();
+        self.company.set("ADMIN__LISTEN", &self.targets[1]);
+        worker.restart(&self.company);
+        self.company.set("ADMIN__LISTEN", &self.targets[2]);
+        victim.restart(&self.company);
+        for at in 0..8 {
+            self.until(&format!("survivor{at}"), JobState::Completed).await;
+        }
+    }
+
+    /// What is to be stored meanwhile cannot be, and whoever wants to store it gives up after 12 s.
+    async fn nats_is_away(&mut self) {
+        self.submit("away", "rest 1500").await;
+        self.until_in_hand("away").await;
+        self.company.nats.kill9();
+        tokio::time::sleep(Duration::from_secs(16)).await;
+        self.company.nats.restart().await;
+        wait_for_door(&self.client).await;
+        self.until("away", JobState::Completed).await;
+    }
+
+    async fn submit(&self, job: &str, goal: &str) {
+        self.submit_to(job, goal, "unattended").await;
+    }
+
+    async fn submit_to(&self, job: &str, goal: &str, agent: &str) {
+        let agent = AgentChoice::Named(AgentName::new(agent).unwrap());
+        let submit =
+            Submit { id: Some(id(job)), agent: Some(agent), ..Submit::goal(goal.to_owned()) };
+        self.client.submit(submit).await.unwrap();
+    }
+
+    async fn signal(&self, job: &str, signal: Signal) {
+        let signal = SendSignal { job: id(job), signal, reason: None, by: None };
+        self.client.signal(&signal).await.unwrap();
+    }
+
+    /// Whether the approval of a plan was taken.
+    async fn approve(&self, job: &str) -> bool {
+        let open = self.client.inbox(&Inbox::default()).await.unwrap();
+        let plan = open.questions.iter().find(|entry| entry.job == id(job));
+        let (ask, digest) = match plan.map(|entry| (&entry.question.id, &entry.question.kind)) {
+            Some((ask, QuestionKind::ToolApproval { digest, .. })) => {
+                (ask.clone(), Some(digest.clone()))
+            }
+            Some((ask, _)) => (ask.clone(), None),
+            None => (proto::id::AskId::new("q1").unwrap(), None),
+        };
+        let decision = Verdict::Approve;
+        let answer =
+            GiveAnswer { job: id(job), ask, decision, value: None, text: None, digest, by: None };
+        self.client.answer(&answer).await.is_ok()
+    }
+
+    /// Stores a record as somebody else would.
+    async fn store(&self, job: &str, end: &str, record: &str) -> bool {
+        let subjects = Subjects::new("cb", 8).unwrap();
+        let subject = format!("cb.{}.{job}.{end}", subjects.shard_of(&id(job)));
+        self.raw.store(subject, record.to_owned(), None).await.is_some()
+    }
+
+    async fn until(&self, job: &str, wanted: JobState) {
+        let (started, mut last) = (Instant::now(), None);
+        while started.elapsed() < Duration::from_secs(60) {
+            if let Ok(view) = self.client.get(&id(job)).await {
+                if view.state == wanted {
+                    return;
+                }
+                last = Some(view);
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("{job} never became {wanted}: {last:#?}");
+    }
+
+    /// Until a worker has a command of the job in hand; there is a call in its log, and it is not over.
+    async fn until_in_hand(&self, job: &str) {
+        let broker = connect(&self.company).await;
+        let started = Instant::now();
+        loop {
+            let log = broker.log.read(&id(job), proto::id::Seq(0)).await.unwrap_or_default();
+            let kinds = log.iter().filter_map(|entry| entry.record.as_ref().ok());
+            if kinds.into_iter().any(|record| record.kind == "call") {
+                // A worker takes a command within milliseconds; its taking is not recorded.
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                return;
+            }
+            assert!(started.elapsed() < Duration::from_secs(30), "{job} never called a tool");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+fn id(job: &str) -> JobId {
+    JobId::new(job).unwrap()
+}
