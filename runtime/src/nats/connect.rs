@@ -92,7 +92,7 @@ pub async fn connect(
     let link = Arc::new(open(options, writer.as_str()).await?);
     wait_for_jetstream(&link, options).await?;
     let kv = NatsKv::new(Arc::clone(&link), subjects.clone(), options);
-    prepare(&link, &kv, &subjects, options).await.map_err(ConnectError::Installation)?;
+    prepare_patiently(&link, &kv, &subjects, options).await?;
     let objects = NatsObjects::new(Arc::clone(&link), subjects.clone(), options);
     let (kv, objects) = (Arc::new(kv), Arc::new(objects));
     let bus = Arc::new(NatsBus::new(Arc::clone(&link), subjects.clone()));
@@ -117,7 +117,7 @@ pub async fn set_up(
     let link = Arc::new(open(&options, "setup").await?);
     wait_for_jetstream(&link, &options).await?;
     let kv = NatsKv::new(Arc::clone(&link), subjects.clone(), &options);
-    let made = prepare(&link, &kv, subjects, &options).await.map_err(ConnectError::Installation)?;
+    let made = prepare_patiently(&link, &kv, subjects, &options).await?;
     let queues = setup::queues(tool_pools);
     let facts = subjects.all_shards().map(|shard| setup::facts(&link, subjects, shard, &options));
     let commands =
@@ -259,6 +259,27 @@ fn shown(servers: &[String]) -> String {
         (_, None) => server.clone(),
     };
     servers.iter().map(bare).collect::<Vec<_>>().join(", ")
+}
+
+/// Prepares, again while that fails for a reason that passes: what another process has just asked
+/// for has no leader yet, and nobody answers for it.
+async fn prepare_patiently(
+    link: &Link,
+    kv: &NatsKv,
+    subjects: &Subjects,
+    options: &NatsOptions,
+) -> Result<bool, ConnectError> {
+    let start = tokio::time::Instant::now();
+    let patience = options.connect_timeout().max(Duration::from_millis(options.write_patience_ms));
+    loop {
+        match prepare(link, kv, subjects, options).await {
+            Err(error @ LogError::Unavailable(_)) if start.elapsed() < patience => {
+                tracing::warn!(%error, "the installation cannot be looked at; trying again");
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            prepared => return prepared.map_err(ConnectError::Installation),
+        }
+    }
 }
 
 /// Whether there was no installation before.
