@@ -9,22 +9,40 @@ use std::{
 };
 
 use model::script::{Script, ScriptServer};
-use runtime::testing::NatsServer;
+use runtime::testing::{NatsCluster, NatsServer};
 use tempfile::TempDir;
 
 use crate::callboard;
 
-/// A nats-server, a scripted model, and processes.
-pub struct Company {
+/// A broker, a scripted model, and processes.
+pub struct Company<N = NatsServer> {
     /// The broker.
-    pub nats: NatsServer,
+    pub nats: N,
     /// The model.
     pub model: ScriptServer,
     dir: TempDir,
     settings: BTreeMap<String, String>,
 }
 
-impl std::fmt::Debug for Company {
+/// Where the processes of a company connect to.
+pub trait Broker {
+    /// Addresses, comma-separated.
+    fn address(&self) -> String;
+}
+
+impl Broker for NatsServer {
+    fn address(&self) -> String {
+        self.url().to_owned()
+    }
+}
+
+impl Broker for NatsCluster {
+    fn address(&self) -> String {
+        self.urls().join(",")
+    }
+}
+
+impl<N> std::fmt::Debug for Company<N> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Company").field("dir", &self.dir.path()).finish_non_exhaustive()
     }
@@ -46,12 +64,14 @@ impl Company {
     pub async fn start(script: &str) -> Self {
         Self::on(NatsServer::start().await, script).await
     }
+}
 
+impl<N: Broker> Company<N> {
     /// As [`Company::start`], on a broker that is there already.
     ///
     /// # Panics
     /// When the model cannot be started.
-    pub async fn on(nats: NatsServer, script: &str) -> Self {
+    pub async fn on(nats: N, script: &str) -> Self {
         let script = Script::parse(script).expect("the script of a test is right");
         let model = model::script::serve(script, SocketAddr::from(([127, 0, 0, 1], 0))).await;
         let model = model.expect("a free port can be listened on");
@@ -59,7 +79,7 @@ impl Company {
         let workspace = dir.path().join("workspace");
         std::fs::create_dir(&workspace).expect("a directory can be made in it");
         let settings = [
-            ("NATS__URL", nats.url().to_owned()),
+            ("NATS__URL", nats.address()),
             ("NATS__ACK_WAIT_MS", "3000".to_owned()),
             ("NATS__FACTS_ACK_WAIT_MS", "2000".to_owned()),
             ("NATS__PIN_TIMEOUT_MS", "1000".to_owned()),
@@ -132,7 +152,7 @@ impl Process {
     }
 
     /// Starts it again.
-    pub fn restart(&mut self, company: &Company) {
+    pub fn restart<N: Broker>(&mut self, company: &Company<N>) {
         self.kill9();
         self.child = company.spawn(&self.roles, &self.log);
     }

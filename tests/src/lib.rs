@@ -3,6 +3,7 @@
 
 pub mod check;
 pub mod company;
+pub mod load;
 
 use std::{
     env,

@@ -152,7 +152,7 @@ async fn submit_all(client: &Client, ids: &[JobId], url: &str) {
 
 /// A person who says yes to everything. Errors are part of the game: the same question is asked
 /// again in a moment.
-async fn approve_all(client: Client) {
+pub(crate) async fn approve_all(client: Client) {
     loop {
         let open =
             client.inbox(&proto::door::Inbox { limit: Some(500), ..Default::default() }).await;

@@ -10,6 +10,7 @@
 mod admin;
 mod architecture;
 mod chaos;
+mod cluster;
 mod dashboards;
 mod deployment;
 mod documents;
@@ -19,6 +20,7 @@ mod paused;
 mod peers;
 mod permissions;
 mod purity;
+mod scale_out;
 mod script_model;
 mod session;
 mod sources;
