@@ -60,7 +60,7 @@ pub async fn connect_model(
 ) -> Result<ModelSetup, ModelSetupError> {
     if let Some(kind) = config.model.kind {
         let Some(kind) = provider_kind(kind) else {
-            return Ok(ModelSetup { model: scripted(&config.model)?, script: None });
+            return Ok(ModelSetup { model: scripted(config)?, script: None });
         };
         let provider = provider(kind, config)?;
         return Ok(ModelSetup { model: watched(&provider, config)?, script: None });
@@ -76,13 +76,17 @@ pub async fn connect_model(
 /// The provider's model, whose calls are traced and measured.
 fn watched(provider: &ProviderConfig, config: &Config) -> Result<Arc<dyn Model>, ModelError> {
     let model = model::connect(provider)?;
+    Ok(Arc::new(Observed::new(model, provider, watching(config))))
+}
+
+fn watching(config: &Config) -> Watching {
     let price = config.model.price.map(|price| Price {
         input_per_million: price.input_per_million,
         output_per_million: price.output_per_million,
     });
     let show = Content::of(config)
         .map(|content| -> Show { Arc::new(move |text: &str| content.show(text)) });
-    Ok(Arc::new(Observed::new(model, provider, Watching { price, show })))
+    Watching { price, show }
 }
 
 /// Who is asked over HTTP; nobody for the scripted model.
@@ -97,10 +101,11 @@ fn provider_kind(kind: ModelKind) -> Option<ProviderKind> {
 }
 
 /// The scripted model inside this process.
-fn scripted(config: &config::Model) -> Result<Arc<dyn Model>, ModelSetupError> {
-    let path = config.script.as_ref().ok_or(ModelSetupError::Unconfigured)?;
-    let name = config.name.as_deref().ok_or(ModelSetupError::Unnamed)?;
-    Ok(Arc::new(ScriptModel::new(Script::load(path)?, name, timeouts(config))))
+fn scripted(config: &Config) -> Result<Arc<dyn Model>, ModelSetupError> {
+    let path = config.model.script.as_ref().ok_or(ModelSetupError::Unconfigured)?;
+    let name = config.model.name.as_deref().ok_or(ModelSetupError::Unnamed)?;
+    let model = ScriptModel::new(Script::load(path)?, name, timeouts(&config.model));
+    Ok(Arc::new(Observed::scripted(Arc::new(model), name, watching(config))))
 }
 
 fn timeouts(config: &config::Model) -> Timeouts {

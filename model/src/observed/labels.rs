@@ -22,6 +22,11 @@ impl Labels {
         }
     }
 
+    /// Of a scripted model inside this process, which no provider has.
+    pub(crate) fn scripted(name: &str) -> Self {
+        Self { provider: "callboard.script", usual: name.to_owned(), models: Vec::new() }
+    }
+
     /// `gen_ai.provider.name`.
     pub(crate) fn provider(&self) -> &'static str {
         self.provider

@@ -79,6 +79,14 @@ impl Observed {
         };
         Self { model, target: Arc::new(target) }
     }
+
+    /// Watches a scripted model inside this process.
+    #[must_use]
+    pub fn scripted(model: Arc<dyn Model>, name: &str, watching: Watching) -> Self {
+        let labels = Labels::scripted(name);
+        let target = Target { labels, server: None, max_tokens: None, watching };
+        Self { model, target: Arc::new(target) }
+    }
 }
 
 impl fmt::Debug for Observed {
