@@ -150,9 +150,11 @@ fn the_servers_can_use_the_configuration_they_are_given() {
         }
         let working =
             place.path().join(service["working_dir"].as_str().unwrap().trim_start_matches('/'));
-        let args = strings(&service["command"]).into_iter().map(|arg| {
-            if arg.starts_with('/') { place.path().join(&arg[1..]) } else { arg.into() }
-        });
+        let args =
+            strings(&service["command"]).into_iter().map(|arg| match arg.strip_prefix('/') {
+                Some(below) => place.path().join(below),
+                None => arg.into(),
+            });
         let tried =
             Command::new(&nats_server).args(args).arg("-t").current_dir(working).output().unwrap();
         assert!(tried.status.success(), "{name}: {}", String::from_utf8_lossy(&tried.stderr));
