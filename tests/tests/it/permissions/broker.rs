@@ -71,7 +71,7 @@ impl Brokers {
                     "nats-server did not start: {}",
                     logs(self.dir.path())
                 );
-                std::thread::sleep(Duration::from_millis(20));
+                pause();
             }
         }
         self
@@ -221,4 +221,11 @@ fn logs(dir: &Path) -> String {
         }
     }
     all
+}
+
+/// A moment before a program or a server is looked at again. These tests speak to both by blocking,
+/// and have the runtime for themselves.
+#[expect(clippy::disallowed_methods, reason = "nothing else runs meanwhile on this thread")]
+pub(super) fn pause() {
+    std::thread::sleep(Duration::from_millis(50));
 }

@@ -102,7 +102,7 @@ fn until(brokers: &Brokers, arguments: &[&str], is: impl Fn(&str) -> bool) -> St
             ask(brokers, &["crew", "ls"]),
             brokers.logs()
         );
-        std::thread::sleep(Duration::from_millis(200));
+        super::broker::pause();
     }
 }
 

@@ -277,7 +277,7 @@ fn a_key_that_was_rotated_is_good_for_nothing() {
     let connect = |seed: &str| super::wire::Wire::connect(brokers.ports[0], &brokers.ca(), seed);
     while connect(&seed()).is_err() {
         assert!(started.elapsed() < std::time::Duration::from_secs(20), "{}", brokers.logs());
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        super::broker::pause();
     }
     let why = connect(&old).err().expect("it was let in");
     assert!(why.contains("Authorization Violation"), "{why}");

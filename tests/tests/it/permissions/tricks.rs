@@ -76,7 +76,7 @@ impl Case {
                 return;
             }
             assert!(started.elapsed() < Duration::from_secs(20), "nothing comes to {subject}");
-            std::thread::sleep(Duration::from_millis(50));
+            super::broker::pause();
         }
     }
 }

@@ -130,7 +130,7 @@ impl Wire {
                 return Some(self.heard.remove(at));
             }
             self.send(b"");
-            std::thread::sleep(Duration::from_millis(5));
+            super::broker::pause();
         }
         None
     }
