@@ -1,171 +1,136 @@
-//! Four-step diamonds: s1, then s2 and s3, then s4. Twelve records a job.
+//! Scenarios A and B: diamonds with many in flight, and one at a time.
 
-use std::{
-    collections::HashMap,
-    fmt::Write,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
 
-use clap::Args;
-use futures::{StreamExt, stream};
-use proto::{
-    door::{AgentChoice, Submit},
-    id::{AgentName, JobId},
-};
-use tokio::sync::oneshot;
+use serde::Serialize;
 
 use crate::{
-    company::{Company, Failed},
-    usage,
+    Failed,
+    company::{Company, Setup},
+    figures::{Spread, ms, ms_each, per_second, percentile},
+    load::{Done, Submitter, Window, closed_loop},
+    options::Options,
+    usage::{self, Part, Pids},
 };
 
-/// What is measured.
-#[derive(Debug, Args)]
-pub(crate) struct Options {
-    /// Jobs of the throughput run.
-    #[arg(long, default_value_t = 10_000)]
-    jobs: usize,
-    /// Jobs in flight during the throughput run.
-    #[arg(long, default_value_t = 200)]
-    in_flight: usize,
-    /// Jobs run one at a time for the latency.
-    #[arg(long, default_value_t = 500)]
-    alone: usize,
-    /// Have nats-server flush every write to disk before it acknowledges.
-    #[arg(long)]
-    sync_always: bool,
+/// Jobs one at a time before anything is measured.
+const WARM: usize = 50;
+
+/// Figures of A.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Throughput {
+    /// Jobs that ended in a second.
+    pub(crate) jobs_per_s: Spread,
+    /// CPU time of a job in each part, in milliseconds.
+    pub(crate) cpu_ms_per_job: BTreeMap<Part, Spread>,
+    /// The same in all parts but the submitter.
+    pub(crate) cpu_ms: Spread,
+    /// Memory of each part at the end, in MiB.
+    pub(crate) memory_mib: BTreeMap<Part, u64>,
+    /// Cores that others used meanwhile.
+    pub(crate) other_cores: Spread,
+    /// Jobs in flight.
+    pub(crate) in_flight: usize,
+    /// Jobs that were measured.
+    pub(crate) n: u64,
 }
 
-/// Hears the ends of jobs.
-#[derive(Clone, Default)]
-struct Ends(Arc<Mutex<HashMap<JobId, oneshot::Sender<()>>>>);
+/// Figures of B.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Latency {
+    /// The median of each round, in milliseconds.
+    pub(crate) p50_ms: Spread,
+    /// Nine of ten are faster.
+    pub(crate) p90_ms: Spread,
+    /// 99 of 100 are faster.
+    pub(crate) p99_ms: Spread,
+    /// CPU time of a job in all parts but the submitter, in milliseconds.
+    pub(crate) cpu_ms: Spread,
+    /// Cores that others used meanwhile.
+    pub(crate) other_cores: Spread,
+    /// Jobs that were measured.
+    pub(crate) n: usize,
+}
 
-impl Ends {
-    fn expect(&self, job: &JobId) -> oneshot::Receiver<()> {
-        let (sender, receiver) = oneshot::channel();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(job.clone(), sender);
-        receiver
-    }
+/// Runs some jobs so that everything that is made once has been made.
+pub(crate) async fn warm_up(submitter: &Submitter) -> Result<(), Failed> {
+    submitter.alone(WARM).await?;
+    Ok(())
+}
 
-    fn ended(&self, job: &JobId) {
-        if let Some(sender) = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(job) {
-            // Whoever waited may have given up.
-            let _ = sender.send(());
-        }
+/// A. Also the latest jobs, for a look at their logs.
+pub(crate) async fn throughput(
+    company: &Company,
+    options: &Options,
+) -> Result<(Throughput, Window), Failed> {
+    let (submitter, pids) = (Submitter::new(company)?, company.pids());
+    let (warm_up, windows) = (options.warm_up(), options.windows());
+    let mut windows = closed_loop(&submitter, &pids, options.in_flight, warm_up, &windows).await?;
+    let figures = of_windows(&windows, &pids, options.in_flight);
+    let last = windows.pop().ok_or("no round was measured: --rounds must be at least 1")?;
+    Ok((figures, last))
+}
+
+fn of_windows(windows: &[Window], pids: &Pids, in_flight: usize) -> Throughput {
+    let each = |part: Part| {
+        let used = |w: &Window| w.cpu.get(&part).copied().unwrap_or_default();
+        Spread::of(windows.iter().map(|window| ms_each(used(window), window.jobs)))
+    };
+    let ours = |w: &Window| {
+        w.cpu.iter().filter(|(part, _)| **part != Part::Submitter).map(|(_, used)| *used).sum()
+    };
+    let mib = |pids: &Vec<u32>| usage::memory_kib(pids) / 1024;
+    Throughput {
+        jobs_per_s: Spread::of(windows.iter().map(|w| per_second(w.jobs, w.time))),
+        cpu_ms_per_job: Part::ALL.into_iter().map(|part| (part, each(part))).collect(),
+        cpu_ms: Spread::of(windows.iter().map(|w| ms_each(ours(w), w.jobs))),
+        memory_mib: pids.iter().map(|(part, pids)| (*part, mib(pids))).collect(),
+        other_cores: Spread::of(
+            windows.iter().map(|w| w.others.as_secs_f64() / w.time.as_secs_f64()),
+        ),
+        in_flight,
+        n: windows.iter().map(|w| w.jobs).sum(),
     }
 }
 
-struct Runner {
-    client: client::Client,
-    ends: Ends,
+/// B. Also every job, for a look at their logs.
+pub(crate) async fn latency(
+    company: &Company,
+    options: &Options,
+) -> Result<(Latency, Vec<Done>), Failed> {
+    let submitter = Submitter::new(company)?;
+    let pids = company.pids();
+    let (mut rounds, mut all) = (Vec::new(), Vec::new());
+    for _ in 0..options.rounds {
+        let (before, began) = (usage::Cpu::read(&pids), std::time::Instant::now());
+        let done = submitter.alone(options.alone).await?;
+        let (mut cpu, others) = usage::Cpu::read(&pids).since(&before);
+        cpu.remove(&Part::Submitter);
+        let took: Vec<f64> = done.iter().map(|done| ms(done.took)).collect();
+        let others = others.as_secs_f64() / began.elapsed().as_secs_f64();
+        rounds.push((took, ms_each(cpu.values().sum(), done.len() as u64), others));
+        all.extend(done);
+    }
+    let at = |share: f64| {
+        Spread::of(rounds.iter().map(|(took, _, _)| percentile(&mut took.clone(), share)))
+    };
+    let latency = Latency {
+        p50_ms: at(0.5),
+        p90_ms: at(0.9),
+        p99_ms: at(0.99),
+        cpu_ms: Spread::of(rounds.iter().map(|(_, cpu, _)| *cpu)),
+        other_cores: Spread::of(rounds.iter().map(|(_, _, others)| *others)),
+        n: all.len(),
+    };
+    Ok((latency, all))
 }
 
-impl Runner {
-    async fn run(&self, name: String) -> Result<Duration, Failed> {
-        let job = JobId::new(name)?;
-        let end = self.ends.expect(&job);
-        let agent = AgentChoice::Named(AgentName::new("unattended")?);
-        let submit = Submit { id: Some(job), agent: Some(agent), ..Submit::goal("a diamond") };
-        let started = Instant::now();
-        self.client.submit(submit).await?;
-        tokio::time::timeout(Duration::from_secs(60), end).await??;
-        Ok(started.elapsed())
-    }
-}
-
-pub(crate) async fn run(options: Options) -> Result<String, Failed> {
-    let company = Company::start(options.sync_always).await?;
-    let runner = runner(&company).await?;
-    for n in 0..200 {
-        runner.run(format!("warm-{n}")).await?;
-    }
-    let alone = alone(&runner, options.alone).await?;
-    let before: Vec<_> = company.pids().into_iter().map(|(_, pid)| usage::cpu(pid)).collect();
-    let (rate, elapsed) = together(&runner, &options).await?;
-
-    let mut report = String::new();
-    let sync = if options.sync_always { "always" } else { "default" };
-    writeln!(report, "nats-server on this machine, 1 replica, sync {sync}, 8 shards")?;
-    writeln!(
-        report,
-        "throughput  {rate:8.0} jobs/s  ({} jobs, {} in flight, {elapsed:.1?})",
-        options.jobs, options.in_flight
-    )?;
-    let at = |share: f64| percentile(&alone, share);
-    writeln!(
-        report,
-        "alone       p50 {:.2?}  p90 {:.2?}  p99 {:.2?}  ({} jobs)",
-        at(0.5),
-        at(0.9),
-        at(0.99),
-        alone.len()
-    )?;
-    for ((name, pid), before) in company.pids().into_iter().zip(before) {
-        let used = usage::cpu(pid).saturating_sub(before);
-        #[expect(clippy::cast_precision_loss, reason = "a number of jobs")]
-        let each = used.as_secs_f64() * 1000.0 / options.jobs as f64;
-        writeln!(report, "{name:<12}{each:.2} ms CPU a job, {} MiB", usage::resident_mib(pid))?;
-    }
-    Ok(report)
-}
-
-async fn runner(company: &Company) -> Result<Runner, Failed> {
-    let ends = Ends::default();
-    let subjects = company.broker.log.subjects().clone();
-    let mut finishes =
-        company.broker.bus.subscribe(format!("{}.*.*.do.finish.*", subjects.prefix())).await?;
-    let heard = ends.clone();
-    tokio::spawn(async move {
-        while let Some(message) = finishes.next().await {
-            if let Ok(place) = subjects.parse(&message.subject) {
-                heard.ended(&place.job);
-            }
-        }
-    });
-    let client = client::Client::new(&company.broker);
-    let started = Instant::now();
-    while client.list(&proto::door::List::default()).await.is_err()
-        || client.tools().await?.tools.is_empty()
-    {
-        if started.elapsed() > Duration::from_secs(30) {
-            return Err("the processes never came up; see their logs".into());
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    Ok(Runner { client, ends })
-}
-
-async fn alone(runner: &Runner, jobs: usize) -> Result<Vec<Duration>, Failed> {
-    let mut took = Vec::with_capacity(jobs);
-    for n in 0..jobs {
-        took.push(runner.run(format!("alone-{n}")).await?);
-    }
-    took.sort_unstable();
-    Ok(took)
-}
-
-async fn together(runner: &Runner, options: &Options) -> Result<(f64, Duration), Failed> {
-    let started = Instant::now();
-    let mut ended = stream::iter(0..options.jobs)
-        .map(|n| runner.run(format!("many-{n}")))
-        .buffer_unordered(options.in_flight);
-    while let Some(one) = ended.next().await {
-        one?;
-    }
-    let elapsed = started.elapsed();
-    #[expect(clippy::cast_precision_loss, reason = "a number of jobs")]
-    let rate = options.jobs as f64 / elapsed.as_secs_f64();
-    Ok((rate, elapsed))
-}
-
-fn percentile(sorted: &[Duration], share: f64) -> Duration {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "an index into a short list"
-    )]
-    let index = (sorted.len() as f64 * share) as usize;
-    sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
+/// The setup of A and B: the processes with their defaults.
+pub(crate) fn setup(
+    program: Option<std::path::PathBuf>,
+    keeping: crate::broker::Keeping,
+    processes: usize,
+) -> Setup {
+    let pace = crate::workload::Pace::Instant;
+    Setup { program, keeping, processes, pace, settings: Vec::new() }
 }

@@ -1,38 +1,62 @@
-//! First figures: how many four-step diamond jobs a second, and how many milliseconds for one alone,
-//! with an instant model and instant tools, on a real nats-server, with the supervisor and the
-//! workers as processes of their own.
+//! Measures Callboard: throughput, latency, parked jobs, slow activities and scale-out, on real
+//! nats-servers, with supervisors and workers as processes of their own, and beside it what
+//! JetStream alone can do. docs/benchmarks.md says how to read the figures.
 //!
-//! Build `callboard` first: `cargo build --release`. Then
-//! `cargo run --release -p callboard-bench -- diamond`.
+//! It must measure what users get: `callboard serve` with its defaults, through the front door.
 
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
 
+mod broker;
 mod company;
 mod diamond;
+mod ends;
+mod figures;
+mod load;
+mod machine;
+mod options;
+mod raw;
+mod report;
+mod run;
+mod stages;
+mod table;
 mod usage;
+mod workload;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Measures Callboard on a nats-server of its own.
-#[derive(Debug, Parser)]
-enum Bench {
-    /// Four-step diamonds: throughput with many in flight, and latency one at a time.
-    Diamond(diamond::Options),
-}
+use self::{options::Options, report::Report, table::Style};
+
+/// Why a measurement could not be made, for the person who reads it.
+pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Bench::Diamond(options) = Bench::parse();
-    match diamond::run(options).await {
-        Ok(report) => {
-            println!("{report}");
-            ExitCode::SUCCESS
-        }
+    let options = Options::parse();
+    let mut report = Report::new().await;
+    let style = if options.markdown { Style::Markdown } else { Style::Text };
+    println!("{}", report.head(style));
+    let measured = run::all(&options, &mut report, |table| {
+        println!("{}", table.write(style));
+    });
+    let measured = measured.await;
+    if let Some(file) = &options.json
+        && let Err(error) = report.save(file)
+    {
+        eprintln!("{}: {error}", file.display());
+        return ExitCode::FAILURE;
+    }
+    match measured {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            println!("the benchmark failed: {error}");
+            eprintln!("the benchmark failed: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Says what is being done, for whoever waits.
+pub(crate) fn say(what: &str) {
+    eprintln!("bench: {what}");
 }

@@ -1,24 +1,129 @@
-//! What processes used, as the kernel counts it.
+//! What processes and the machine used, as the kernel counts it.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 /// Ticks of the kernel's CPU accounting per second: fixed at 100 on Linux for user space.
 const TICKS: u64 = 100;
 
-/// CPU time a process has used so far, in user and kernel mode together.
-pub(crate) fn cpu(pid: u32) -> Duration {
+/// The processes of a measurement by what they are.
+pub(crate) type Pids = BTreeMap<Part, Vec<u32>>;
+
+/// What a process is for.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Part {
+    /// The broker, all its servers.
+    Broker,
+    /// Supervisors, with the front door and the inbox.
+    Supervisor,
+    /// Workers: planner, executor, tools, and the scripted model within them.
+    Worker,
+    /// The bench itself, which submits and waits.
+    Submitter,
+}
+
+impl Part {
+    /// In the order of tables.
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Broker, Self::Supervisor, Self::Worker, Self::Submitter];
+
+    /// For people.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Broker => "nats-server",
+            Self::Supervisor => "supervisor",
+            Self::Worker => "worker",
+            Self::Submitter => "submitter",
+        }
+    }
+}
+
+/// CPU time that was used so far.
+#[derive(Debug, Clone)]
+pub(crate) struct Cpu {
+    by_part: BTreeMap<Part, Duration>,
+    machine: Duration,
+}
+
+impl Cpu {
+    /// Reads what was used until now.
+    pub(crate) fn read(pids: &Pids) -> Self {
+        let of = |pids: &Vec<u32>| pids.iter().map(|pid| process(*pid)).sum();
+        let by_part = pids.iter().map(|(part, pids)| (*part, of(pids))).collect();
+        Self { by_part, machine: machine() }
+    }
+
+    /// What was used since then, by part, and by processes that are none of ours.
+    pub(crate) fn since(&self, before: &Self) -> (BTreeMap<Part, Duration>, Duration) {
+        let used: BTreeMap<Part, Duration> = self
+            .by_part
+            .iter()
+            .map(|(part, now)| {
+                let before = before.by_part.get(part).copied().unwrap_or_default();
+                (*part, now.saturating_sub(before))
+            })
+            .collect();
+        let ours = used.values().sum();
+        let others = self.machine.saturating_sub(before.machine).saturating_sub(ours);
+        (used, others)
+    }
+}
+
+fn ticks(count: u64) -> Duration {
+    Duration::from_millis(count * 1000 / TICKS)
+}
+
+/// CPU time of a process, in user and kernel mode together.
+fn process(pid: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The second field is the program's name in parentheses, which may hold spaces.
     let fields: Vec<&str> =
         stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |n: usize| fields.get(n).and_then(|f| f.parse::<u64>().ok()).unwrap_or_default();
-    Duration::from_millis((ticks(11) + ticks(12)) * 1000 / TICKS)
+    let field = |n: usize| fields.get(n).and_then(|f| f.parse::<u64>().ok()).unwrap_or_default();
+    ticks(field(11) + field(12))
 }
 
-/// Memory a process holds, in MiB.
-pub(crate) fn resident_mib(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
-    line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or_default()
-        / 1024
+/// CPU time that all cores spent on something: everything but idling and waiting for disks.
+pub(crate) fn machine() -> Duration {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let line = stat.lines().next().unwrap_or_default();
+    let fields = line.split_whitespace().skip(1).map(|f| f.parse::<u64>().unwrap_or_default());
+    // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user already.
+    ticks(fields.enumerate().filter(|(n, _)| *n < 8 && *n != 3 && *n != 4).map(|(_, t)| t).sum())
+}
+
+/// Memory that processes hold, in KiB: each page they share counts in parts (PSS).
+pub(crate) fn memory_kib(pids: &[u32]) -> u64 {
+    pids.iter().map(|pid| pss_kib(*pid)).sum()
+}
+
+fn pss_kib(pid: u32) -> u64 {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    let line = maps.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap_or_default();
+    line.split_whitespace().next().and_then(|kib| kib.parse().ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_uses_cpu_and_memory() {
+        let pids = Pids::from([(Part::Submitter, vec![std::process::id()])]);
+        let before = Cpu::read(&pids);
+        let mut sum = 0_u64;
+        let ours = |used: &BTreeMap<Part, Duration>| used.values().sum::<Duration>();
+        while ours(&Cpu::read(&pids).since(&before).0).is_zero() {
+            sum = std::hint::black_box(sum + 1);
+        }
+        assert!(memory_kib(&[std::process::id()]) > 1000);
+        assert!(machine() > Duration::ZERO);
+    }
+
+    #[test]
+    fn a_process_that_is_gone_uses_nothing() {
+        assert_eq!((process(u32::MAX), memory_kib(&[u32::MAX])), (Duration::ZERO, 0));
+    }
 }

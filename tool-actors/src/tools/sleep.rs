@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use proto::tool::{Effect, ToolResult, ToolSpec};
+use runtime::registry::CONCURRENCY_MAX;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -30,7 +31,8 @@ impl Tool for Sleep {
         let words = "Answers after a number of milliseconds. For testing.";
         ToolSpec {
             timeout_ms: SLEEP_MS_MAX + 10_000,
-            concurrency: 1024,
+            // A sleeper takes nothing but a little memory.
+            concurrency: CONCURRENCY_MAX,
             ..spec("sleep", words, Effect::Pure, schema)
         }
     }

@@ -1,0 +1,104 @@
+//! The nats-servers of a measurement: one, or three that are a cluster. Real processes with
+//! directories of their own, gone when this is dropped.
+
+use std::{net::TcpListener, path::Path, path::PathBuf};
+
+use runtime::nats_server::{Child, ChildOptions, Version};
+use serde::Serialize;
+
+use crate::Failed;
+
+/// How NATS keeps what is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Keeping {
+    /// One server that flushes to disk every two minutes: nats-server's default. Killing processes
+    /// loses nothing, a power cut may.
+    Default,
+    /// One server that flushes every write before it acknowledges it.
+    Always,
+    /// Three servers, three replicas, each with the default flushing.
+    R3,
+}
+
+impl Keeping {
+    /// Copies of every record.
+    pub(crate) fn replicas(self) -> u8 {
+        match self {
+            Self::Default | Self::Always => 1,
+            Self::R3 => 3,
+        }
+    }
+
+    /// For people.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "R1, sync 2 min",
+            Self::Always => "R1, sync always",
+            Self::R3 => "R3, sync 2 min",
+        }
+    }
+}
+
+/// The servers.
+pub(crate) struct Servers {
+    children: Vec<Child>,
+    version: Version,
+}
+
+impl Servers {
+    /// Starts them below a directory. They may still be electing a leader.
+    pub(crate) async fn start(
+        program: Option<&Path>,
+        keeping: Keeping,
+        dir: &Path,
+    ) -> Result<Self, Failed> {
+        let count = usize::from(keeping.replicas());
+        let jetstream = match keeping {
+            Keeping::Always => vec!["sync_interval: always".to_owned()],
+            Keeping::Default | Keeping::R3 => Vec::new(),
+        };
+        let routes = if count > 1 { free_ports(count)? } else { Vec::new() };
+        let mut children = Vec::new();
+        for n in 0..count {
+            let options = ChildOptions {
+                program: program.map(PathBuf::from),
+                store_dir: dir.join(format!("nats-{n}")),
+                jetstream: jetstream.clone(),
+                config: routes.get(n).map(|port| cluster(*port, &routes)).into_iter().collect(),
+                ..ChildOptions::default()
+            };
+            children.push(Child::start(&options).await?);
+        }
+        let version = children.first().map(Child::version).ok_or("no server was started")?;
+        Ok(Self { children, version })
+    }
+
+    /// Where they listen.
+    pub(crate) fn urls(&self) -> Vec<String> {
+        self.children.iter().map(Child::url).collect()
+    }
+
+    /// Their process ids.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.children.iter().map(Child::id).collect()
+    }
+
+    /// Their version.
+    pub(crate) fn version(&self) -> Version {
+        self.version
+    }
+}
+
+fn cluster(port: u16, all: &[u16]) -> String {
+    let routes: Vec<_> = all.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
+    let routes = routes.join(", ");
+    format!("cluster {{ name: bench, listen: \"127.0.0.1:{port}\", routes: [{routes}] }}")
+}
+
+/// Ports nobody listens on now, each another one.
+fn free_ports(count: usize) -> std::io::Result<Vec<u16>> {
+    let held: Vec<TcpListener> =
+        (0..count).map(|_| TcpListener::bind(("127.0.0.1", 0))).collect::<Result<_, _>>()?;
+    held.iter().map(|held| Ok(held.local_addr()?.port())).collect()
+}

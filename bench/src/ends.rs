@@ -1,0 +1,151 @@
+//! Hears how jobs end, and what they ask: one consumer for each shard, as a program that submits
+//! many jobs would have it. A record is given out by a consumer only once it is stored as the
+//! streams promise it; a plain subscription would hear of it before.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use async_nats::jetstream::{
+    self,
+    consumer::{DeliverPolicy, pull::OrderedConfig},
+};
+use futures::StreamExt;
+use proto::{
+    decision::{Decision, DecisionKind, pools},
+    id::JobId,
+    interaction::Question,
+    job::Outcome,
+    record::{Known, Record},
+    subject::Subjects,
+};
+use tokio::{sync::oneshot, task::JoinSet};
+
+use crate::{
+    Failed,
+    workload::{self, Pace},
+};
+
+/// How long a job may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What is heard of jobs.
+#[derive(Clone)]
+pub(crate) struct Ends {
+    waiting: Arc<Mutex<HashMap<JobId, oneshot::Sender<Heard>>>>,
+    /// Ends with the last clone.
+    _listeners: Arc<JoinSet<()>>,
+}
+
+/// What a job came to.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// It completed, with the right results; then.
+    Completed(Instant),
+    /// It asks something.
+    Asks(Box<Question>),
+    /// It did not do what it should have done.
+    Wrong(String),
+}
+
+/// Something of a job that is to come.
+pub(crate) struct Expected(oneshot::Receiver<Heard>);
+
+impl Expected {
+    /// Waits for the job's end, which must be the right one.
+    pub(crate) async fn completed(self) -> Result<Instant, Failed> {
+        match self.heard().await? {
+            Heard::Completed(at) => Ok(at),
+            Heard::Asks(question) => Err(format!("it asks {}", question.prompt).into()),
+            Heard::Wrong(why) => Err(why.into()),
+        }
+    }
+
+    /// Waits until the job asks something.
+    pub(crate) async fn asks(self) -> Result<Question, Failed> {
+        match self.heard().await? {
+            Heard::Asks(question) => Ok(*question),
+            Heard::Completed(_) => Err("it completed without a question".into()),
+            Heard::Wrong(why) => Err(why.into()),
+        }
+    }
+
+    async fn heard(self) -> Result<Heard, Failed> {
+        let heard = tokio::time::timeout(PATIENCE, self.0).await;
+        Ok(heard.map_err(|_| format!("a job did not end within {PATIENCE:?}"))??)
+    }
+}
+
+impl Ends {
+    /// Begins to listen.
+    pub(crate) async fn listen(
+        urls: &[String],
+        subjects: &Subjects,
+        pace: Pace,
+    ) -> Result<Self, Failed> {
+        let jetstream = jetstream::new(async_nats::connect(urls).await?);
+        let waiting: Arc<Mutex<HashMap<JobId, oneshot::Sender<Heard>>>> = Arc::default();
+        let mut listeners = JoinSet::new();
+        for shard in subjects.all_shards() {
+            let filter = |kind, pool| subjects.commands_in(shard, kind, &pool);
+            let config = OrderedConfig {
+                filter_subjects: vec![
+                    filter(DecisionKind::Finish, pools::nobody()),
+                    filter(DecisionKind::Ask, pools::people()),
+                ],
+                deliver_policy: DeliverPolicy::New,
+                ..OrderedConfig::default()
+            };
+            let stream = jetstream.get_stream(subjects.stream(shard)).await?;
+            let mut messages = stream.create_consumer(config).await?.messages().await?;
+            let (subjects, waiting) = (subjects.clone(), Arc::clone(&waiting));
+            listeners.spawn(async move {
+                while let Some(Ok(message)) = messages.next().await {
+                    let Ok(place) = subjects.parse(&message.subject) else { continue };
+                    let waits =
+                        waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&place.job);
+                    if let Some(waits) = waits {
+                        // Whoever waited may have given up.
+                        let _ = waits.send(understood(&message.payload, pace));
+                    }
+                }
+            });
+        }
+        Ok(Self { waiting, _listeners: Arc::new(listeners) })
+    }
+
+    /// Waits for the next thing that is heard of a job.
+    pub(crate) fn expect(&self, job: &JobId) -> Expected {
+        let (sender, receiver) = oneshot::channel();
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.insert(job.clone(), sender);
+        Expected(receiver)
+    }
+}
+
+fn understood(payload: &[u8], pace: Pace) -> Heard {
+    let at = Instant::now();
+    let decision = match Record::from_slice(payload).and_then(|record| record.known()) {
+        Ok(Known::Decision(decision)) => decision,
+        Ok(Known::Fact(_)) => return Heard::Wrong("a fact where a decision belongs".to_owned()),
+        Err(error) => return Heard::Wrong(error.to_string()),
+    };
+    match *decision {
+        Decision::Ask(ask) => Heard::Asks(Box::new(ask.question)),
+        Decision::Finish(finish) => match finish.outcome {
+            Outcome::Completed { results, .. } if workload::is_right(pace, &results) => {
+                Heard::Completed(at)
+            }
+            other @ (Outcome::Completed { .. }
+            | Outcome::Failed { .. }
+            | Outcome::Canceled { .. }) => Heard::Wrong(format!("it ended with {other:?}")),
+        },
+        other @ (Decision::Plan(_)
+        | Decision::Turn(_)
+        | Decision::Call(_)
+        | Decision::Wait(_)
+        | Decision::Note(_)) => Heard::Wrong(format!("a {} was heard", other.kind().as_str())),
+    }
+}

@@ -1,0 +1,181 @@
+//! The one that submits: through the front door, one request for each job, and then waits for the
+//! job's end. It must cost as little as it can, for it runs on the cores that are measured.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant, SystemTime},
+};
+
+use client::Client;
+use proto::{
+    door::{AgentChoice, Submit},
+    id::{AgentName, JobId},
+};
+use tokio::{sync::Semaphore, task::JoinSet};
+
+use crate::{
+    Failed,
+    company::Company,
+    ends::Ends,
+    usage::{Cpu, Part, Pids},
+    workload::GOAL,
+};
+
+/// Requests that wait for their answers at the same time; the front door takes 1,024 and tells more
+/// to come again.
+pub(crate) const REQUESTS_MAX: usize = 512;
+
+/// Submits jobs and waits for them. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Submitter {
+    pub(crate) client: Client,
+    pub(crate) ends: Ends,
+    agent: AgentName,
+}
+
+/// A job that ended well.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// The job.
+    pub(crate) job: JobId,
+    /// When it was submitted, by the clock of this machine, which is the broker's too.
+    pub(crate) submitted: SystemTime,
+    /// From before the request to when its end was heard.
+    pub(crate) took: Duration,
+}
+
+impl Submitter {
+    /// One for a company.
+    pub(crate) fn new(company: &Company) -> Result<Self, Failed> {
+        let (client, ends) = (company.client.clone(), company.ends.clone());
+        Ok(Self { client, ends, agent: AgentName::new("unattended")? })
+    }
+
+    /// One job, from its submission to its end.
+    pub(crate) async fn run(&self) -> Result<Done, Failed> {
+        let job = client::new_id();
+        let end = self.ends.expect(&job);
+        let submit = self.submit(&job, false);
+        let (submitted, began) = (SystemTime::now(), Instant::now());
+        self.client.submit(submit).await?;
+        let ended = end.completed().await.map_err(|why| format!("job {job}: {why}"))?;
+        Ok(Done { job, submitted, took: ended.saturating_duration_since(began) })
+    }
+
+    /// The submission of a job whose plan a person must confirm, or not.
+    pub(crate) fn submit(&self, job: &JobId, confirm: bool) -> Submit {
+        let agent = Some(AgentChoice::Named(self.agent.clone()));
+        let confirm = confirm.then_some(true);
+        Submit { id: Some(job.clone()), agent, confirm, ..Submit::goal(GOAL) }
+    }
+
+    /// Jobs one after the other.
+    pub(crate) async fn alone(&self, jobs: usize) -> Result<Vec<Done>, Failed> {
+        let mut done = Vec::with_capacity(jobs);
+        for _ in 0..jobs {
+            done.push(self.run().await?);
+        }
+        Ok(done)
+    }
+
+    /// Jobs that are submitted at once, as far as the front door takes them. How long until the
+    /// last one ended.
+    pub(crate) async fn together(&self, jobs: usize) -> Result<Duration, Failed> {
+        let (began, requests) = (Instant::now(), Arc::new(Semaphore::new(REQUESTS_MAX)));
+        let mut running: JoinSet<Result<(), Failed>> = JoinSet::new();
+        for _ in 0..jobs {
+            let (this, requests) = (self.clone(), Arc::clone(&requests));
+            running.spawn(async move {
+                let job = client::new_id();
+                let end = this.ends.expect(&job);
+                let request = requests.acquire().await?;
+                this.client.submit(this.submit(&job, false)).await?;
+                drop(request);
+                end.completed().await.map_err(|why| format!("job {job}: {why}"))?;
+                Ok(())
+            });
+        }
+        while let Some(done) = running.join_next().await {
+            done??;
+        }
+        Ok(began.elapsed())
+    }
+}
+
+/// A while under load.
+#[derive(Debug)]
+pub(crate) struct Window {
+    /// Jobs that ended in it.
+    pub(crate) jobs: u64,
+    /// How long it was.
+    pub(crate) time: Duration,
+    /// CPU time that was used in it.
+    pub(crate) cpu: BTreeMap<Part, Duration>,
+    /// CPU time that was used by others.
+    pub(crate) others: Duration,
+    /// Latest jobs that ended in it, for a look at their logs.
+    pub(crate) last: Vec<JobId>,
+}
+
+/// Jobs that every worker of a closed loop keeps in mind.
+const KEPT_EACH: usize = 4;
+
+/// Keeps so many jobs in flight: first for the warm-up, then for each window.
+pub(crate) async fn closed_loop(
+    submitter: &Submitter,
+    pids: &Pids,
+    in_flight: usize,
+    warm_up: Duration,
+    windows: &[Duration],
+) -> Result<Vec<Window>, Failed> {
+    let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let mut loops: JoinSet<Result<Vec<JobId>, Failed>> = JoinSet::new();
+    for _ in 0..in_flight {
+        let (submitter, stop, count) = (submitter.clone(), Arc::clone(&stop), Arc::clone(&count));
+        loops.spawn(async move {
+            let mut last = std::collections::VecDeque::with_capacity(KEPT_EACH + 1);
+            while !stop.load(Ordering::Relaxed) {
+                last.push_back(submitter.run().await?.job);
+                count.fetch_add(1, Ordering::Relaxed);
+                if last.len() > KEPT_EACH {
+                    last.pop_front();
+                }
+            }
+            Ok(last.into())
+        });
+    }
+    pause(warm_up, &mut loops).await?;
+    let mut measured = Vec::with_capacity(windows.len());
+    for window in windows {
+        let (before, began) = (Cpu::read(pids), Instant::now());
+        let ended = count.load(Ordering::Relaxed);
+        pause(*window, &mut loops).await?;
+        let (jobs, time) = (count.load(Ordering::Relaxed) - ended, began.elapsed());
+        let (cpu, others) = Cpu::read(pids).since(&before);
+        measured.push(Window { jobs, time, cpu, others, last: Vec::new() });
+    }
+    stop.store(true, Ordering::Relaxed);
+    let mut last = Vec::new();
+    while let Some(ended) = loops.join_next().await {
+        last.extend(ended??);
+    }
+    if let Some(window) = measured.last_mut() {
+        window.last = last;
+    }
+    Ok(measured)
+}
+
+/// Waits; ends early with the error of whoever gave up.
+async fn pause(
+    time: Duration,
+    loops: &mut JoinSet<Result<Vec<JobId>, Failed>>,
+) -> Result<(), Failed> {
+    tokio::select! {
+        () = tokio::time::sleep(time) => Ok(()),
+        Some(ended) = loops.join_next() => ended?.map(|_| ()),
+    }
+}

@@ -1,0 +1,142 @@
+//! What is measured, and how long.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Parser, ValueEnum};
+
+use crate::broker::Keeping;
+
+/// Measures Callboard on nats-servers of its own, with supervisors and workers as processes of
+/// their own.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "callboard-bench")]
+pub(crate) struct Options {
+    /// What is measured; a, b, c, d and e when nothing is named.
+    #[arg(value_enum)]
+    scenarios: Vec<Scenario>,
+    /// A nats-server program. Several: a and b run on each, the rest on the first.
+    #[arg(long = "server", value_name = "PROGRAM")]
+    pub(crate) servers: Vec<PathBuf>,
+    /// How NATS keeps what is written, for a and b.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "default,always,r3")]
+    pub(crate) keeping: Vec<Keeping>,
+    /// Rounds of each figure.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) rounds: usize,
+    /// Seconds of each round of a and e.
+    #[arg(long, default_value_t = 6.0)]
+    pub(crate) seconds: f64,
+    /// Seconds under load before the first round.
+    #[arg(long, default_value_t = 3.0)]
+    pub(crate) warm_up: f64,
+    /// Jobs in flight in a and e.
+    #[arg(long, default_value_t = 200)]
+    pub(crate) in_flight: usize,
+    /// Jobs of each round of b, one at a time.
+    #[arg(long, default_value_t = 200)]
+    pub(crate) alone: usize,
+    /// Jobs of c.
+    #[arg(long, default_value_t = 20_000)]
+    pub(crate) parked: usize,
+    /// Jobs of c that are resumed, one at a time.
+    #[arg(long, default_value_t = 500)]
+    pub(crate) resumed: usize,
+    /// Jobs of d.
+    #[arg(long, value_delimiter = ',', default_value = "2000,5000")]
+    pub(crate) sleeping: Vec<usize>,
+    /// Supervisors, and as many workers, of e.
+    #[arg(long, value_delimiter = ',', default_value = "1,2,4")]
+    pub(crate) scale: Vec<usize>,
+    /// Also show where the time of a job goes, stage by stage, alone and under load.
+    #[arg(long)]
+    pub(crate) profile: bool,
+    /// Write the tables as Markdown.
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// Write all figures to this file as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// The program that measures the peers.
+    #[arg(long, value_name = "PROGRAM", default_value = "bench/peers/run")]
+    pub(crate) peers: PathBuf,
+    /// Arguments for it.
+    #[arg(long, value_name = "WORDS", default_value = "all", allow_hyphen_values = true)]
+    pub(crate) peers_arguments: String,
+}
+
+/// What can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scenario {
+    /// Throughput of diamonds, many in flight.
+    A,
+    /// Latency of diamonds, one at a time, and of every transition.
+    B,
+    /// Jobs that wait for a person: memory and resuming.
+    C,
+    /// Jobs whose every activity takes a second.
+    D,
+    /// Throughput with more supervisors and workers.
+    E,
+    /// Throughput with telemetry on, beside the same without.
+    T,
+    /// What JetStream alone can do, without a and b.
+    Raw,
+    /// What users would pick instead.
+    Peers,
+}
+
+impl Options {
+    /// Whether something is to be measured.
+    pub(crate) fn wants(&self, scenario: Scenario) -> bool {
+        if self.scenarios.is_empty() {
+            return match scenario {
+                Scenario::A | Scenario::B | Scenario::C | Scenario::D | Scenario::E => true,
+                Scenario::T | Scenario::Raw | Scenario::Peers => false,
+            };
+        }
+        self.scenarios.contains(&scenario)
+    }
+
+    /// The programs of the broker; nothing stands for the one that is found.
+    pub(crate) fn programs(&self) -> Vec<Option<PathBuf>> {
+        if self.servers.is_empty() {
+            return vec![None];
+        }
+        self.servers.iter().cloned().map(Some).collect()
+    }
+
+    /// The rounds under load.
+    pub(crate) fn windows(&self) -> Vec<Duration> {
+        vec![seconds(self.seconds); self.rounds]
+    }
+
+    /// The warm-up.
+    pub(crate) fn warm_up(&self) -> Duration {
+        seconds(self.warm_up)
+    }
+}
+
+/// A duration from the command line; nothing when it is negative or no number.
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn peers_are_measured_only_when_they_are_named() {
+        let of = |args: &[&str]| Options::parse_from([&["bench"], args].concat());
+        assert!(of(&[]).wants(Scenario::A) && !of(&[]).wants(Scenario::Peers));
+        let some = of(&["b", "peers"]);
+        assert!(some.wants(Scenario::Peers) && !some.wants(Scenario::A));
+    }
+}

@@ -1,0 +1,213 @@
+//! Scenario C: jobs whose plan a person must confirm. What they cost while they wait, and how fast
+//! one goes on.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant, SystemTime},
+};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use proto::{
+    decision::{Decision, DecisionKind, pools},
+    door::GiveAnswer,
+    fact::Fact,
+    id::{JobId, Seq},
+    interaction::{Question, QuestionKind, Verdict},
+    record::Known,
+};
+use serde::Serialize;
+
+use crate::{
+    Failed,
+    company::Company,
+    figures::{Spread, ms, per_second, percentile},
+    load::Submitter,
+    options::Options,
+    usage::{Part, memory_kib},
+};
+
+/// Jobs that are being parked at the same time.
+const PARKING: usize = 200;
+/// Wait before memory is read, so that what was under way is done.
+const SETTLE: Duration = Duration::from_secs(10);
+
+/// Figures of C.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Parked {
+    /// The broker's version.
+    pub(crate) server: String,
+    /// Jobs that wait.
+    pub(crate) n: usize,
+    /// Jobs that were parked in a second.
+    pub(crate) parked_per_s: f64,
+    /// Memory in KiB before, with half of the jobs and with all of them.
+    pub(crate) memory_kib: BTreeMap<Part, [u64; 3]>,
+    /// What a job takes, in bytes.
+    pub(crate) bytes_per_job: BTreeMap<Part, f64>,
+    /// The same for those of the second half: what is left of a cache that is full.
+    pub(crate) bytes_per_later_job: BTreeMap<Part, f64>,
+    /// From the request with the answer to the next command in the log, in milliseconds.
+    pub(crate) resumed_ms: Percentiles,
+    /// From the request with the answer to the end of the job: four steps.
+    pub(crate) done_ms: Percentiles,
+    /// Jobs that were resumed.
+    pub(crate) resumed: usize,
+}
+
+/// Of the rounds.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Percentiles {
+    /// The median.
+    pub(crate) p50: Spread,
+    /// 99 of 100 are faster.
+    pub(crate) p99: Spread,
+}
+
+impl Percentiles {
+    fn of(rounds: &[Vec<f64>]) -> Self {
+        let at = |share| {
+            Spread::of(rounds.iter().map(|round| percentile(&mut round.clone(), share)))
+        };
+        Self { p50: at(0.5), p99: at(0.99) }
+    }
+}
+
+/// Parks the jobs, reads the memory, resumes some.
+pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Parked, Failed> {
+    let submitter = Submitter::new(company)?;
+    let (n, half) = (options.parked, options.parked / 2);
+    tokio::time::sleep(SETTLE).await;
+    let before = memory(company);
+    let (mut parked, mut took) = park(&submitter, half).await?;
+    settle(company).await?;
+    let between = memory(company);
+    let (more, longer) = park(&submitter, n - half).await?;
+    parked.extend(more);
+    took += longer;
+    settle(company).await?;
+    let after = memory(company);
+
+    let (mut resumed, mut done) = (Vec::new(), Vec::new());
+    let mut parked = parked.into_iter();
+    for _ in 0..options.rounds {
+        let some: Vec<_> = parked.by_ref().take(options.resumed / options.rounds.max(1)).collect();
+        let (first, last) = resume(company, &submitter, some).await?;
+        resumed.push(first);
+        done.push(last);
+    }
+    let grown = |from: &BTreeMap<Part, u64>, to: &BTreeMap<Part, u64>, jobs: usize| {
+        let of = |part: &Part| per_job(from.get(part).copied(), to.get(part).copied(), jobs);
+        to.keys().map(|part| (*part, of(part))).collect()
+    };
+    let three = |part: &Part| {
+        [&before, &between, &after].map(|at| at.get(part).copied().unwrap_or_default())
+    };
+    Ok(Parked {
+        server: company.servers.version().to_string(),
+        n,
+        parked_per_s: per_second(n as u64, took),
+        memory_kib: after.keys().map(|part| (*part, three(part))).collect(),
+        bytes_per_job: grown(&before, &after, n),
+        bytes_per_later_job: grown(&between, &after, n - half),
+        resumed: resumed.iter().map(Vec::len).sum(),
+        resumed_ms: Percentiles::of(&resumed),
+        done_ms: Percentiles::of(&done),
+    })
+}
+
+/// Bytes for each of some jobs. Less than nothing when memory was given back.
+#[expect(clippy::cast_precision_loss, reason = "a figure of memory")]
+fn per_job(from: Option<u64>, to: Option<u64>, jobs: usize) -> f64 {
+    (to.unwrap_or_default() as f64 - from.unwrap_or_default() as f64) * 1024.0
+        / jobs.max(1) as f64
+}
+
+fn memory(company: &Company) -> BTreeMap<Part, u64> {
+    let mut pids = company.pids();
+    // It keeps the questions to answer them, as no process of ours does.
+    pids.remove(&Part::Submitter);
+    pids.into_iter().map(|(part, pids)| (part, memory_kib(&pids))).collect()
+}
+
+/// A job that waits, and what it asks.
+type Waiting = (JobId, Question);
+
+async fn park(submitter: &Submitter, jobs: usize) -> Result<(Vec<Waiting>, Duration), Failed> {
+    let began = Instant::now();
+    let parked = stream::iter(0..jobs).map(|_| async move {
+        let job = client::new_id();
+        let asked = submitter.ends.expect(&job);
+        submitter.client.submit(submitter.submit(&job, true)).await?;
+        let question = asked.asks().await.map_err(|why| format!("job {job}: {why}"))?;
+        Ok::<Waiting, Failed>((job, question))
+    });
+    let parked = parked.buffer_unordered(PARKING).try_collect().await?;
+    Ok((parked, began.elapsed()))
+}
+
+/// Waits until every question is in the inbox, and then a little more.
+async fn settle(company: &Company) -> Result<(), Failed> {
+    loop {
+        let depth = company.broker.log.depth(DecisionKind::Ask, &pools::people()).await?;
+        if depth.pending + depth.in_flight == 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    tokio::time::sleep(SETTLE).await;
+    Ok(())
+}
+
+/// Answers jobs one after the other. How long each took to its next command, and to its end.
+async fn resume(
+    company: &Company,
+    submitter: &Submitter,
+    jobs: Vec<Waiting>,
+) -> Result<(Vec<f64>, Vec<f64>), Failed> {
+    let (mut asked, mut done) = (Vec::new(), Vec::new());
+    for (job, question) in jobs {
+        let digest = match question.kind {
+            QuestionKind::PlanCheck { digest, .. } => Some(digest),
+            other => return Err(format!("job {job} asks {other:?}, not for its plan").into()),
+        };
+        let answer = GiveAnswer {
+            job: job.clone(),
+            ask: question.id,
+            decision: Verdict::Approve,
+            value: None,
+            text: None,
+            digest,
+            by: Some("bench".to_owned()),
+        };
+        let end = submitter.ends.expect(&job);
+        let (at, began) = (SystemTime::now(), Instant::now());
+        submitter.client.answer(&answer).await?;
+        let ended = end.completed().await.map_err(|why| format!("job {job}: {why}"))?;
+        done.push(ms(ended.saturating_duration_since(began)));
+        asked.push((job, at));
+    }
+    let mut resumed = Vec::with_capacity(asked.len());
+    for (job, at) in asked {
+        let next = next_command(company, &job).await?;
+        resumed.push(ms(next.duration_since(at).unwrap_or_default()));
+    }
+    Ok((resumed, done))
+}
+
+/// When the first command after the answer was stored.
+async fn next_command(company: &Company, job: &JobId) -> Result<SystemTime, Failed> {
+    let entries = company.broker.log.read(job, Seq(0)).await?;
+    let mut answered = false;
+    for entry in &entries {
+        match entry.record.as_ref().ok().and_then(|record| record.known().ok()) {
+            Some(Known::Fact(fact)) => answered |= matches!(*fact, Fact::Answered(_)),
+            Some(Known::Decision(decision)) => {
+                if answered && matches!(*decision, Decision::Call(_)) {
+                    return Ok(entry.time.into());
+                }
+            }
+            None => {}
+        }
+    }
+    Err(format!("job {job} has no command after its answer").into())
+}

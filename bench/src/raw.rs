@@ -1,0 +1,185 @@
+//! What JetStream alone can do on the same servers: the limit of everything that keeps its records
+//! there. Plain publishing, without any code of ours: no headers, no compare-and-set, no consumer.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant, SystemTime},
+};
+
+use async_nats::jetstream::{
+    self, Context,
+    consumer::{DeliverPolicy, pull::OrderedConfig},
+    stream::{Config, StorageType},
+};
+use bytes::Bytes;
+use futures::StreamExt;
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use crate::{
+    Failed,
+    broker::Keeping,
+    company::{Company, SHARDS},
+    figures::{Spread, ms, per_second, percentile},
+    options::Options,
+};
+
+/// Publishes that wait for their acknowledgements at the same time.
+const IN_FLIGHT: usize = 1024;
+/// A round of pipelined publishing.
+const ROUND: Duration = Duration::from_secs(2);
+/// Messages that are sent one at a time.
+const ALONE: usize = 500;
+/// What a stored message takes beside its subject and its payload, in bytes.
+const OVERHEAD: u64 = 30;
+
+/// Figures of JetStream alone.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Raw {
+    /// Messages that were stored and acknowledged in a second, with many in flight.
+    pub(crate) publishes_per_s: Spread,
+    /// From sending one message to its acknowledgement, in milliseconds.
+    pub(crate) publish_ms: Spread,
+    /// From one stored message to the next, when whoever is handed a message publishes the next one
+    /// at once: what a transition costs when nobody thinks. In milliseconds.
+    pub(crate) relay_ms: Spread,
+    /// A stored message, in bytes, as large as ours are.
+    pub(crate) bytes: u64,
+    /// Streams.
+    pub(crate) streams: u16,
+}
+
+/// Measures on the servers of a company, whose processes have ended.
+pub(crate) async fn measure(
+    company: &Company,
+    keeping: Keeping,
+    options: &Options,
+) -> Result<Raw, Failed> {
+    let client = async_nats::connect(company.servers.urls()).await?;
+    let jetstream = jetstream::new(client);
+    let bytes = record_bytes(company, &jetstream).await?;
+    for n in 0..SHARDS {
+        let config = Config {
+            name: format!("raw-{n}"),
+            subjects: vec![format!("raw.{n}.>")],
+            storage: StorageType::File,
+            num_replicas: usize::from(keeping.replicas()),
+            ..Config::default()
+        };
+        jetstream.create_stream(config).await?;
+    }
+    let subject = format!("raw.0.{}.in.crew", client::new_id());
+    let payload = bytes.saturating_sub(OVERHEAD + subject.len() as u64);
+    let payload = Bytes::from(vec![b'x'; usize::try_from(payload)?]);
+    // The first messages of a stream open its files.
+    alone(&jetstream, &payload).await?;
+    let mut publish = Vec::new();
+    let mut relays = Vec::new();
+    for _ in 0..options.rounds {
+        publish.push(alone(&jetstream, &payload).await?);
+        relays.push(relay(&jetstream, &payload).await?);
+    }
+    let pipelined = pipelined(&jetstream, &payload, options.rounds).await?;
+    for n in 0..SHARDS {
+        jetstream.delete_stream(format!("raw-{n}")).await?;
+    }
+    Ok(Raw {
+        publishes_per_s: pipelined,
+        publish_ms: Spread::of(publish),
+        relay_ms: Spread::of(relays),
+        bytes,
+        streams: SHARDS,
+    })
+}
+
+/// What a record takes in the streams of the company, on average.
+async fn record_bytes(company: &Company, jetstream: &Context) -> Result<u64, Failed> {
+    let subjects = company.broker.log.subjects();
+    let (mut messages, mut bytes) = (0, 0);
+    for shard in subjects.all_shards() {
+        let mut stream = jetstream.get_stream(subjects.stream(shard)).await?;
+        let state = &stream.info().await?.state;
+        messages += state.messages;
+        bytes += state.bytes;
+    }
+    Ok(bytes.checked_div(messages).unwrap_or(512))
+}
+
+/// The median time of a publish, one at a time.
+async fn alone(jetstream: &Context, payload: &Bytes) -> Result<f64, Failed> {
+    let mut took = Vec::with_capacity(ALONE);
+    for n in 0..ALONE {
+        let subject = subject(n, &client::new_id());
+        let began = Instant::now();
+        jetstream.publish(subject, payload.clone()).await?.await?;
+        took.push(ms(began.elapsed()));
+    }
+    Ok(percentile(&mut took, 0.5))
+}
+
+/// The median time between two messages, each published by whoever was handed the one before.
+async fn relay(jetstream: &Context, payload: &Bytes) -> Result<f64, Failed> {
+    let job = client::new_id();
+    let stream = jetstream.get_stream("raw-0").await?;
+    let config = OrderedConfig {
+        filter_subject: format!("raw.0.{job}.>"),
+        deliver_policy: DeliverPolicy::New,
+        ..OrderedConfig::default()
+    };
+    let mut messages = stream.create_consumer(config).await?.messages().await?;
+    let subject = format!("raw.0.{job}.in.crew");
+    jetstream.publish(subject.clone(), payload.clone()).await?.await?;
+    let (mut gaps, mut before) = (Vec::with_capacity(ALONE), None);
+    while let Some(message) = messages.next().await {
+        let stored = SystemTime::from(message?.info()?.published);
+        if let Some(before) = before.replace(stored) {
+            gaps.push(ms(stored.duration_since(before).unwrap_or_default()));
+        }
+        if gaps.len() == ALONE {
+            break;
+        }
+        // Its acknowledgement is not waited for: the next message says that this one is stored.
+        drop(jetstream.publish(subject.clone(), payload.clone()).await?);
+    }
+    Ok(percentile(&mut gaps, 0.5))
+}
+
+/// Messages a second with many in flight, over all streams.
+async fn pipelined(jetstream: &Context, payload: &Bytes, rounds: usize) -> Result<Spread, Failed> {
+    let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let mut publishers: JoinSet<Result<(), Failed>> = JoinSet::new();
+    for n in 0..IN_FLIGHT {
+        let (jetstream, payload) = (jetstream.clone(), payload.clone());
+        let (stop, count) = (Arc::clone(&stop), Arc::clone(&count));
+        publishers.spawn(async move {
+            while !stop.load(Ordering::Relaxed) {
+                // As many records a subject tree as a job has.
+                let job = client::new_id();
+                for _ in 0..crate::workload::RECORDS {
+                    jetstream.publish(subject(n, &job), payload.clone()).await?.await?;
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            Ok(())
+        });
+    }
+    tokio::time::sleep(ROUND / 2).await;
+    let mut rates = Vec::new();
+    for _ in 0..rounds {
+        let (before, began) = (count.load(Ordering::Relaxed), Instant::now());
+        tokio::time::sleep(ROUND).await;
+        rates.push(per_second(count.load(Ordering::Relaxed) - before, began.elapsed()));
+    }
+    stop.store(true, Ordering::Relaxed);
+    while let Some(ended) = publishers.join_next().await {
+        ended??;
+    }
+    Ok(Spread::of(rates))
+}
+
+fn subject(n: usize, job: &proto::id::JobId) -> String {
+    format!("raw.{}.{job}.in.crew", n % usize::from(SHARDS))
+}

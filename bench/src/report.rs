@@ -1,0 +1,215 @@
+//! Everything that was measured, for programs as JSON and for people as tables.
+
+use std::{io, path::Path};
+
+use serde::Serialize;
+
+use crate::{
+    company::Setup,
+    diamond::{Latency, Throughput},
+    figures::{Spread, number},
+    machine::Machine,
+    raw::Raw,
+    stages::{Stage, Stages},
+    table::{Style, Table},
+    usage::Part,
+    workload,
+};
+
+/// What was measured so far.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    /// Where.
+    pub(crate) machine: Machine,
+    /// A, B and E.
+    pub(crate) diamonds: Vec<Diamonds>,
+}
+
+/// A and B on one setup, and what JetStream alone can do there.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Diamonds {
+    /// The broker's version.
+    pub(crate) server: String,
+    /// The setup.
+    #[serde(flatten)]
+    pub(crate) setup: Setup,
+    /// A.
+    pub(crate) throughput: Option<Throughput>,
+    /// B.
+    pub(crate) latency: Option<Latency>,
+    /// JetStream alone.
+    pub(crate) raw: Option<Raw>,
+    /// Where the time of one job alone goes.
+    pub(crate) alone: Option<Stages>,
+    /// Where it goes under load.
+    pub(crate) loaded: Option<Stages>,
+}
+
+impl Diamonds {
+    /// For the first column of a table.
+    fn name(&self) -> String {
+        format!("{}, {}", self.server, self.setup.keeping.as_str())
+    }
+}
+
+impl Report {
+    /// Looks at the machine.
+    pub(crate) async fn new() -> Self {
+        Self { machine: Machine::look().await, diamonds: Vec::new() }
+    }
+
+    /// What it was measured on.
+    pub(crate) fn head(&self, style: Style) -> String {
+        let lines = std::iter::once(self.machine.line()).chain(self.machine.warnings());
+        let between = match style {
+            Style::Text => "\n",
+            Style::Markdown => "\n\n",
+        };
+        lines.map(|line| line + between).collect()
+    }
+
+    /// Writes all figures as JSON.
+    pub(crate) fn save(&self, file: &Path) -> io::Result<()> {
+        std::fs::write(file, serde_json::to_vec_pretty(self)?)
+    }
+}
+
+/// A: rates, CPU and memory.
+pub(crate) fn throughput(title: &str, rows: &[(String, &Throughput, Option<&Raw>)]) -> Table {
+    let mut columns = vec!["setup", "jobs/s", "of raw ⁄ 12", "CPU ms/job"];
+    columns.extend(Part::ALL.map(Part::as_str));
+    columns.extend(["MiB (nats/sup/work)", "others", "n"]);
+    let mut table = Table::new(title, &columns);
+    for (name, figures, raw) in rows {
+        let limit = raw.map(|raw| raw.publishes_per_s.median / f64::from(workload::RECORDS));
+        let share = limit.map_or("-".to_owned(), |limit| {
+            format!("{:.0} %", 100.0 * figures.jobs_per_s.median / limit)
+        });
+        let mut row =
+            vec![name.clone(), figures.jobs_per_s.to_string(), share, figures.cpu_ms.to_string()];
+        row.extend(Part::ALL.map(|part| {
+            figures.cpu_ms_per_job.get(&part).map_or(String::new(), |s| number(s.median))
+        }));
+        let mib = |part| figures.memory_mib.get(&part).copied().unwrap_or_default();
+        let (broker, ours) = (mib(Part::Broker), (mib(Part::Supervisor), mib(Part::Worker)));
+        row.push(format!("{broker}/{}/{}", ours.0, ours.1));
+        row.push(number(figures.other_cores.median));
+        row.push(figures.n.to_string());
+        table.rows.push(row);
+    }
+    if let Some((_, figures, _)) = rows.first() {
+        table.notes.push(format!(
+            "{} in flight; median [range] of {} rounds; CPU is that of broker, supervisor and worker \
+             (with the scripted model in it); the submitter shares the cores and is shown beside it",
+            figures.in_flight, figures.jobs_per_s.rounds
+        ));
+    }
+    table
+}
+
+/// B.
+pub(crate) fn latency(rows: &[(String, &Latency)]) -> Table {
+    let columns = ["setup", "p50 ms", "p90 ms", "p99 ms", "CPU ms/job", "others", "n"];
+    let mut table = Table::new("B: latency of one diamond at a time", &columns);
+    for (name, figures) in rows {
+        let spreads = [&figures.p50_ms, &figures.p90_ms, &figures.p99_ms, &figures.cpu_ms];
+        let mut row = vec![name.clone()];
+        row.extend(spreads.map(Spread::to_string));
+        row.extend([number(figures.other_cores.median), figures.n.to_string()]);
+        table.rows.push(row);
+    }
+    table
+}
+
+/// JetStream alone.
+pub(crate) fn raw(rows: &[(String, &Raw)]) -> Table {
+    let columns =
+        ["setup", "publishes/s", "⁄ 12 = jobs/s", "publish ms", "relay ms", "bytes", "streams"];
+    let mut table = Table::new("JetStream alone: the limit", &columns);
+    for (name, raw) in rows {
+        let jobs = raw.publishes_per_s.median / f64::from(workload::RECORDS);
+        table.rows.push(vec![
+            name.clone(),
+            raw.publishes_per_s.to_string(),
+            number(jobs),
+            raw.publish_ms.to_string(),
+            raw.relay_ms.to_string(),
+            raw.bytes.to_string(),
+            raw.streams.to_string(),
+        ]);
+    }
+    table.notes.push(
+        "publishes: 1,024 in flight over all streams, without headers; publish: one at a time, to its \
+         acknowledgement; relay: from one stored message to the next when whoever is handed one \
+         publishes the next"
+            .to_owned(),
+    );
+    table
+}
+
+/// Where the time goes: every transition, alone and under load.
+pub(crate) fn transitions(diamonds: &Diamonds) -> Option<Table> {
+    let alone = diamonds.alone.as_ref()?;
+    let mut columns = vec!["transition", "stage", "p50 ms", "p90 ms", "p99 ms"];
+    if diamonds.loaded.is_some() {
+        columns.extend(["loaded p50", "loaded p90", "loaded p99"]);
+    }
+    let title = format!("B: every transition of a job ({})", diamonds.name());
+    let mut table = Table::new(title, &columns);
+    for transition in &alone.transitions {
+        let mut row = vec![transition.name.clone(), transition.stage.as_str().to_owned()];
+        let of = |t: &crate::stages::Transition| [t.p50_ms, t.p90_ms, t.p99_ms].map(number);
+        row.extend(of(transition));
+        if let Some(loaded) = &diamonds.loaded {
+            let same = loaded.transitions.iter().find(|t| t.name == transition.name);
+            row.extend(same.map_or([(); 3].map(|()| "-".to_owned()), of));
+        }
+        table.rows.push(row);
+    }
+    table.notes.push(format!("by the server's times of the records of {} jobs", alone.n));
+    Some(table)
+}
+
+/// Where the time goes: the stages on the longest way.
+pub(crate) fn stages(diamonds: &Diamonds) -> Option<Table> {
+    let alone = diamonds.alone.as_ref()?;
+    let title = format!("Where the time of a job goes ({})", diamonds.name());
+    let mut table = Table::new(title, &["stage", "alone: mean ms", "%", "loaded: mean ms", "%"]);
+    let share = |stages: &Stages, stage| {
+        let total: f64 = stages.mean_ms.values().sum();
+        let mean = stages.mean_ms.get(&stage).copied()?;
+        Some([number(mean), format!("{:.0}", 100.0 * mean / total)])
+    };
+    for stage in Stage::ALL {
+        let mut row = vec![stage.as_str().to_owned()];
+        row.extend(share(alone, stage).unwrap_or_default());
+        let loaded = diamonds.loaded.as_ref().and_then(|loaded| share(loaded, stage));
+        row.extend(loaded.unwrap_or_default());
+        table.rows.push(row);
+    }
+    if let Some(raw) = &diamonds.raw {
+        let hops = workload::CRITICAL - 1;
+        let least = f64::from(hops) * raw.relay_ms.median;
+        table.notes.push(format!(
+            "{hops} transitions one after the other; JetStream alone takes {} ms for as many (relay)",
+            number(least)
+        ));
+    }
+    if let Some(throughput) = &diamonds.throughput {
+        let cores = |part: &Part| {
+            let each = throughput.cpu_ms_per_job.get(part).map_or(0.0, |s| s.median);
+            format!("{} {:.2}", part.as_str(), each * throughput.jobs_per_s.median / 1000.0)
+        };
+        let cores: Vec<_> = Part::ALL.iter().map(cores).collect();
+        table.notes.push(format!("cores in use under load: {}", cores.join(", ")));
+    }
+    Some(table)
+}
+
+/// The rows of some tables.
+pub(crate) fn rows<'a, T>(
+    diamonds: &'a [Diamonds],
+    of: impl Fn(&'a Diamonds) -> Option<&'a T>,
+) -> Vec<(String, &'a T)> {
+    diamonds.iter().filter_map(|d| Some((d.name(), of(d)?))).collect()
+}

@@ -1,0 +1,101 @@
+//! Runs the scenarios one after the other, each on processes of its own, and shows every table as
+//! soon as it is whole.
+
+use std::path::PathBuf;
+
+use crate::{
+    Failed,
+    broker::Keeping,
+    company::Company,
+    diamond,
+    load::Submitter,
+    options::{Options, Scenario},
+    raw,
+    report::{self, Diamonds, Report},
+    say, stages,
+    table::Table,
+};
+
+/// Runs what was asked for.
+pub(crate) async fn all(
+    options: &Options,
+    report: &mut Report,
+    show: impl Fn(&Table),
+) -> Result<(), Failed> {
+    let wants = |scenario| options.wants(scenario);
+    if wants(Scenario::A) || wants(Scenario::B) || wants(Scenario::Raw) {
+        for program in options.programs() {
+            for keeping in &options.keeping {
+                report.diamonds.push(diamonds(options, program.clone(), *keeping).await?);
+            }
+        }
+        show_diamonds(options, report, &show);
+    }
+    Ok(())
+}
+
+fn show_diamonds(options: &Options, report: &Report, show: &impl Fn(&Table)) {
+    let of_a = report::rows(&report.diamonds, |d| d.throughput.as_ref());
+    let raws = report::rows(&report.diamonds, |d| d.raw.as_ref());
+    let raw_of = |name: &String| raws.iter().find(|(n, _)| n == name).map(|(_, raw)| *raw);
+    let of_a: Vec<_> = of_a.into_iter().map(|(n, a)| (n.clone(), a, raw_of(&n))).collect();
+    if !of_a.is_empty() {
+        show(&report::throughput("A: throughput of diamonds", &of_a));
+    }
+    let of_b = report::rows(&report.diamonds, |d| d.latency.as_ref());
+    if !of_b.is_empty() {
+        show(&report::latency(&of_b));
+    }
+    if !raws.is_empty() {
+        show(&report::raw(&raws));
+    }
+    let profiled = if options.profile { report.diamonds.len() } else { 1 };
+    for diamonds in report.diamonds.iter().take(profiled) {
+        report::transitions(diamonds).iter().for_each(show);
+        report::stages(diamonds).filter(|_| options.profile).iter().for_each(show);
+    }
+}
+
+/// A, B and JetStream alone, on one broker.
+async fn diamonds(
+    options: &Options,
+    program: Option<PathBuf>,
+    keeping: Keeping,
+) -> Result<Diamonds, Failed> {
+    let setup = diamond::setup(program, keeping, 1);
+    say(&format!("starting: {}", keeping.as_str()));
+    let mut company = Company::start(&setup).await?;
+    let mut measured = Diamonds {
+        server: company.servers.version().to_string(),
+        setup,
+        throughput: None,
+        latency: None,
+        raw: None,
+        alone: None,
+        loaded: None,
+    };
+    say(&format!("warming up: {}", measured.server));
+    diamond::warm_up(&Submitter::new(&company)?).await?;
+    if options.wants(Scenario::B) {
+        say("b: one at a time");
+        let (latency, done) = diamond::latency(&company, options).await?;
+        measured.latency = Some(latency);
+        measured.alone = Some(stages::of_done(&company.broker, &done).await?);
+    }
+    if options.wants(Scenario::A) {
+        say("a: many in flight");
+        let (throughput, last) = diamond::throughput(&company, options).await?;
+        measured.throughput = Some(throughput);
+        if options.profile {
+            measured.loaded = Some(stages::of_logs(&company.broker, &last.last).await?);
+        }
+    }
+    let logged = company.logged();
+    if !logged.is_empty() {
+        say(&format!("the processes logged:\n{logged}"));
+    }
+    say("raw: JetStream alone");
+    company.end_processes();
+    measured.raw = Some(raw::measure(&company, keeping, options).await?);
+    Ok(measured)
+}

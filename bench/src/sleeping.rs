@@ -1,0 +1,93 @@
+//! Scenario D: many jobs at once whose every activity takes a second. What is measured is waiting
+//! for others, which is what agents do nearly all the time.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::Serialize;
+
+use crate::{
+    Failed,
+    broker::Keeping,
+    company::{Company, Setup},
+    figures::Spread,
+    load::Submitter,
+    options::Options,
+    usage::{Part, memory_kib},
+    workload::{Pace, SLEEPING_IDEAL},
+};
+
+/// How often memory is read while jobs run.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Figures of D.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Sleeping {
+    /// The broker's version.
+    pub(crate) server: String,
+    /// Jobs that were submitted at once.
+    pub(crate) n: usize,
+    /// From the first submission to the last end, in seconds.
+    pub(crate) makespan_s: Spread,
+    /// The least it can take.
+    pub(crate) ideal_s: f64,
+    /// The most memory that the worker had, in MiB.
+    pub(crate) worker_mib: u64,
+    /// The most memory that the supervisor had, in MiB.
+    pub(crate) supervisor_mib: u64,
+}
+
+/// One supervisor and one worker that may have everything in hand at once: two steps of each job
+/// sleep side by side.
+pub(crate) fn setup(program: Option<std::path::PathBuf>) -> Setup {
+    let slots = ["PLAN", "CALL"].map(|kind| {
+        (format!("CALLBOARD__WORKERS__{kind}_SLOTS"), "20000".to_owned())
+    });
+    Setup {
+        program,
+        keeping: Keeping::Default,
+        processes: 1,
+        pace: Pace::Second,
+        settings: slots.into(),
+    }
+}
+
+/// Runs so many jobs, several times.
+pub(crate) async fn measure(
+    company: &Company,
+    options: &Options,
+    n: usize,
+) -> Result<Sleeping, Failed> {
+    let submitter = Submitter::new(company)?;
+    submitter.together(50).await?;
+    let most = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+    let (pids, seen) = (company.pids(), Arc::clone(&most));
+    let watch = tokio::spawn(async move {
+        loop {
+            for (part, most) in [Part::Supervisor, Part::Worker].iter().zip(seen.iter()) {
+                let kib = pids.get(part).map_or(0, |pids| memory_kib(pids));
+                most.fetch_max(kib, Ordering::Relaxed);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    });
+    let mut took = Vec::new();
+    for _ in 0..options.rounds {
+        took.push(submitter.together(n).await?.as_secs_f64());
+    }
+    watch.abort();
+    let [supervisor, worker] = [&most[0], &most[1]].map(|kib| kib.load(Ordering::Relaxed) / 1024);
+    Ok(Sleeping {
+        server: company.servers.version().to_string(),
+        n,
+        makespan_s: Spread::of(took),
+        ideal_s: SLEEPING_IDEAL,
+        worker_mib: worker,
+        supervisor_mib: supervisor,
+    })
+}
