@@ -52,6 +52,15 @@ pub struct Stream {
     pub clock_ahead: Option<SignedDuration>,
 }
 
+/// What an account takes on the disks of NATS, all its streams together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Account {
+    /// Bytes in use.
+    pub used: u64,
+    /// Bytes allowed; absent when the account has no limit of its own.
+    pub limit: Option<u64>,
+}
+
 /// Why something could not be looked at.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InspectError {
@@ -108,6 +117,17 @@ impl Inspector {
     /// When it does not, with the reason.
     pub async fn jetstream(&self) -> Result<(), InspectError> {
         Ok(self.ask("INFO").await.map(|_| ())?)
+    }
+
+    /// What the account takes and may take.
+    ///
+    /// # Errors
+    /// When JetStream does not answer or refuses.
+    pub async fn account(&self) -> Result<Account, InspectError> {
+        let info = self.ask("INFO").await?;
+        let limit = info.pointer("/limits/max_storage").and_then(Value::as_i64);
+        let limit = limit.and_then(|limit| u64::try_from(limit).ok()).filter(|limit| *limit > 0);
+        Ok(Account { used: info["storage"].as_u64().unwrap_or_default(), limit })
     }
 
     /// A stream; nothing when it is not there.

@@ -12,7 +12,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, builder::Styles};
 pub(crate) use self::{
     inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     jobs::{JobsCommand, ListArgs, ShowArgs, SignalArgs},
-    operate::{AdminArgs, HealthArgs, LogArgs, Question},
+    operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
     start::{
         DemoArgs, DevArgs, JobArgs, KeysArgs, Person, RunArgs, ScriptArgs, ServeArgs, SetupArgs,
         SubmitArgs, Waiting,
@@ -147,7 +147,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Crew(CrewCommand),
     /// Say what is wrong, and what to do about it
-    Doctor,
+    Doctor(DoctorArgs),
     /// Ask one process whether it lives, and whether it can do its work
     Health(HealthArgs),
     /// Show the level of one process's log, or change it while it runs

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use proto::id::Pool;
 
 /// Where a process answers operators.
 #[derive(Debug, Clone, Default, Args)]
@@ -39,6 +40,31 @@ Examples:
   callboard health                     whether the process on this machine can do its work
   callboard health live                whether it should be let alone
   callboard health --address 10.0.0.7:9464";
+
+/// `doctor`.
+#[derive(Debug, Clone, Default, Args)]
+#[command(after_help = DOCTOR_HELP)]
+pub(crate) struct DoctorArgs {
+    /// Roles that this user of the broker must be able to play, comma-separated
+    #[arg(long, value_name = "ROLES")]
+    pub(crate) roles: Option<String>,
+    /// nats-server's own HTTP address, which says how it writes to the disk
+    #[arg(long, value_name = "URL")]
+    pub(crate) monitor: Option<String>,
+    /// A pool of tools beside the built-in ones; may be given again
+    #[arg(long = "tool-pool", value_name = "POOL")]
+    pub(crate) tool_pools: Vec<Pool>,
+}
+
+const DOCTOR_HELP: &str = "\
+Looks and changes nothing. Exit code 1 when something is wrong; warnings alone are 0. docs/operations.md
+says what to do about each finding.
+
+Examples:
+  callboard doctor
+  callboard doctor --roles planner,executor        with the credentials that those are to have
+  callboard doctor --monitor http://127.0.0.1:8222
+  callboard doctor -o json";
 
 /// `log`.
 #[derive(Debug, Clone, Args)]

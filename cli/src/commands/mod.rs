@@ -42,7 +42,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Inbox(command) => inbox::run(&global, output, command).await,
         Command::Tools(_) => tools::ls(&global, output).await,
         Command::Crew(_) => crew::ls(&global, output).await,
-        Command::Doctor => doctor::run(&global, output).await,
+        Command::Doctor(args) => doctor::run(&global, output, args).await,
         Command::Health(args) => operate::health(&global, output, args).await,
         Command::Log(args) => operate::log(&global, output, args).await,
         Command::Config(_) => config::show(&global, output),

@@ -1,6 +1,9 @@
 //! `health`, `log`: ask the listener for operators of one process.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
 
 use runtime::{admin::PORT, config::Listen};
 use serde_json::{Value, json};
@@ -90,13 +93,11 @@ fn place(global: &Global, admin: &AdminArgs) -> Result<String, CliError> {
 
 /// An address that is all addresses is reached by that of this machine.
 fn reachable(address: SocketAddr) -> SocketAddr {
-    match address {
-        SocketAddr::V4(v4) if v4.ip().is_unspecified() => ([127, 0, 0, 1], v4.port()).into(),
-        SocketAddr::V6(v6) if v6.ip().is_unspecified() => {
-            (std::net::Ipv6Addr::LOCALHOST, v6.port()).into()
-        }
-        one => one,
-    }
+    let own: IpAddr = match address {
+        SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    if address.ip().is_unspecified() { (own, address.port()).into() } else { address }
 }
 
 struct Answer {

@@ -149,7 +149,7 @@ pub async fn connect_bus(
     Ok(Arc::new(NatsBus::new(Arc::new(link), subjects)))
 }
 
-async fn open(options: &NatsOptions, who: &str) -> Result<Link, ConnectError> {
+pub(super) async fn open(options: &NatsOptions, who: &str) -> Result<Link, ConnectError> {
     let events = Events::default();
     let heard = events.clone();
     let connect = authenticated(options)?

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
 use proto::{id::Seq, subject::Subjects};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     NatsOptions,
@@ -42,13 +42,18 @@ pub(super) async fn ensure(
     options: &NatsOptions,
     missing: Missing,
 ) -> Result<(), LogError> {
+    setup::stream(link, &bucket_stream(subjects, bucket, options), missing).await
+}
+
+/// The stream of a bucket, as it must be.
+pub(super) fn bucket_stream(subjects: &Subjects, bucket: Bucket, options: &NatsOptions) -> Value {
     let name = subjects.bucket(bucket.name());
     let mut wanted =
         setup::plain_stream(&format!("KV_{name}"), &[format!("$KV.{name}.>")], options);
     wanted["max_msgs_per_subject"] = json!(1);
     wanted["discard"] = json!("new");
     wanted["deny_delete"] = json!(true);
-    setup::stream(link, &wanted, missing).await
+    wanted
 }
 
 impl NatsKv {

@@ -11,6 +11,7 @@ mod ack;
 mod bus;
 mod commands;
 mod connect;
+mod drift;
 mod entry;
 mod feed;
 pub mod keys;
@@ -24,6 +25,7 @@ mod options;
 mod publish;
 mod pull;
 mod read;
+mod rights;
 mod scan;
 mod serve;
 mod setup;
@@ -34,5 +36,7 @@ mod tests;
 pub(crate) use self::connect::authenticated;
 pub use self::{
     connect::{ConnectError, SetUp, connect, connect_bus, set_up},
+    drift::{Drift, drift},
     options::{Certificate, NatsOptions},
+    rights::{Right, Rights, Try},
 };

@@ -44,9 +44,12 @@ pub(super) async fn ensure(
     options: &NatsOptions,
     missing: Missing,
 ) -> Result<(), LogError> {
-    let name = subjects.bucket("objects");
-    let wanted = setup::plain_stream(&name, &[subjects.all_objects()], options);
-    setup::stream(link, &wanted, missing).await
+    setup::stream(link, &stream_of_all(subjects, options), missing).await
+}
+
+/// The stream, as it must be.
+pub(super) fn stream_of_all(subjects: &Subjects, options: &NatsOptions) -> serde_json::Value {
+    setup::plain_stream(&subjects.bucket("objects"), &[subjects.all_objects()], options)
 }
 
 impl NatsObjects {

@@ -11,7 +11,7 @@ use proto::{
     id::{Pool, Shard},
     subject::Subjects,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     NatsOptions,
@@ -34,7 +34,7 @@ pub(super) enum Missing {
 }
 
 /// The stream of a shard, as it must be.
-fn shard_stream(subjects: &Subjects, shard: Shard, options: &NatsOptions) -> Value {
+pub(super) fn shard_stream(subjects: &Subjects, shard: Shard, options: &NatsOptions) -> Value {
     let mut stream = plain_stream(&subjects.stream(shard), &subjects.stored_in(shard), options);
     // Not `discard: new`: servers from 2.14.2 on refuse it together with schedules. Nothing is
     // discarded either way, as the stream has no limit of its own.
@@ -122,13 +122,19 @@ pub(super) async fn facts(
     shard: Shard,
     options: &NatsOptions,
 ) -> Result<(), LogError> {
+    let wanted = facts_consumer(subjects, shard, options);
+    ensure_consumer(link, &subjects.stream(shard), &wanted, options.create).await
+}
+
+/// The consumer of a shard's facts, as it must be.
+pub(super) fn facts_consumer(subjects: &Subjects, shard: Shard, options: &NatsOptions) -> Value {
     let (name, filter) = (subjects.facts_consumer(), subjects.facts_in(shard));
     let mut wanted = consumer(&name, &filter, options.facts_ack_wait(), options);
     wanted["max_ack_pending"] = json!(options.ack_pending_max.min(FACTS_PENDING_MAX));
     wanted["priority_policy"] = json!("pinned_client");
     wanted["priority_groups"] = json!([GROUP]);
     wanted["priority_timeout"] = json!(nanos(options.pin_timeout()));
-    ensure_consumer(link, &subjects.stream(shard), &wanted, options.create).await
+    wanted
 }
 
 /// Makes or checks the consumers of one kind of command for one pool, in all shards.
@@ -140,12 +146,23 @@ pub(super) async fn commands(
     options: &NatsOptions,
 ) -> Result<(), LogError> {
     let each = subjects.all_shards().map(|shard| async move {
-        let name = subjects.commands_consumer(kind, pool);
-        let filter = subjects.commands_in(shard, kind, pool);
-        let wanted = consumer(&name, &filter, options.ack_wait(), options);
+        let wanted = commands_consumer(subjects, shard, kind, pool, options);
         ensure_consumer(link, &subjects.stream(shard), &wanted, options.create).await
     });
     futures::future::try_join_all(each).await.map(|_| ())
+}
+
+/// The consumer of one kind of command for one pool in one shard, as it must be.
+pub(super) fn commands_consumer(
+    subjects: &Subjects,
+    shard: Shard,
+    kind: DecisionKind,
+    pool: &Pool,
+    options: &NatsOptions,
+) -> Value {
+    let name = subjects.commands_consumer(kind, pool);
+    let filter = subjects.commands_in(shard, kind, pool);
+    consumer(&name, &filter, options.ack_wait(), options)
 }
 
 /// Every kind of command with its pool: those of the built-in roles, then named pools of tools.
@@ -244,18 +261,24 @@ fn or_default(found: Option<&Value>, wanted: &Value) -> Value {
 }
 
 fn compare(what: &str, wanted: &Value, found: &Value) -> Result<(), LogError> {
-    let none = Map::new();
-    let found = found.as_object().unwrap_or(&none);
-    for (field, wanted) in wanted.as_object().into_iter().flatten() {
-        let found = or_default(found.get(field), wanted);
-        if found != *wanted {
-            return Err(LogError::Drift(format!(
-                "{what} is not as it must be: {field} is {found}, wanted is {wanted}. It is not \
-                 changed by itself: change it there, change the configuration, or use another prefix"
-            )));
-        }
+    match differences(wanted, found).next() {
+        None => Ok(()),
+        Some((field, found, wanted)) => Err(LogError::Drift(format!(
+            "{what} is not as it must be: {field} is {found}, wanted is {wanted}. It is not \
+             changed by itself: change it there, change the configuration, or use another prefix"
+        ))),
     }
-    Ok(())
+}
+
+/// Every field that is not as it must be: its name, what was found, what is wanted.
+pub(super) fn differences<'a>(
+    wanted: &'a Value,
+    found: &'a Value,
+) -> impl Iterator<Item = (&'a str, Value, &'a Value)> {
+    wanted.as_object().into_iter().flatten().filter_map(|(field, wanted)| {
+        let found = or_default(found.get(field), wanted);
+        (found != *wanted).then_some((field.as_str(), found, wanted))
+    })
 }
 
 #[cfg(test)]

@@ -7,10 +7,11 @@ use runtime::{
     nats_server::Version,
 };
 
+use super::monitor::Sync;
 use crate::render::findings::Finding;
 
 /// More than this and deadlines are visibly early or late, in milliseconds.
-const CLOCK_MS_MAX: i128 = 2_000;
+const CLOCK_MS_MAX: i128 = 1_000;
 
 /// That the server was reached.
 pub(super) fn reached(nats: &Nats, server: &Server) -> Finding {
@@ -37,11 +38,13 @@ pub(super) fn version(server: &Server) -> Finding {
     }
 }
 
-/// The streams of the installation, and whether it is whole.
+/// The streams of the installation, and whether it is whole. `sync` is how the server writes to the
+/// disk, where that is known.
 pub(super) async fn streams(
     inspector: &Inspector,
     nats: &Nats,
     subjects: &Subjects,
+    sync: Option<Sync>,
 ) -> (Vec<Finding>, bool) {
     let mut there: Vec<Stream> = Vec::new();
     let mut missing: Vec<String> = Vec::new();
@@ -75,11 +78,11 @@ pub(super) async fn streams(
     let records: u64 = there.iter().map(|stream| stream.messages).sum();
     let bytes: u64 = there.iter().map(|stream| stream.bytes).sum();
     let whole = format!("{} shards, {records} records, {} KiB", there.len(), bytes / 1024);
-    (vec![Finding::ok("installation", whole), durability(nats, &there), clock(&there)], true)
+    (vec![Finding::ok("installation", whole), durability(nats, &there, sync), clock(&there)], true)
 }
 
 /// What survives which loss.
-fn durability(nats: &Nats, streams: &[Stream]) -> Finding {
+fn durability(nats: &Nats, streams: &[Stream], sync: Option<Sync>) -> Finding {
     let least = streams.iter().map(|stream| stream.replicas).min().unwrap_or_default();
     let in_memory = streams.iter().any(|stream| stream.storage != "file");
     if in_memory {
@@ -95,13 +98,32 @@ fn durability(nats: &Nats, streams: &[Stream]) -> Finding {
             "nats stream edit --replicas, one stream after the other",
         );
     }
-    match least {
-        0 | 1 => Finding::warning(
+    let (synced, is_synced) = match sync {
+        Some(Sync::Always) => ("each on the disk before it is acknowledged".to_owned(), true),
+        Some(Sync::Every(late)) => {
+            (format!("on the disk up to {late:?} after it is acknowledged"), false)
+        }
+        None => (
+            "on the disk up to 2 minutes after it is acknowledged, unless nats-server's sync_interval says otherwise (--monitor http://HOST:8222 shows it)".to_owned(),
+            false,
+        ),
+    };
+    match (least, is_synced) {
+        (0 | 1, false) => Finding::warning(
             "durability",
-            "one copy of every record: a lost disk loses jobs, and a power failure up to the last sync (2 minutes unless nats-server's sync_interval says otherwise; it cannot be seen from here)",
+            format!(
+                "one copy of every record, {synced}: a lost disk loses jobs, and a power failure the last of them"
+            ),
             "for production: three servers and nats.replicas = 3, or at least sync_interval: always",
         ),
-        copies => Finding::ok("durability", format!("{copies} copies of every record")),
+        (0 | 1, true) => Finding::warning(
+            "durability",
+            format!("one copy of every record, {synced}: a lost disk loses jobs"),
+            "for production: three servers and nats.replicas = 3",
+        ),
+        (copies, _) => {
+            Finding::ok("durability", format!("{copies} copies of every record, {synced}"))
+        }
     }
 }
 

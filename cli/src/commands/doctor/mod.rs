@@ -1,8 +1,14 @@
 //! `doctor`: looks at everything a job needs and says what to do about what is missing. Changes
 //! nothing.
 
+mod drift;
 mod installation;
+mod monitor;
+mod rights;
+mod storage;
 mod surroundings;
+
+use std::collections::BTreeSet;
 
 use client::Client;
 use proto::subject::Subjects;
@@ -12,17 +18,19 @@ use runtime::{
 };
 
 use crate::{
-    args::Global,
+    args::{DoctorArgs, Global},
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
     output::{Format, Output},
     render::findings::{self, Finding, Grade},
-    roles::Role,
+    roles::{self, Role},
 };
 
 /// Looks.
-pub(super) async fn run(global: &Global, output: Output) -> Outcome {
+pub(super) async fn run(global: &Global, output: Output, args: DoctorArgs) -> Outcome {
+    let asked = args.roles.as_deref().map(roles::parse_roles).transpose();
+    let asked = asked.map_err(|e| CliError::input("roles", e.to_string()))?;
     let config = match connect::config(global) {
         Ok(config) => config,
         Err(error) if output.format == Format::Table => {
@@ -35,9 +43,18 @@ pub(super) async fn run(global: &Global, output: Output) -> Outcome {
     };
     let mut found = vec![configured(&config)];
     found.extend(surroundings::secrets(global, &config));
-    found.extend(on_server(global, &config).await);
+    let told = match &args.monitor {
+        Some(address) => Some(monitor::ask(address).await),
+        None => None,
+    };
+    let (said, unsaid) =
+        told.map_or((None, None), |told| (told.as_ref().ok().copied(), told.err()));
+    found.extend(unsaid);
+    found.extend(on_server(global, &config, &args, asked.as_ref(), said).await);
     found.push(surroundings::model(&config.model).await);
     found.push(surroundings::workspace(&config));
+    found.extend(surroundings::receiver(&config.telemetry).await);
+    found.push(surroundings::admin(&config.admin).await);
     let bad = found.iter().any(|finding| finding.grade == Grade::Bad);
     output.list(&found, &found, |f| f.check.to_owned(), |look| findings::list(look, &found))?;
     Ok(if bad { Exit::Failed } else { Exit::Success })
@@ -61,10 +78,26 @@ fn configured(config: &Config) -> Finding {
 }
 
 /// What needs the server.
-async fn on_server(global: &Global, config: &Config) -> Vec<Finding> {
+async fn on_server(
+    global: &Global,
+    config: &Config,
+    args: &DoctorArgs,
+    asked: Option<&BTreeSet<Role>>,
+    said: Option<monitor::Said>,
+) -> Vec<Finding> {
     let nats = &config.nats;
-    let later = ["version", "jetstream", "installation", "crew", "tools"];
-    let skipped = |from: usize, why: &str| {
+    let later = [
+        "version",
+        "jetstream",
+        "storage",
+        "installation",
+        "drift",
+        "permissions",
+        "crew",
+        "tools",
+    ];
+    let skipped = |from: &str, why: &str| {
+        let from = later.iter().position(|check| *check == from).unwrap_or_default();
         later.iter().skip(from).map(|check| Finding::skipped(check, why)).collect::<Vec<_>>()
     };
     let inspector = match Inspector::connect(nats).await {
@@ -73,7 +106,7 @@ async fn on_server(global: &Global, config: &Config) -> Vec<Finding> {
             let found = format!("{} cannot be reached: {error}", nats.url);
             let advice = "start nats-server (with JetStream: -js), or name it with --url; `callboard dev` starts one of its own";
             let mut all = vec![Finding::bad("nats", found, advice)];
-            all.extend(skipped(0, "nats cannot be reached"));
+            all.extend(skipped("version", "nats cannot be reached"));
             return all;
         }
     };
@@ -86,31 +119,35 @@ async fn on_server(global: &Global, config: &Config) -> Vec<Finding> {
     if let Err(error) = inspector.jetstream().await {
         let advice = "start nats-server with -js, or with a jetstream { } block, and give the account access";
         all.push(Finding::bad("jetstream", error.to_string(), advice));
-        all.extend(skipped(2, "JetStream is not there"));
+        all.extend(skipped("storage", "JetStream is not there"));
         return all;
     }
     all.push(Finding::ok("jetstream", "is on"));
     if is_old {
-        all.extend(skipped(2, "the server is too old"));
+        all.extend(skipped("storage", "the server is too old"));
         return all;
     }
+    all.push(storage::account(&inspector).await);
+    all.extend(said.as_ref().map(monitor::room));
     let Ok(subjects) = Subjects::new(&nats.prefix, nats.shards) else { return all };
-    let (streams, there) = installation::streams(&inspector, nats, &subjects).await;
+    let sync = said.and_then(|said| said.sync);
+    let (streams, there) = installation::streams(&inspector, nats, &subjects, sync).await;
     all.extend(streams);
     if !there {
-        all.extend(skipped(3, "there is no installation"));
+        all.extend(skipped("drift", "there is no installation"));
         return all;
     }
-    // Connecting compares every stream with what it must be.
+    match runtime::nats::drift(&nats.into(), &subjects, &args.tool_pools).await {
+        Ok(drift) => all.extend(drift::findings(&drift, nats.create)),
+        Err(error) => all.push(Finding::skipped("drift", error.to_string())),
+    }
+    all.extend(rights::findings(nats, &subjects, asked).await);
     match connect::client(global, quiet()).await {
-        Ok(client) => {
-            all.push(Finding::ok("drift", "every stream is as it was made"));
-            all.extend(alive(&client, config).await);
-        }
+        Ok(client) => all.extend(alive(&client, config).await),
         Err(error) => {
-            let advice = "nothing is changed by itself: put the stream back as it must be, or move the jobs to another prefix";
-            all.push(Finding::bad("drift", error.message, advice));
-            all.extend(skipped(3, "the installation cannot be used"));
+            let advice = error.hint.clone().unwrap_or_default();
+            all.push(Finding::bad("crew", error.message, advice));
+            all.extend(skipped("tools", "nobody can be asked"));
         }
     }
     all
@@ -158,7 +195,7 @@ async fn alive(client: &Client, config: &Config) -> Vec<Finding> {
             format!("{} processes run another version ({version}; this is {ours})", other.len());
         all.push(Finding::warning("skew", found, "bring everything to one version when you can"));
     }
-    let owned: std::collections::BTreeSet<u16> =
+    let owned: BTreeSet<u16> =
         crew.workers.iter().flat_map(|w| w.shards.iter().map(|s| s.0)).collect();
     let shards = usize::from(config.nats.shards);
     if owned.len() < shards && plays(&Role::Supervisor) {

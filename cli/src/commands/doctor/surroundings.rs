@@ -1,8 +1,11 @@
 //! What is around this process: secrets, the model, the workspace.
 
-use std::{path::Path, time::Duration};
+use std::{net::SocketAddr, path::Path, time::Duration};
 
-use runtime::config::{Config, Model, ModelKind, SecretFrom};
+use runtime::{
+    admin::PORT,
+    config::{Admin, Config, Listen, Model, ModelKind, SecretFrom, Telemetry},
+};
 use tokio::net::TcpStream;
 
 use crate::{args::Global, render::findings::Finding, token};
@@ -87,6 +90,50 @@ pub(super) async fn model(model: &Model) -> Finding {
     };
     let advice = "start it, or mend model.base_url; plans and turns are tried again until then";
     Finding::bad("model", format!("{name}: {host}:{port}: {why}"), advice)
+}
+
+/// Whether somebody takes what is sent over OTLP.
+pub(super) async fn receiver(telemetry: &Telemetry) -> Option<Finding> {
+    let url = match (&telemetry.otlp_endpoint, std::env::var("OTEL_EXPORTER_OTLP_ENDPOINT")) {
+        (Some(url), _) => url.to_string(),
+        (None, Ok(url)) if !url.is_empty() => url,
+        (None, Ok(_) | Err(_)) => return None,
+    };
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", &url));
+    let place = rest.split('/').next().unwrap_or_default();
+    let place = place.rsplit_once('@').map_or(place, |(_, place)| place);
+    let default = if scheme == "https" { 443 } else { 4317 };
+    let has_port = place.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let place = if has_port { place.to_owned() } else { format!("{place}:{default}") };
+    let why = match tokio::time::timeout(PATIENCE, TcpStream::connect(&place)).await {
+        Ok(Ok(_)) => return Some(Finding::ok("otlp", format!("{place} takes connections"))),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no connection within {} s", PATIENCE.as_secs()),
+    };
+    let advice = "start the collector, or mend telemetry.otlp_endpoint; jobs go on, and what is not taken is dropped";
+    Some(Finding::warning("otlp", format!("{place}: {why}"), advice))
+}
+
+/// Whether a process of this machine answers operators.
+pub(super) async fn admin(admin: &Admin) -> Finding {
+    let address = match admin.listen {
+        Listen::Off => return Finding::skipped("admin", "admin.listen is off"),
+        Listen::Auto => SocketAddr::from(([127, 0, 0, 1], PORT)),
+        Listen::At(address) => address,
+    };
+    let open = match admin.listen {
+        Listen::At(address) if !address.ip().is_loopback() => {
+            ", and so does whoever reaches this machine: there is no authentication"
+        }
+        Listen::At(_) | Listen::Auto | Listen::Off => "",
+    };
+    let connect = tokio::time::timeout(PATIENCE, TcpStream::connect(address));
+    match connect.await {
+        Ok(Ok(_)) => Finding::ok("admin", format!("{address} answers{open}")),
+        Ok(Err(_)) | Err(_) => {
+            Finding::skipped("admin", format!("no process of this machine answers at {address}"))
+        }
+    }
 }
 
 /// Whether files can be written in the workspace.

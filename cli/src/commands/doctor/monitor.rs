@@ -1,0 +1,82 @@
+//! What only the server's own HTTP address says: how it writes to the disk, and how much room is left
+//! for all accounts.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::storage;
+use crate::render::findings::Finding;
+
+/// How long the server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How one server keeps what it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sync {
+    /// Each write is on the disk before it is acknowledged.
+    Always,
+    /// Writes reach the disk this much later, at the latest.
+    Every(Duration),
+}
+
+/// What the server says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Said {
+    /// How it writes, if it says so.
+    pub(super) sync: Option<Sync>,
+    /// Bytes in use by all accounts.
+    used: u64,
+    /// Bytes it keeps at most.
+    limit: u64,
+}
+
+/// Asks the server at an address such as `http://127.0.0.1:8222`.
+pub(super) async fn ask(address: &str) -> Result<Said, Finding> {
+    let place = format!("{}/varz", address.trim_end_matches('/'));
+    let failed = |why: String| {
+        let advice = "give --monitor the address of `http` in nats-server's configuration";
+        Finding::warning("monitor", format!("{place}: {why}"), advice)
+    };
+    let varz = async {
+        let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()?;
+        client.get(&place).send().await?.error_for_status()?.json::<Value>().await
+    };
+    let varz = varz.await.map_err(|e| failed(e.without_url().to_string()))?;
+    read(&varz).ok_or_else(|| failed("this is no nats-server with JetStream".to_owned()))
+}
+
+fn read(varz: &Value) -> Option<Said> {
+    let config = varz.pointer("/jetstream/config")?;
+    let sync = match (&config["sync_always"], config["sync_interval"].as_u64()) {
+        (Value::Bool(true), _) => Some(Sync::Always),
+        (_, Some(nanos)) => Some(Sync::Every(Duration::from_nanos(nanos))),
+        (_, None) => None,
+    };
+    let used = varz.pointer("/jetstream/stats/storage").and_then(Value::as_u64)?;
+    Some(Said { sync, used, limit: config["max_storage"].as_u64()? })
+}
+
+/// How full the server is.
+pub(super) fn room(said: &Said) -> Finding {
+    storage::judged("disk", "the server", said.used, Some(said.limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case(json!({"sync_interval": 120_000_000_000_u64}), Some(Sync::Every(Duration::from_secs(120))))]
+    #[case(json!({"sync_interval": 120_000_000_000_u64, "sync_always": true}), Some(Sync::Always))]
+    #[case(json!({}), None)]
+    fn how_it_writes_is_read(#[case] mut config: Value, #[case] sync: Option<Sync>) {
+        config["max_storage"] = json!(100);
+        let varz = json!({"jetstream": {"config": config, "stats": {"storage": 7}}});
+        assert_eq!(read(&varz), Some(Said { sync, used: 7, limit: 100 }));
+        assert_eq!(read(&json!({"jetstream": {}})), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! Which roles this user of the broker may play, by trying what each role does. Nothing is stored,
+//! taken or changed by it; what cannot be tried in such a way is said.
+
+use std::collections::BTreeSet;
+
+use proto::{
+    decision::{DecisionKind, pools},
+    fact::Source,
+    id::{JobId, TimerName, WorkerId},
+    subject::Subjects,
+};
+use runtime::{
+    config::Nats,
+    kv::Bucket,
+    nats::{Right, Rights, Try},
+};
+
+use crate::{render::findings::Finding, roles::Role};
+
+/// A job that nobody has.
+const NOBODY: &str = "callboard-doctor";
+
+/// Tries everything, for the roles that are asked about or for all of them.
+pub(super) async fn findings(
+    nats: &Nats,
+    subjects: &Subjects,
+    asked: Option<&BTreeSet<Role>>,
+) -> Vec<Finding> {
+    let rights = match Rights::connect(&nats.into()).await {
+        Ok(rights) => rights,
+        Err(error) => return vec![Finding::skipped("permissions", error.to_string())],
+    };
+    let mut lacking = Vec::new();
+    for role in Role::ALL.into_iter().filter(|role| asked.is_none_or(|asked| asked.contains(role)))
+    {
+        let mut lacks = Vec::new();
+        for attempt in needs(role, subjects, nats.create) {
+            match rights.of(&attempt).await {
+                Right::Granted => {}
+                Right::Denied => lacks.push(format!("{} {}", verb(&attempt), attempt.subject())),
+                Right::Unknown(why) => {
+                    let words = format!("{}: {why}", attempt.subject());
+                    rights.close().await;
+                    return vec![Finding::skipped("permissions", words)];
+                }
+            }
+        }
+        lacking.push((role, lacks));
+    }
+    rights.close().await;
+    judged(&lacking, asked.is_some())
+}
+
+fn verb(attempt: &Try) -> &'static str {
+    match attempt {
+        Try::Listen(_) => "subscribe to",
+        Try::Look(_) | Try::Say(_) | Try::Store(_) => "publish to",
+    }
+}
+
+/// What it means that a user lacks rights. That it may not play a role which nobody asked about is
+/// as it should be.
+fn judged(lacking: &[(Role, Vec<String>)], asked: bool) -> Vec<Finding> {
+    const UNTRIED: &str = "taking and acknowledging work cannot be tried without doing it";
+    let may: Vec<&str> =
+        lacking.iter().filter(|(_, lacks)| lacks.is_empty()).map(|(role, _)| role.name()).collect();
+    if may.len() == lacking.len() {
+        let which = if asked { may.join(", ") } else { "every role".to_owned() };
+        let words = format!("this user may play {which} ({UNTRIED})");
+        return vec![Finding::ok("permissions", words)];
+    }
+    if !asked {
+        let may = if may.is_empty() { "no role".to_owned() } else { may.join(", ") };
+        let words =
+            format!("this user may play {may}; --roles says what it lacks for others ({UNTRIED})");
+        return vec![Finding::ok("permissions", words)];
+    }
+    let advice = "give the user these rights; deploy/nats/permissions.conf has those of every role";
+    let bad = lacking.iter().filter(|(_, lacks)| !lacks.is_empty()).map(|(role, lacks)| {
+        let words = format!("{} may not {}", role.name(), lacks.join(", "));
+        Finding::bad("permissions", words, advice)
+    });
+    bad.collect()
+}
+
+/// What a role does, as far as it can be tried.
+fn needs(role: Role, subjects: &Subjects, create: bool) -> Vec<Try> {
+    let job = JobId::new(NOBODY).expect("a word is an id");
+    let stream = subjects.stream(subjects.shard_of(&job));
+    let worker = WorkerId::new(NOBODY).expect("a word is an id");
+    let timer = TimerName::new(NOBODY).expect("a word is a name");
+    let consumer = |name: String| Try::Look(format!("CONSUMER.INFO.{stream}.{name}"));
+    let queue = |kind, pool| consumer(subjects.commands_consumer(kind, &pool));
+    let fact = |source| Try::Store(subjects.fact(&job, source));
+    let bucket = |bucket: Bucket| format!("$KV.{}", subjects.bucket(bucket.name()));
+    let mut all = vec![
+        Try::Look("INFO".to_owned()),
+        Try::Look(format!("STREAM.INFO.{stream}")),
+        Try::Listen(subjects.all_presence()),
+        Try::Say(subjects.presence(role.name(), &worker)),
+        Try::Listen(format!("{}.>", bucket(Bucket::Tools))),
+    ];
+    if create {
+        // Without a body there is nothing that could be made.
+        all.push(Try::Look(format!("CONSUMER.CREATE.{stream}.{NOBODY}")));
+    }
+    let stops = Try::Listen(subjects.all_stops());
+    let live = Try::Say(subjects.live(&job));
+    all.extend(match role {
+        Role::Supervisor => vec![
+            consumer(subjects.facts_consumer()),
+            fact(Source::Door),
+            Try::Store(subjects.decision(&job, DecisionKind::Plan, &pools::models())),
+            Try::Store(subjects.timer(&job, &timer)),
+            Try::Say(subjects.stop(&job)),
+            Try::Listen(subjects.service("submit")),
+        ],
+        Role::Planner => {
+            vec![queue(DecisionKind::Plan, pools::models()), fact(Source::Crew), live, stops]
+        }
+        Role::Executor => {
+            vec![queue(DecisionKind::Turn, pools::models()), fact(Source::Crew), live, stops]
+        }
+        Role::Tools => vec![
+            queue(DecisionKind::Call, pools::builtin()),
+            fact(Source::Crew),
+            Try::Store(format!("{}.{NOBODY}", bucket(Bucket::Tools))),
+            live,
+            stops,
+        ],
+        Role::Interaction => vec![
+            queue(DecisionKind::Ask, pools::people()),
+            queue(DecisionKind::Note, pools::people()),
+            fact(Source::People),
+            Try::Store(format!("{}.{NOBODY}.q", bucket(Bucket::Inbox))),
+            Try::Listen(subjects.service("answer")),
+            stops,
+        ],
+    });
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::findings::Grade;
+
+    #[test]
+    fn what_is_lacking_is_bad_only_for_a_role_that_was_asked_about() {
+        let lacking = [
+            (Role::Planner, vec![]),
+            (Role::Tools, vec!["publish to a.b".to_owned(), "subscribe to c".to_owned()]),
+        ];
+        let all = judged(&lacking, false);
+        assert_eq!((all.len(), all[0].grade), (1, Grade::Ok));
+        assert!(all[0].found.contains("may play planner;"), "{}", all[0].found);
+        let asked = judged(&lacking, true);
+        assert_eq!((asked.len(), asked[0].grade), (1, Grade::Bad));
+        assert_eq!(asked[0].found, "tools may not publish to a.b, subscribe to c");
+        assert_eq!(judged(&lacking[..1], true)[0].grade, Grade::Ok);
+    }
+}

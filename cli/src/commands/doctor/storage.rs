@@ -1,0 +1,59 @@
+//! How much is stored, beside how much may be.
+
+use runtime::inspect::Inspector;
+
+use crate::render::findings::Finding;
+
+/// From this part on, in percent, somebody should make room.
+const TIGHT: u128 = 80;
+/// From this part on jobs will stand still soon.
+const FULL: u128 = 95;
+
+/// What the account takes.
+pub(super) async fn account(inspector: &Inspector) -> Finding {
+    match inspector.account().await {
+        Ok(account) => judged("storage", "this account", account.used, account.limit),
+        Err(error) => Finding::skipped("storage", error.to_string()),
+    }
+}
+
+/// What it means to have used so many bytes of so many.
+pub(super) fn judged(check: &'static str, who: &str, used: u64, limit: Option<u64>) -> Finding {
+    let mib = |bytes: u64| format!("{} MiB", bytes / (1024 * 1024));
+    let Some(limit) = limit.filter(|limit| *limit > 0) else {
+        let words = format!("{who} stores {}, without a limit of its own", mib(used));
+        return Finding::ok(check, words);
+    };
+    let percent = u128::from(used) * 100 / u128::from(limit);
+    let words = format!("{who} stores {} of {} ({percent} %)", mib(used), mib(limit));
+    let advice = "raise max_file in nats-server's configuration, add disk, or remove logs of ended jobs; at the limit writes are refused and jobs stand still, and none is lost";
+    if percent >= FULL {
+        Finding::bad(check, words, advice)
+    } else if percent >= TIGHT {
+        Finding::warning(check, words, advice)
+    } else {
+        Finding::ok(check, words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::render::findings::Grade;
+
+    #[rstest]
+    #[case(79, Some(100), Grade::Ok)]
+    #[case(80, Some(100), Grade::Warning)]
+    #[case(95, Some(100), Grade::Bad)]
+    #[case(u64::MAX, Some(u64::MAX), Grade::Bad)]
+    #[case(7, None, Grade::Ok)]
+    fn room_is_judged_by_its_part(
+        #[case] used: u64,
+        #[case] limit: Option<u64>,
+        #[case] is: Grade,
+    ) {
+        assert_eq!(judged("storage", "it", used, limit).grade, is);
+    }
+}

@@ -1,0 +1,123 @@
+//! How an installation differs from what the configuration asks for: every field of every stream and
+//! consumer, for a doctor. Changes nothing and makes nothing.
+
+use proto::{id::Pool, subject::Subjects};
+use serde_json::{Value, json};
+
+use super::{
+    NatsOptions,
+    connect::{ConnectError, open},
+    kv,
+    link::{Link, Trouble},
+    objects, setup,
+};
+use crate::kv::Bucket;
+
+/// Something is not as it must be, or cannot be looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Drift {
+    /// A field has another value.
+    Field {
+        /// The stream or consumer.
+        what: String,
+        /// The field.
+        field: String,
+        /// What was found.
+        found: String,
+        /// What is wanted.
+        wanted: String,
+    },
+    /// A stream is not there.
+    Missing {
+        /// Which.
+        what: String,
+    },
+    /// A consumer is not there. It may be that nobody has needed it yet.
+    Unmade {
+        /// Which.
+        what: String,
+    },
+    /// The server does not let it be looked at.
+    Unseen {
+        /// The stream or consumer.
+        what: String,
+        /// What the server says.
+        why: String,
+    },
+}
+
+/// Compares everything that there must be, consumers of the named pools of tools included.
+///
+/// # Errors
+/// When the server cannot be reached, or is lost while it is asked.
+pub async fn drift(
+    options: &NatsOptions,
+    subjects: &Subjects,
+    tool_pools: &[Pool],
+) -> Result<Vec<Drift>, ConnectError> {
+    let link = open(options, "doctor").await?;
+    let mut all = Vec::new();
+    for wanted in streams(subjects, options) {
+        let name = wanted["name"].as_str().unwrap_or_default();
+        let gone = |what| Drift::Missing { what };
+        let verb = format!("STREAM.INFO.{name}");
+        all.extend(one(&link, format!("the stream {name}"), &verb, &wanted, gone).await?);
+    }
+    for (stream, wanted) in consumers(subjects, options, tool_pools) {
+        let name = wanted["name"].as_str().unwrap_or_default();
+        let gone = |what| Drift::Unmade { what };
+        let verb = format!("CONSUMER.INFO.{stream}.{name}");
+        let what = format!("the consumer {name} of {stream}");
+        all.extend(one(&link, what, &verb, &wanted, gone).await?);
+    }
+    link.close().await;
+    Ok(all)
+}
+
+fn streams(subjects: &Subjects, options: &NatsOptions) -> Vec<Value> {
+    let shards = subjects.all_shards().map(|shard| setup::shard_stream(subjects, shard, options));
+    let buckets = Bucket::ALL.map(|bucket| kv::bucket_stream(subjects, bucket, options));
+    shards.chain(buckets).chain([objects::stream_of_all(subjects, options)]).collect()
+}
+
+fn consumers(
+    subjects: &Subjects,
+    options: &NatsOptions,
+    tool_pools: &[Pool],
+) -> Vec<(String, Value)> {
+    let queues = setup::queues(tool_pools);
+    let of_shard = |shard| {
+        let facts = setup::facts_consumer(subjects, shard, options);
+        let commands = queues.iter().map(move |(kind, pool)| {
+            setup::commands_consumer(subjects, shard, *kind, pool, options)
+        });
+        let stream = subjects.stream(shard);
+        std::iter::once(facts).chain(commands).map(move |wanted| (stream.clone(), wanted))
+    };
+    subjects.all_shards().flat_map(of_shard).collect()
+}
+
+async fn one(
+    link: &Link,
+    what: String,
+    verb: &str,
+    wanted: &Value,
+    gone: impl FnOnce(String) -> Drift,
+) -> Result<Vec<Drift>, ConnectError> {
+    let found = match link.ask::<Value>(verb, &json!({})).await {
+        Ok(found) => found,
+        Err(Trouble::Refused(refusal)) if refusal.is_missing() => return Ok(vec![gone(what)]),
+        Err(trouble @ (Trouble::Denied(_) | Trouble::Refused(_))) => {
+            return Ok(vec![Drift::Unseen { what, why: trouble.to_string() }]);
+        }
+        Err(trouble) => return Err(trouble.into()),
+    };
+    let differences = setup::differences(wanted, &found["config"]);
+    let drift = |(field, found, wanted): (&str, Value, &Value)| Drift::Field {
+        what: what.clone(),
+        field: field.to_owned(),
+        found: found.to_string(),
+        wanted: wanted.to_string(),
+    };
+    Ok(differences.map(drift).collect())
+}
