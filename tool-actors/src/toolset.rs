@@ -156,18 +156,18 @@ impl Entry {
             let why = format!("{}: {why}; it was not run", self.spec.name);
             Err(ToolFault::new(Fault::VersionMismatch, why))
         };
-        let digest = approval_digest(
-            job,
-            call.work.as_str(),
-            &self.spec.name,
-            &self.spec.version,
-            &call.args,
-        );
-        match (&call.approved, self.spec.approval) {
-            (Some(approved), _) if *approved == digest => Ok(()),
-            (Some(_), _) => refuse("what was approved is not what would run"),
-            (None, Approval::Always) => refuse("it needs an approval and has none"),
-            (None, Approval::Never) => Ok(()),
+        let Some(approved) = &call.approved else {
+            return match self.spec.approval {
+                Approval::Always => refuse("it needs an approval and has none"),
+                Approval::Never => Ok(()),
+            };
+        };
+        let (name, version) = (&self.spec.name, &self.spec.version);
+        let digest = approval_digest(job, call.work.as_str(), name, version, &call.args);
+        if *approved == digest {
+            Ok(())
+        } else {
+            refuse("what was approved is not what would run")
         }
     }
 }

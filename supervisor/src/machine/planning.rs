@@ -140,7 +140,7 @@ impl Open {
     pub(super) fn plan_in_force(&self) -> Plan {
         Plan {
             title: self.plan_title.clone(),
-            steps: self.steps.iter().map(|run| run.step.clone()).collect(),
+            steps: self.steps.iter().map(|run| Step::clone(&run.step)).collect(),
         }
     }
 

@@ -1,6 +1,9 @@
 //! What is known of a job after some of its records.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use proto::{
@@ -78,7 +81,8 @@ pub struct Poison {
 #[derive(Debug, Clone)]
 pub(super) struct Open {
     pub(super) goal: String,
-    pub(super) agent: Agent,
+    /// Shared, as what never changes is not copied with the rest.
+    pub(super) agent: Arc<Agent>,
     pub(super) language: Language,
     pub(super) stage: Stage,
     /// Counts the planner's commands; names the current one.
@@ -263,7 +267,7 @@ impl Open {
     pub(super) fn new(submitted: Submitted) -> Self {
         Self {
             goal: submitted.goal,
-            agent: submitted.agent,
+            agent: Arc::new(submitted.agent),
             language: submitted.language,
             stage: Stage::Plan { tries: Tries::Idle },
             round: 1,

@@ -1,5 +1,7 @@
 //! One step of a plan: what it waits for, how it is carried out, how it ended.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use proto::{
     agent::Agent,
@@ -24,7 +26,8 @@ use super::{
 /// A step of a plan that is or was in force.
 #[derive(Debug, Clone)]
 pub(super) struct StepRun {
-    pub(super) step: Step,
+    /// Shared, as what never changes is not copied with the rest.
+    pub(super) step: Arc<Step>,
     /// The revision of its plan; part of the names of its work.
     pub(super) revision: u32,
     pub(super) state: StepState,
@@ -61,7 +64,7 @@ pub(super) enum Exec {
 impl StepRun {
     pub(super) fn new(step: Step, revision: u32) -> Self {
         Self {
-            step,
+            step: Arc::new(step),
             revision,
             state: StepState::Pending,
             exec: Exec::NotBegun,
