@@ -6,8 +6,13 @@ JOB = 'span.callboard.job.id = "$job"'
 
 
 def of_job(condition, shown):
-    where = f"{JOB} && {condition}" if condition else JOB
-    return f"{{ {where} }} | select({', '.join(shown)})"
+    """Spans that name the job themselves."""
+    return f"{{ {JOB} && {condition} }} | select({', '.join(shown)})"
+
+
+def below_job(condition, shown):
+    """Spans below one that names the job: a call to a model does not know whose it is."""
+    return f"{{ {JOB} }} >> {{ {condition} }} | select({', '.join(shown)})"
 
 
 HOW = [
@@ -64,7 +69,7 @@ STEPS = [
     kit.traces(
         "Errors",
         "Spans of this job that ended with an error, and what it says.",
-        of_job(
+        below_job(
             "status = error",
             ["span.callboard.work", "span.callboard.attempt", "span.error.type", "statusMessage"],
         ),
@@ -74,10 +79,9 @@ STEPS = [
     kit.traces(
         "Models",
         "Calls to models that this job made: which model, how many tokens.",
-        of_job(
+        below_job(
             'span.gen_ai.operation.name = "chat"',
             [
-                "span.callboard.work",
                 "span.gen_ai.request.model",
                 "span.gen_ai.usage.input_tokens",
                 "span.gen_ai.usage.output_tokens",
@@ -102,8 +106,8 @@ STEPS = [
         "Attempts after the first",
         "What had to be tried again.",
         of_job(
-            "span.callboard.attempt > 1",
-            ["span.callboard.work", "span.callboard.attempt", "span.error.type"],
+            "span.callboard.attempt > 1 && span.callboard.outcome != nil",
+            ["span.callboard.work", "span.callboard.attempt", "span.callboard.outcome"],
         ),
         kind="spans",
         width=12,
@@ -112,7 +116,7 @@ STEPS = [
     kit.traces(
         "Slow",
         "Spans that took longer than a second.",
-        of_job("duration > 1s", ["span.callboard.work", "resource.service.instance.id"]),
+        below_job("duration > 1s", ["span.callboard.work", "resource.service.instance.id"]),
         kind="spans",
         width=12,
         height=8,

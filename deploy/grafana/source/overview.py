@@ -284,10 +284,10 @@ TRACES = [
         links=TO_JOB,
     ),
     kit.traces(
-        "Slow model calls and tools",
-        "Spans of models and tools that took more than ten seconds. Click a job to see it whole.",
-        '{ span.gen_ai.operation.name =~ "chat|execute_tool" && duration > 10s } | '
-        "select(span.callboard.job.id, span.gen_ai.operation.name)",
+        "Slow work",
+        "Commands that took more than ten seconds: plans, turns of a model, tools. Click a job to see it whole.",
+        "{ span.callboard.job.id != nil && span.callboard.outcome != nil && duration > 10s } | "
+        "select(span.callboard.job.id, span.callboard.work, span.gen_ai.tool.name)",
         kind="spans",
         limit=20,
         width=12,

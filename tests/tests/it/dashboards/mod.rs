@@ -7,6 +7,7 @@ mod grafana;
 mod prometheus;
 mod promql;
 mod run;
+mod traceql;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -53,6 +54,7 @@ async fn every_query_finds_what_real_processes_export() {
     let mut wrong = check.panels().await;
     wrong.extend(check.rules().await);
     wrong.extend(check.catalogue().await);
+    wrong.extend(traceql::wrong(&grafana::dashboards(), &run.receiver.spans()));
     assert!(wrong.is_empty(), "{} defects:\n{}", wrong.len(), wrong.join("\n"));
 }
 
@@ -88,8 +90,7 @@ impl Check {
                 wrong.extend(self.selectors(&place, &query).await);
             }
             for (selector, label) in dashboard.offered() {
-                let series = self.prometheus.series(&self.filled(&selector)).await;
-                if !series.iter().any(|one| one[&label].is_string()) {
+                if !self.prometheus.labels(&self.filled(&selector)).await.contains(&label) {
                     wrong.push(format!("{}: {selector} offers no {label}", dashboard.name));
                 }
             }
@@ -104,22 +105,17 @@ impl Check {
         let (mut wrong, mut labels) = (Vec::new(), BTreeSet::new());
         for selector in looks.selectors {
             let relaxed = selector.relaxed();
-            if self.prometheus.series(&relaxed).await.is_empty() {
+            if !self.prometheus.exists(&relaxed).await {
                 wrong.push(format!("{place}: nothing was exported that fits {relaxed}"));
             }
-            for series in self.prometheus.series(&selector.metric).await {
-                labels.extend(
-                    series.as_object().into_iter().flatten().map(|(label, _)| label.clone()),
-                );
-            }
+            labels.extend(self.prometheus.labels(&selector.metric).await);
             for (label, word) in selector.alternatives() {
                 let seen = format!("{}{{{label}=\"{word}\"}}", selector.metric);
-                if !is_known(word) && self.prometheus.series(&seen).await.is_empty() {
+                if !is_known(word) && !self.prometheus.exists(&seen).await {
                     wrong.push(format!("{place}: {label} is never {word}"));
                 }
             }
         }
-        // What an alert adds is known when it fires.
         let unknown = looks.grouped.into_iter().filter(|label| !labels.contains(label));
         wrong.extend(unknown.map(|label| format!("{place}: groups by {label}, which nothing has")));
         wrong
@@ -153,10 +149,7 @@ impl Check {
             {
                 continue;
             }
-            let series = self.prometheus.series(name).await;
-            let labels =
-                series.iter().filter_map(Value::as_object).flat_map(|one| one.keys().cloned());
-            seen.insert(name.to_owned(), labels.collect());
+            seen.insert(name.to_owned(), self.prometheus.labels(name).await);
         }
         // Its labels are the process, described in words.
         assert!(seen.remove("target_info").is_some(), "no process says who it is");
@@ -292,27 +285,4 @@ fn dashboards_are_what_their_source_makes_and_what_grafana_reads() {
     assert!(
         !Command::new(&python).arg(at("check.py")).arg(spoilt).output().unwrap().status.success()
     );
-}
-
-#[test]
-fn traces_are_asked_for_attributes_that_exist() {
-    let sources = crate::sources::ending_with(".rs");
-    let named =
-        |attribute: &str| sources.iter().any(|s| s.text.contains(&format!("\"{attribute}\"")));
-    let semantic = ["error.type", "service.instance.id"];
-    let mut wrong = Vec::new();
-    for Query { place, text } in grafana::dashboards().iter().flat_map(grafana::Dashboard::traceql)
-    {
-        for scope in ["span.", "resource."] {
-            for (at, _) in text.match_indices(scope) {
-                let rest = text[at + scope.len()..].chars();
-                let attribute: String =
-                    rest.take_while(|c| c.is_alphanumeric() || "._".contains(*c)).collect();
-                if !semantic.contains(&attribute.as_str()) && !named(&attribute) {
-                    wrong.push(format!("{place}: {attribute} is no attribute of a span"));
-                }
-            }
-        }
-    }
-    assert_eq!(wrong, Vec::<String>::new());
 }

@@ -1,7 +1,7 @@
 //! A real Prometheus: started with the configuration that is deployed, asked over its API.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fs,
     net::TcpListener,
     path::{Path, PathBuf},
@@ -21,8 +21,8 @@ pub(crate) struct Prometheus {
     url: String,
     http: reqwest::Client,
     dir: TempDir,
-    /// Series that were asked for: what has been seen stays so.
-    seen: tokio::sync::Mutex<HashMap<String, Vec<Value>>>,
+    /// Labels that were asked for: what has been seen stays so.
+    seen: tokio::sync::Mutex<HashMap<String, BTreeSet<String>>>,
 }
 
 impl Drop for Prometheus {
@@ -135,14 +135,24 @@ impl Prometheus {
         Ok(values.filter(|pair| pair[1] != "NaN").count())
     }
 
-    /// The series that were seen under a selector until it was first asked for.
-    pub(crate) async fn series(&self, selector: &str) -> Vec<Value> {
+    /// Whether a series was seen under a selector.
+    pub(crate) async fn exists(&self, selector: &str) -> bool {
+        let query = format!("count(last_over_time({selector}[1h]))");
+        let data = self.get("query", &[("query", &query)]).await;
+        data["result"].as_array().is_some_and(|result| !result.is_empty())
+    }
+
+    /// The labels that the series of a selector were seen with until it was first asked for.
+    pub(crate) async fn labels(&self, selector: &str) -> BTreeSet<String> {
         let mut seen = self.seen.lock().await;
-        if !seen.contains_key(selector) {
-            let found = self.get("series", &[("match[]", selector), ("start", "0")]).await;
-            seen.insert(selector.to_owned(), found.as_array().cloned().unwrap_or_default());
+        if let Some(labels) = seen.get(selector) {
+            return labels.clone();
         }
-        seen.get(selector).cloned().unwrap_or_default()
+        let found = self.get("series", &[("match[]", selector), ("start", "0")]).await;
+        let all = found.as_array().into_iter().flatten().filter_map(Value::as_object);
+        let labels: BTreeSet<String> = all.flat_map(|one| one.keys().cloned()).collect();
+        seen.insert(selector.to_owned(), labels.clone());
+        labels
     }
 
     /// Waits until every target was scraped so often again.

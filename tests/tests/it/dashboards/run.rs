@@ -17,7 +17,10 @@ use proto::{
 use runtime::testing::{NatsServer, RawWriter};
 
 use super::prometheus::free_port;
-use crate::chaos::{connect, wait_for_door};
+use crate::{
+    chaos::{connect, wait_for_door},
+    tracing::receiver::Receiver,
+};
 
 /// What the model says, by the goal: one rule for each thing that must be seen.
 const SCRIPT: &str = r#"
@@ -66,6 +69,8 @@ const ACCOUNT: &str = "accounts { company: { jetstream: { max_file: 1G }, users:
 pub(crate) struct Run {
     pub(crate) company: Company,
     pub(crate) targets: Vec<String>,
+    /// Where its traces are.
+    pub(crate) receiver: Receiver,
     processes: Vec<Process>,
     client: Client,
     raw: RawWriter,
@@ -76,6 +81,8 @@ impl Run {
     pub(crate) async fn start() -> Self {
         let nats = NatsServer::start_with(&[ACCOUNT], &[]).await;
         let mut company = Company::on(nats, SCRIPT).await;
+        let receiver = Receiver::grpc().await;
+        company.set("TELEMETRY__OTLP_ENDPOINT", receiver.address());
         for (key, value) in [
             ("MODEL__PRICE__INPUT_PER_MILLION", "3.0"),
             ("MODEL__PRICE__OUTPUT_PER_MILLION", "15.0"),
@@ -99,7 +106,7 @@ impl Run {
         let client = Client::new(&connect(&company).await);
         wait_for_door(&client).await;
         let raw = RawWriter::connect(company.nats.url()).await;
-        Self { company, targets, processes, client, raw }
+        Self { company, targets, receiver, processes, client, raw }
     }
 
     /// Goes through everything that happens while all is well with the machines. Each part ends when

@@ -2,7 +2,7 @@
 //! the submission to the result, metrics, logs, and nothing that users wrote unless it was asked for.
 
 mod canary;
-mod receiver;
+pub(crate) mod receiver;
 mod stage;
 mod tree;
 

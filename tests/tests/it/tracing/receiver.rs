@@ -37,14 +37,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A span, and the roles of the process that sent it.
 #[derive(Debug, Clone)]
-pub(super) struct Sent {
-    pub(super) roles: String,
-    pub(super) span: Span,
+pub(crate) struct Sent {
+    pub(crate) roles: String,
+    pub(crate) span: Span,
 }
 
 impl Sent {
     /// An attribute as text; empty when it is not there.
-    pub(super) fn attribute(&self, key: &str) -> String {
+    pub(crate) fn attribute(&self, key: &str) -> String {
         text_of(&self.span.attributes, key)
     }
 }
@@ -60,7 +60,7 @@ struct All {
 }
 
 /// Listens on a free port until it is dropped.
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     kept: Kept,
     address: String,
     serving: JoinHandle<()>,
@@ -74,7 +74,7 @@ struct Kept {
 
 impl Receiver {
     /// Over gRPC.
-    pub(super) async fn grpc() -> Self {
+    pub(crate) async fn grpc() -> Self {
         let (listener, kept) = (listener().await, Kept::default());
         let address = format!("http://{}", listener.local_addr().unwrap());
         let server = Server::builder()
@@ -87,7 +87,7 @@ impl Receiver {
     }
 
     /// Over HTTP, as protocol buffers.
-    pub(super) async fn http() -> Self {
+    pub(crate) async fn http() -> Self {
         let (listener, kept) = (listener().await, Kept::default());
         let address = format!("http://{}", listener.local_addr().unwrap());
         let [spans, metrics, logs] = [kept.clone(), kept.clone(), kept.clone()];
@@ -109,32 +109,32 @@ impl Receiver {
     }
 
     /// Where it listens.
-    pub(super) fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
     /// The spans so far.
-    pub(super) fn spans(&self) -> Vec<Sent> {
+    pub(crate) fn spans(&self) -> Vec<Sent> {
         self.kept.lock().spans.clone()
     }
 
     /// The names of the metrics so far.
-    pub(super) fn metrics(&self) -> BTreeSet<String> {
+    pub(crate) fn metrics(&self) -> BTreeSet<String> {
         self.kept.lock().metrics.clone()
     }
 
     /// How many lines of logs there are so far.
-    pub(super) fn logs(&self) -> usize {
+    pub(crate) fn logs(&self) -> usize {
         self.kept.lock().logs
     }
 
     /// Everything so far, as text.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.kept.lock().text.clone()
     }
 
     /// Waits until what has come is what is waited for.
-    pub(super) async fn until<T>(&self, what: &str, found: impl Fn(&Self) -> Option<T>) -> T {
+    pub(crate) async fn until<T>(&self, what: &str, found: impl Fn(&Self) -> Option<T>) -> T {
         let waiting = async {
             loop {
                 let came = self.kept.came.notified();
