@@ -4,6 +4,7 @@
 pub mod check;
 pub mod company;
 pub mod load;
+pub mod newer;
 
 use std::{
     env,

@@ -26,3 +26,4 @@ mod session;
 mod sources;
 mod tidy;
 mod tracing;
+mod upgrade;

@@ -1,0 +1,270 @@
+//! Plays a Callboard of a later release on the broker of this one. It knows two kinds of record that
+//! this one does not, a later version of a third, and puts fields that are new into all it writes;
+//! what it reads it takes back to what this release means by it, as a later release would.
+//!
+//! It must write nothing but what this test release's own roles decide: only the words are newer.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use futures::{StreamExt, stream::BoxStream};
+use jiff::Timestamp;
+use proto::{
+    decision::{Decision, DecisionKind, pools},
+    fact::Fact,
+    id::{JobId, Pool, Seq, Shard, TimerName, WorkerId},
+    record::Record,
+    subject::{Family, Subjects},
+    trace::TraceContext,
+};
+use runtime::{
+    broker::Broker,
+    log::{Delivery, Depth, Entry, Feed, Guarded, Log, LogError, ShardLoad, Storage, Submission},
+    testing::RawWriter,
+};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+/// A kind of fact of the later release: what is `called` here.
+pub const TALLIED: &str = "tallied";
+/// A kind of decision of the later release: what is `wait` here.
+pub const REST: &str = "rest";
+/// The later version of the format.
+pub const VERSION: u16 = 2;
+/// A field that is new in every record, and one that is new in every body.
+pub const NEW_FIELDS: [&str; 2] = ["weight", "because"];
+
+/// How the later release writes the results of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Results {
+    /// As this one, with new fields.
+    SameKind,
+    /// As a new kind.
+    NewKind,
+    /// In a new version of the format.
+    NewVersion,
+}
+
+/// The log as the later release sees and writes it.
+pub struct NewerLog {
+    inner: Arc<dyn Log>,
+    raw: RawWriter,
+    by: WorkerId,
+    results: fn(&JobId) -> Results,
+}
+
+/// A broker whose log is that of the later release.
+pub async fn broker(
+    of: &Broker,
+    url: &str,
+    by: &WorkerId,
+    results: fn(&JobId) -> Results,
+) -> Broker {
+    let raw = RawWriter::connect(url).await;
+    let log = NewerLog { inner: Arc::clone(&of.log), raw, by: by.clone(), results };
+    Broker { log: Arc::new(log), ..of.clone() }
+}
+
+/// What a record of the later release means in the words of this one.
+#[must_use]
+pub fn understood(mut entry: Entry) -> Entry {
+    if let Ok(record) = &mut entry.record {
+        record.v = record.v.min(1);
+        if record.kind == TALLIED {
+            "called".clone_into(&mut record.kind);
+        }
+        if record.kind == REST && entry.family == Family::UnknownDo(REST.to_owned()) {
+            "wait".clone_into(&mut record.kind);
+            entry.family = Family::Do(DecisionKind::Wait, pools::nobody());
+        }
+    }
+    entry
+}
+
+fn understood_delivery(delivery: Delivery) -> Delivery {
+    Delivery { entry: understood(delivery.entry), ..delivery }
+}
+
+/// A record in the words of the later release.
+fn newer(record: &Record, change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let mut value = serde_json::to_value(record).expect("a record is JSON");
+    let [weight, because] = NEW_FIELDS;
+    value[weight] = json!(1.5);
+    value["body"][because] = json!({"nobody": "asked"});
+    change(&mut value);
+    serde_json::to_vec(&value).expect("JSON can be written")
+}
+
+fn invalid(error: serde_json::Error) -> LogError {
+    LogError::Invalid(error.to_string())
+}
+
+fn new_id() -> String {
+    client::new_id().to_string()
+}
+
+#[async_trait]
+impl Log for NewerLog {
+    async fn append(&self, job: &JobId, fact: &Fact, _: TraceContext) -> Result<Seq, LogError> {
+        let record = Record::of_fact(fact, new_id(), &self.by).map_err(invalid)?;
+        let is_result = matches!(fact, Fact::Called(_));
+        let payload = newer(&record, |value| match (self.results)(job) {
+            Results::NewKind if is_result => value["kind"] = json!(TALLIED),
+            Results::NewVersion if is_result => value["v"] = json!(VERSION),
+            Results::SameKind | Results::NewKind | Results::NewVersion => {}
+        });
+        let subject = self.inner.subjects().fact(job, fact.source());
+        let stored = self.raw.store(subject, payload, None).await;
+        stored.ok_or_else(|| LogError::Unknown("a write without a guard was refused".to_owned()))
+    }
+
+    async fn decide(
+        &self,
+        job: &JobId,
+        decision: &Decision,
+        after: Seq,
+        disarm: Option<&TimerName>,
+        _: TraceContext,
+    ) -> Result<Guarded, LogError> {
+        let record = Record::of_decision(decision, new_id(), &self.by).map_err(invalid)?;
+        let (subjects, kind) = (self.inner.subjects(), decision.kind());
+        let mut subject = subjects.decision(job, kind, &decision.pool());
+        let payload = newer(&record, |value| {
+            if kind == DecisionKind::Wait {
+                value["kind"] = json!(REST);
+                subject = subject.replace(".do.wait.", &format!(".do.{REST}."));
+            }
+        });
+        let guard = subjects.decisions_of(job);
+        let stored = self.raw.store(subject, payload, Some((&guard, after))).await;
+        if let (Some(_), Some(timer)) = (stored, disarm) {
+            self.inner.disarm(job, timer).await?;
+        }
+        Ok(stored.map_or(Guarded::Conflict, Guarded::Stored))
+    }
+
+    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
+        Ok(self.inner.read(job, after).await?.into_iter().map(understood).collect())
+    }
+
+    async fn watch(
+        &self,
+        job: &JobId,
+        after: Seq,
+    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
+        let entries = self.inner.watch(job, after).await?;
+        Ok(entries.map(|entry| entry.map(understood)).boxed())
+    }
+
+    async fn facts(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
+        let feed = self.inner.facts(shard).await?;
+        let newer = |fed| match fed {
+            Feed::Fact(delivery) => Feed::Fact(understood_delivery(delivery)),
+            Feed::Reset => Feed::Reset,
+        };
+        Ok(feed.map(move |fed| fed.map(newer)).boxed())
+    }
+
+    async fn commands(
+        &self,
+        kind: DecisionKind,
+        pool: &Pool,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
+        let commands = self.inner.commands(kind, pool, slots).await?;
+        Ok(commands.map(|delivery| delivery.map(understood_delivery)).boxed())
+    }
+
+    fn subjects(&self) -> &Subjects {
+        self.inner.subjects()
+    }
+
+    async fn submit(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        trace: TraceContext,
+    ) -> Result<Submission, LogError> {
+        self.inner.submit(job, fact, trace).await
+    }
+
+    async fn answer(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        after: Seq,
+        trace: TraceContext,
+    ) -> Result<Guarded, LogError> {
+        self.inner.answer(job, fact, after, trace).await
+    }
+
+    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
+        self.inner.unsettled(shard).await
+    }
+
+    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
+        self.inner.depth(kind, pool).await
+    }
+
+    fn ack_wait(&self) -> Duration {
+        self.inner.ack_wait()
+    }
+
+    async fn arm(
+        &self,
+        job: &JobId,
+        timer: &TimerName,
+        at: Timestamp,
+        trace: TraceContext,
+    ) -> Result<(), LogError> {
+        self.inner.arm(job, timer, at, trace).await
+    }
+
+    async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError> {
+        self.inner.disarm(job, timer).await
+    }
+
+    async fn submissions(
+        &self,
+        shard: Shard,
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, LogError> {
+        self.inner.submissions(shard, before, limit).await
+    }
+
+    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        self.inner.ended(jobs).await
+    }
+
+    async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {
+        self.inner.load(shard).await
+    }
+
+    async fn storage(&self) -> Result<Storage, LogError> {
+        self.inner.storage().await
+    }
+
+    fn keeper(&self) -> String {
+        self.inner.keeper()
+    }
+
+    async fn ping(&self) -> Result<u64, LogError> {
+        self.inner.ping().await
+    }
+
+    async fn close(&self) {
+        self.inner.close().await;
+    }
+
+    async fn check(&self) -> Result<(), LogError> {
+        self.inner.check().await
+    }
+
+    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
+        self.inner.purge(job).await
+    }
+}

@@ -1,0 +1,311 @@
+//! Two releases share a cluster: the program as it is built here is the older one, and a fixture
+//! plays the newer. What the older one does not know parks that one job and names the place; it goes
+//! on once the newer one has its shard; nothing is lost, whoever writes and whoever reads.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use async_trait::async_trait;
+use callboard_tests::{
+    check::{Finding, check},
+    company::{Company, Process},
+    load,
+    newer::{self, Results},
+};
+use client::Client;
+use proto::{
+    agent::{Agent, Calling},
+    decision::{Decision, DecisionKind},
+    fact::{Called, Fact, Submitted},
+    id::{Attempt, JobId, Pool, Seq, ToolName, WorkerId},
+    job::SubStatus,
+    lang::Language,
+    retry::RetryPolicy,
+    tool::{Approval, Effect, Fault, ToolResult, ToolSpec},
+    view::JobView,
+};
+use runtime::{
+    actor::{Child, Restarts, Tree},
+    broker::Broker,
+    clock::SystemClock,
+    kv::Bucket,
+    log::Entry,
+    presence::{Beacon, Crew, Status},
+    registry,
+    worker::{PoolActor, PoolArgs, PoolOptions, Task, Work},
+};
+use serde_json::{Value, json};
+use supervisor::actors::{ROLE, SupervisorActor, SupervisorArgs, SupervisorOptions};
+use tokio_util::sync::CancellationToken;
+
+use super::chaos::wait_for_door;
+
+/// Each job weighs something with the newer worker's tool, then makes a task with the older one's.
+const SCRIPT: &str = r#"
+rules:
+  - name: plan
+    when: { system: 'You are a planner', last: 'weigh (?<id>\w+)' }
+    reply:
+      json:
+        title: "weigh {{ captures.id }}"
+        steps:
+          - { id: nap, description: "nap", tool: sleep, args: { ms: 1500 } }
+          - { id: weigh, description: "weigh", tool: weigh, args: {} }
+          - { id: make, description: "make", depends_on: [nap, weigh], tool: create_task, args: { title: "{{ captures.id }}" } }
+"#;
+
+/// How long a job that was parked may take to go on after the shard was taken over.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How the newer worker writes the results of a job.
+fn results(job: &JobId) -> Results {
+    match job.as_str() {
+        name if name.starts_with("kind") => Results::NewKind,
+        name if name.starts_with("version") => Results::NewVersion,
+        _ => Results::SameKind,
+    }
+}
+
+/// The newer release's tool: the first time it is asked for a job that rests it is not available.
+struct Weigh;
+
+#[async_trait]
+impl Work for Weigh {
+    fn name(&self) -> &'static str {
+        "weigh"
+    }
+
+    async fn run(&self, task: Task) -> Option<Fact> {
+        let Decision::Call(work) = &task.decision else { return None };
+        let rests = task.job.as_str().starts_with("rest") && work.attempt == Attempt::FIRST;
+        let result = if rests { ToolResult::failed("later") } else { ToolResult::ok(json!(1)) };
+        Some(Fact::Called(Called {
+            work: work.work.clone(),
+            attempt: work.attempt,
+            result,
+            fault: rests.then_some(Fault::Unavailable),
+            duration_ms: 0,
+        }))
+    }
+}
+
+/// A process of the newer release, in this one.
+struct Newer {
+    tree: Tree,
+    shutdown: CancellationToken,
+}
+
+impl Newer {
+    async fn worker(company: &Company, broker: &Broker) -> Self {
+        let (worker, shutdown) = (WorkerId::new("newer-worker").unwrap(), CancellationToken::new());
+        let broker = newer::broker(broker, company.nats.url(), &worker, results).await;
+        let pool = Pool::new("newer").unwrap();
+        let spec = ToolSpec {
+            name: ToolName::new("weigh").unwrap(),
+            description: "Weighs.".to_owned(),
+            schema: json!({"type": "object"}),
+            effect: Effect::Pure,
+            pool: pool.clone(),
+            timeout_ms: 60_000,
+            concurrency: 16,
+            approval: Approval::Never,
+            version: "1".to_owned(),
+        };
+        let crew = Crew::open(&broker);
+        registry::announce(&broker, spec, &worker, &crew).await.unwrap();
+        let options = PoolOptions::new(DecisionKind::Call, pool, 16);
+        let args =
+            PoolArgs::new(broker.clone(), worker, Arc::new(Weigh), options, shutdown.clone());
+        let tree = Tree::start(
+            "newer worker",
+            Restarts::default(),
+            vec![Child::actor("weigh", || PoolActor, args)],
+        );
+        Self { tree: tree.await.unwrap(), shutdown }
+    }
+
+    async fn supervisor(company: &Company, broker: &Broker, name: &str) -> Self {
+        let (worker, shutdown) = (WorkerId::new(name).unwrap(), CancellationToken::new());
+        let broker = newer::broker(broker, company.nats.url(), &worker, results).await;
+        let roles = vec![ROLE.to_owned()];
+        let status = Status::new(worker, roles, "9.9.9", &SystemClock::new(), shutdown.clone());
+        let args = SupervisorArgs {
+            broker: broker.clone(),
+            status: status.clone(),
+            crew: Crew::open(&broker),
+            options: SupervisorOptions::default(),
+            shutdown: shutdown.clone(),
+        };
+        let children = vec![
+            Child::actor("beacon", || Beacon, (broker, status)).in_background(),
+            Child::actor("supervisor", || SupervisorActor, args),
+        ];
+        let tree = Tree::start("newer supervisor", Restarts::default(), children).await.unwrap();
+        Self { tree, shutdown }
+    }
+
+    async fn leave(self) {
+        self.shutdown.cancel();
+        self.tree.ended().await;
+    }
+}
+
+/// Submits jobs straight to the log: the door belongs to whichever supervisor is there.
+async fn submit(broker: &Broker, ids: &[JobId]) {
+    let wait = RetryPolicy { initial_interval_ms: 4_000, jitter: 0.0, ..RetryPolicy::default() };
+    let agent = Agent { confirm: false, tool: Calling { retry: wait }, ..Agent::default() };
+    for id in ids {
+        let submitted = Fact::Submitted(Submitted {
+            goal: format!("weigh {id}"),
+            agent: agent.clone(),
+            language: Language::En,
+            digest: "d".to_owned(),
+            by: None,
+        });
+        broker.log.submit(id, &submitted, runtime::telemetry::new_trace()).await.unwrap();
+    }
+}
+
+async fn until(client: &Client, id: &JobId, wanted: impl Fn(&JobView) -> bool) -> JobView {
+    let (began, mut last) = (Instant::now(), None);
+    while began.elapsed() < PATIENCE {
+        if let Ok(view) = client.get(id).await {
+            if wanted(&view) {
+                return view;
+            }
+            last = Some(view);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{id} stands where it should not: {last:#?}");
+}
+
+/// Waits until the older release has parked these jobs, and looks at the place it names.
+async fn parked(client: &Client, broker: &Broker, ids: &[JobId], because: &str) {
+    for id in ids {
+        let is_parked = |view: &JobView| view.sub_status == Some(SubStatus::Poisoned);
+        let view = until(client, id, is_parked).await;
+        let findings = check(id, &broker.log.read(id, Seq(0)).await.unwrap()).findings;
+        let [Finding::Parked { seq, reason }] = findings.as_slice() else {
+            panic!("{id}: {findings:?}")
+        };
+        assert_eq!(view.reason, Some(format!("record {seq}: {reason}")));
+        assert!(reason.starts_with(because), "{reason}");
+    }
+}
+
+/// The older supervisor leaves: all it has is stored, and it says so by its exit code.
+fn leave(mut process: Process) {
+    process.signal("TERM");
+    assert_eq!(process.wait(), Some(0), "{}", process.logged());
+}
+
+/// Waits until the log of each job has a record of a kind.
+async fn recorded(broker: &Broker, ids: &[JobId], kind: &str) {
+    for id in ids {
+        let is_there = |entry: &Entry| entry.record.as_ref().is_ok_and(|r| r.kind == kind);
+        let began = Instant::now();
+        while !broker.log.read(id, Seq(0)).await.unwrap().iter().any(is_there) {
+            assert!(began.elapsed() < PATIENCE, "{id} has no {kind}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_and_a_newer_release_share_a_cluster_and_lose_nothing() {
+    let mut company = Company::start(SCRIPT).await;
+    // As the fixture has them, which has no configuration: the defaults.
+    company.set("NATS__FACTS_ACK_WAIT_MS", "30000");
+    company.set("NATS__PIN_TIMEOUT_MS", "2000");
+    let older = |n| company.serve(&format!("supervisor{n}"), "supervisor,interaction");
+    let first = older(1);
+    let _worker = company.serve("worker", "planner,executor,tools");
+    let broker = load::connect(&company, 8, 1).await;
+    let client = Client::new(&broker);
+    wait_for_door(&client).await;
+    recorded_tool(&client, "create_task").await;
+    let _newer_worker = Newer::worker(&company, &broker).await;
+    let reader = WorkerId::new("reader").unwrap();
+    let newer_eyes = newer::broker(&broker, company.nats.url(), &reader, results).await;
+    let [kinds, versions, same, rest, handed, again] =
+        ["kind", "version", "same", "rest", "handed", "again"].map(|name| load::ids(name, 3));
+    let is_clean = async |broker: &Broker, ids: &[JobId]| {
+        let began = Instant::now();
+        let ended = load::ended(broker, ids, PATIENCE).await;
+        assert_eq!(load::unclean(&ended), Vec::<String>::new());
+        began.elapsed()
+    };
+
+    // The older supervisor reads what the newer worker writes.
+    for ids in [&kinds, &versions, &same] {
+        submit(&broker, ids).await;
+    }
+    parked(&client, &broker, &kinds, "unknown kind \"tallied\"").await;
+    parked(&client, &broker, &versions, "written in version 2").await;
+    is_clean(&broker, &same).await;
+
+    // The newer supervisor takes the shards, and goes on with what was parked.
+    let newer = Newer::supervisor(&company, &broker, "newer-1").await;
+    leave(first);
+    let strange = [kinds.clone(), versions.clone()].concat();
+    let went_on = is_clean(&newer_eyes, &strange).await;
+    eprintln!("jobs that were parked are over {went_on:?} after the older supervisor left");
+
+    // What the newer supervisor decided comes into the older one's hands.
+    for ids in [&rest, &handed] {
+        submit(&broker, ids).await;
+    }
+    recorded(&broker, &rest, newer::REST).await;
+    let second = older(2);
+    wait_for_door(&client).await;
+    newer.leave().await;
+    submit(&broker, &again).await;
+    is_clean(&broker, &again).await;
+    is_clean(&broker, &handed).await;
+    // The timer that ends the rest is heard while nobody there knows what it is for.
+    recorded(&broker, &rest, "fired").await;
+    parked(&client, &broker, &rest, "unknown kind \"rest\"").await;
+
+    let _newer = Newer::supervisor(&company, &broker, "newer-2").await;
+    leave(second);
+    let went_on = is_clean(&newer_eyes, &rest).await;
+    eprintln!("jobs that rested are over {went_on:?} after the older supervisor left");
+    let all = [kinds, versions, same, rest, handed, again].concat();
+    is_clean(&newer_eyes, &all).await;
+    let tasks = broker.kv.list(Bucket::Tasks, "task").await.unwrap();
+    assert_eq!(tasks.len(), all.len(), "one task a job");
+    assert_new_fields_are_kept(&broker, &all).await;
+}
+
+/// Waits until the older worker has announced a tool.
+async fn recorded_tool(client: &Client, name: &str) {
+    let began = Instant::now();
+    let is_there = |tools: proto::door::Tools| tools.tools.iter().any(|t| t.name.as_str() == name);
+    while !client.tools().await.is_ok_and(is_there) {
+        assert!(began.elapsed() < PATIENCE, "nobody announces {name}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Everything that the newer release wrote is still there, read and written by the older one.
+async fn assert_new_fields_are_kept(broker: &Broker, ids: &[JobId]) {
+    let [outer, inner] = newer::NEW_FIELDS;
+    let mut by_newer = 0;
+    for id in ids {
+        for entry in broker.log.read(id, Seq(0)).await.unwrap() {
+            let record = entry.record.unwrap();
+            let value: Value = serde_json::from_slice(&record.to_vec()).unwrap();
+            if record.by.starts_with("newer") {
+                by_newer += 1;
+                assert_eq!(
+                    (&value[outer], &value["body"][inner]["nobody"]),
+                    (&json!(1.5), &json!("asked"))
+                );
+            }
+        }
+    }
+    assert!(by_newer > ids.len(), "{by_newer} records are by the newer release");
+}
