@@ -41,6 +41,19 @@ lint-docs: toolchain
 lint-dependencies: toolchain cargo-deny
 	cargo deny --locked check --hide-inclusion-graph bans licenses sources
 
+# nats-servers that the bench runs on, the first one for all of it.
+BENCH_SERVERS := 2.15.1 2.14.6
+
+.PHONY: bench bench-peers
+bench: toolchain ## Measure Callboard on real nats-servers, 10 minutes; BENCH="a --profile" selects, BENCH=--help says how
+	cargo build --release $(WORKSPACE) --bins
+	servers=(); for version in $(BENCH_SERVERS); do servers+=(--server "$$(tools/install nats-server $$version)"); done; \
+	"$${CARGO_TARGET_DIR:-target}/release/callboard-bench" "$${servers[@]}" $(BENCH)
+	@[ -n "$(BENCH)" ] || echo "What users would pick instead is measured beside it by: make bench-peers (half an hour; installs them)"
+
+bench-peers: ## Measure Callboard and, in the same run, Restate, DBOS, LangGraph, Celery and Temporal; installs them
+	@$(MAKE) bench BENCH_SERVERS=$(firstword $(BENCH_SERVERS)) BENCH="a b c d peers --keeping default,always --sleeping 1000,2000,5000 $(BENCH)"
+
 .PHONY: advisories
 advisories: toolchain cargo-deny ## Check dependencies against the advisory database (fetches it)
 	cargo deny --locked check advisories

@@ -83,10 +83,10 @@ impl Submitter {
     }
 
     /// Jobs that are submitted at once, as far as the front door takes them. How long until the
-    /// last one ended.
-    pub(crate) async fn together(&self, jobs: usize) -> Result<Duration, Failed> {
+    /// last one ended, and which one that was.
+    pub(crate) async fn together(&self, jobs: usize) -> Result<(Duration, Option<JobId>), Failed> {
         let (began, requests) = (Instant::now(), Arc::new(Semaphore::new(REQUESTS_MAX)));
-        let mut running: JoinSet<Result<(), Failed>> = JoinSet::new();
+        let mut running: JoinSet<Result<JobId, Failed>> = JoinSet::new();
         for _ in 0..jobs {
             let (this, requests) = (self.clone(), Arc::clone(&requests));
             running.spawn(async move {
@@ -96,13 +96,14 @@ impl Submitter {
                 this.client.submit(this.submit(&job, false)).await?;
                 drop(request);
                 end.completed().await.map_err(|why| format!("job {job}: {why}"))?;
-                Ok(())
+                Ok(job)
             });
         }
+        let mut last = None;
         while let Some(done) = running.join_next().await {
-            done??;
+            last = Some(done??);
         }
-        Ok(began.elapsed())
+        Ok((began.elapsed(), last))
     }
 }
 

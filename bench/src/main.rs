@@ -14,11 +14,16 @@ mod figures;
 mod load;
 mod machine;
 mod options;
+mod parked;
+mod peers;
 mod raw;
 mod report;
 mod run;
+mod sleeping;
 mod stages;
 mod table;
+mod tables;
+mod telemetry;
 mod usage;
 mod workload;
 

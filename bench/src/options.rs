@@ -6,6 +6,9 @@ use clap::{Parser, ValueEnum};
 
 use crate::broker::Keeping;
 
+/// Every peer as it flushes every write, and as NATS does by default.
+const PEERS: [&str; 2] = ["all --fsync on", "all --fsync off --scenarios A,B,C,D"];
+
 /// Measures Callboard on nats-servers of its own, with supervisors and workers as processes of
 /// their own.
 #[derive(Debug, Clone, Parser)]
@@ -41,12 +44,18 @@ pub(crate) struct Options {
     /// Jobs of c that are resumed, one at a time.
     #[arg(long, default_value_t = 500)]
     pub(crate) resumed: usize,
+    /// Seconds before memory is read in c, so that what was under way is done.
+    #[arg(long, default_value_t = 10.0)]
+    pub(crate) settle: f64,
     /// Jobs of d.
     #[arg(long, value_delimiter = ',', default_value = "2000,5000")]
     pub(crate) sleeping: Vec<usize>,
     /// Supervisors, and as many workers, of e.
     #[arg(long, value_delimiter = ',', default_value = "1,2,4")]
     pub(crate) scale: Vec<usize>,
+    /// Parts of all traces that are recorded, for t.
+    #[arg(long, value_delimiter = ',', default_value = "0.1,1")]
+    pub(crate) sampled: Vec<f64>,
     /// Also show where the time of a job goes, stage by stage, alone and under load.
     #[arg(long)]
     pub(crate) profile: bool,
@@ -59,9 +68,9 @@ pub(crate) struct Options {
     /// The program that measures the peers.
     #[arg(long, value_name = "PROGRAM", default_value = "bench/peers/run")]
     pub(crate) peers: PathBuf,
-    /// Arguments for it.
-    #[arg(long, value_name = "WORDS", default_value = "all", allow_hyphen_values = true)]
-    pub(crate) peers_arguments: String,
+    /// Arguments for it; several times to run it several times.
+    #[arg(long, value_name = "WORDS", allow_hyphen_values = true, default_values = PEERS)]
+    pub(crate) peers_arguments: Vec<String>,
 }
 
 /// What can be measured.
@@ -108,6 +117,11 @@ impl Options {
     /// The rounds under load.
     pub(crate) fn windows(&self) -> Vec<Duration> {
         vec![seconds(self.seconds); self.rounds]
+    }
+
+    /// The wait before memory is read.
+    pub(crate) fn settle(&self) -> Duration {
+        seconds(self.settle)
     }
 
     /// The warm-up.

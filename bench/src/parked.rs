@@ -28,8 +28,6 @@ use crate::{
 
 /// Jobs that are being parked at the same time.
 const PARKING: usize = 200;
-/// Wait before memory is read, so that what was under way is done.
-const SETTLE: Duration = Duration::from_secs(10);
 
 /// Figures of C.
 #[derive(Debug, Clone, Serialize)]
@@ -65,9 +63,8 @@ pub(crate) struct Percentiles {
 
 impl Percentiles {
     fn of(rounds: &[Vec<f64>]) -> Self {
-        let at = |share| {
-            Spread::of(rounds.iter().map(|round| percentile(&mut round.clone(), share)))
-        };
+        let at =
+            |share| Spread::of(rounds.iter().map(|round| percentile(&mut round.clone(), share)));
         Self { p50: at(0.5), p99: at(0.99) }
     }
 }
@@ -76,15 +73,15 @@ impl Percentiles {
 pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Parked, Failed> {
     let submitter = Submitter::new(company)?;
     let (n, half) = (options.parked, options.parked / 2);
-    tokio::time::sleep(SETTLE).await;
+    tokio::time::sleep(options.settle()).await;
     let before = memory(company);
     let (mut parked, mut took) = park(&submitter, half).await?;
-    settle(company).await?;
+    settle(company, options).await?;
     let between = memory(company);
     let (more, longer) = park(&submitter, n - half).await?;
     parked.extend(more);
     took += longer;
-    settle(company).await?;
+    settle(company, options).await?;
     let after = memory(company);
 
     let (mut resumed, mut done) = (Vec::new(), Vec::new());
@@ -118,8 +115,7 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Park
 /// Bytes for each of some jobs. Less than nothing when memory was given back.
 #[expect(clippy::cast_precision_loss, reason = "a figure of memory")]
 fn per_job(from: Option<u64>, to: Option<u64>, jobs: usize) -> f64 {
-    (to.unwrap_or_default() as f64 - from.unwrap_or_default() as f64) * 1024.0
-        / jobs.max(1) as f64
+    (to.unwrap_or_default() as f64 - from.unwrap_or_default() as f64) * 1024.0 / jobs.max(1) as f64
 }
 
 fn memory(company: &Company) -> BTreeMap<Part, u64> {
@@ -146,7 +142,7 @@ async fn park(submitter: &Submitter, jobs: usize) -> Result<(Vec<Waiting>, Durat
 }
 
 /// Waits until every question is in the inbox, and then a little more.
-async fn settle(company: &Company) -> Result<(), Failed> {
+async fn settle(company: &Company, options: &Options) -> Result<(), Failed> {
     loop {
         let depth = company.broker.log.depth(DecisionKind::Ask, &pools::people()).await?;
         if depth.pending + depth.in_flight == 0 {
@@ -154,7 +150,7 @@ async fn settle(company: &Company) -> Result<(), Failed> {
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
-    tokio::time::sleep(SETTLE).await;
+    tokio::time::sleep(options.settle()).await;
     Ok(())
 }
 

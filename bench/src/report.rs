@@ -9,9 +9,13 @@ use crate::{
     diamond::{Latency, Throughput},
     figures::{Spread, number},
     machine::Machine,
+    parked::Parked,
+    peers::Peer,
     raw::Raw,
+    sleeping::Sleeping,
     stages::{Stage, Stages},
     table::{Style, Table},
+    telemetry::Watched,
     usage::Part,
     workload,
 };
@@ -21,8 +25,18 @@ use crate::{
 pub(crate) struct Report {
     /// Where.
     pub(crate) machine: Machine,
-    /// A, B and E.
+    /// A and B.
     pub(crate) diamonds: Vec<Diamonds>,
+    /// C.
+    pub(crate) parked: Option<Parked>,
+    /// D.
+    pub(crate) sleeping: Vec<Sleeping>,
+    /// E.
+    pub(crate) scale: Vec<Diamonds>,
+    /// T.
+    pub(crate) watched: Vec<Watched>,
+    /// What users would pick instead.
+    pub(crate) peers: Vec<Peer>,
 }
 
 /// A and B on one setup, and what JetStream alone can do there.
@@ -46,6 +60,12 @@ pub(crate) struct Diamonds {
 }
 
 impl Diamonds {
+    /// Nothing yet.
+    pub(crate) fn new(server: String, setup: Setup) -> Self {
+        let (throughput, latency, raw, alone, loaded) = (None, None, None, None, None);
+        Self { server, setup, throughput, latency, raw, alone, loaded }
+    }
+
     /// For the first column of a table.
     fn name(&self) -> String {
         format!("{}, {}", self.server, self.setup.keeping.as_str())
@@ -55,7 +75,15 @@ impl Diamonds {
 impl Report {
     /// Looks at the machine.
     pub(crate) async fn new() -> Self {
-        Self { machine: Machine::look().await, diamonds: Vec::new() }
+        Self {
+            machine: Machine::look().await,
+            diamonds: Vec::new(),
+            parked: None,
+            sleeping: Vec::new(),
+            scale: Vec::new(),
+            watched: Vec::new(),
+            peers: Vec::new(),
+        }
     }
 
     /// What it was measured on.
@@ -76,7 +104,7 @@ impl Report {
 
 /// A: rates, CPU and memory.
 pub(crate) fn throughput(title: &str, rows: &[(String, &Throughput, Option<&Raw>)]) -> Table {
-    let mut columns = vec!["setup", "jobs/s", "of raw ⁄ 12", "CPU ms/job"];
+    let mut columns = vec!["setup", "jobs/s", "of raw/12", "CPU ms/job"];
     columns.extend(Part::ALL.map(Part::as_str));
     columns.extend(["MiB (nats/sup/work)", "others", "n"]);
     let mut table = Table::new(title, &columns);
@@ -124,7 +152,7 @@ pub(crate) fn latency(rows: &[(String, &Latency)]) -> Table {
 /// JetStream alone.
 pub(crate) fn raw(rows: &[(String, &Raw)]) -> Table {
     let columns =
-        ["setup", "publishes/s", "⁄ 12 = jobs/s", "publish ms", "relay ms", "bytes", "streams"];
+        ["setup", "publishes/s", "/12 = jobs/s", "publish ms", "relay ms", "bytes", "streams"];
     let mut table = Table::new("JetStream alone: the limit", &columns);
     for (name, raw) in rows {
         let jobs = raw.publishes_per_s.median / f64::from(workload::RECORDS);

@@ -10,10 +10,11 @@ use crate::{
     diamond,
     load::Submitter,
     options::{Options, Scenario},
-    raw,
+    parked, peers, raw,
     report::{self, Diamonds, Report},
-    say, stages,
+    say, sleeping, stages,
     table::Table,
+    tables, telemetry,
 };
 
 /// Runs what was asked for.
@@ -31,7 +32,54 @@ pub(crate) async fn all(
         }
         show_diamonds(options, report, &show);
     }
+    let program = || options.programs().into_iter().next().flatten();
+    if wants(Scenario::C) {
+        say("c: parking");
+        let company = Company::start(&diamond::setup(program(), Keeping::Default, 1)).await?;
+        diamond::warm_up(&Submitter::new(&company)?).await?;
+        let parked = report.parked.insert(parked::measure(&company, options).await?);
+        tables::parked(parked).iter().for_each(&show);
+    }
+    if wants(Scenario::D) {
+        let company = Company::start(&sleeping::setup(program())).await?;
+        for n in &options.sleeping {
+            say(&format!("d: {n} jobs whose every activity takes a second"));
+            report.sleeping.push(sleeping::measure(&company, options, *n).await?);
+        }
+        show(&tables::sleeping(&report.sleeping));
+    }
+    if wants(Scenario::E) {
+        for processes in &options.scale {
+            report.scale.push(scaled(options, program(), *processes).await?);
+        }
+        show(&tables::scale(&report.scale));
+    }
+    if wants(Scenario::T) {
+        report.watched = telemetry::measure(options, program()).await?;
+        show(&tables::watched(&report.watched));
+    }
+    if wants(Scenario::Peers) {
+        for arguments in &options.peers_arguments {
+            report.peers.extend(peers::measure(&options.peers, arguments).await?);
+        }
+        show(&peers::table(report));
+    }
     Ok(())
+}
+
+/// A with more processes.
+async fn scaled(
+    options: &Options,
+    program: Option<PathBuf>,
+    processes: usize,
+) -> Result<Diamonds, Failed> {
+    say(&format!("e: {processes} supervisors and workers"));
+    let setup = diamond::setup(program, Keeping::Default, processes);
+    let company = Company::start(&setup).await?;
+    diamond::warm_up(&Submitter::new(&company)?).await?;
+    let (throughput, _) = diamond::throughput(&company, options).await?;
+    let server = company.servers.version().to_string();
+    Ok(Diamonds { throughput: Some(throughput), ..Diamonds::new(server, setup) })
 }
 
 fn show_diamonds(options: &Options, report: &Report, show: &impl Fn(&Table)) {
@@ -65,15 +113,7 @@ async fn diamonds(
     let setup = diamond::setup(program, keeping, 1);
     say(&format!("starting: {}", keeping.as_str()));
     let mut company = Company::start(&setup).await?;
-    let mut measured = Diamonds {
-        server: company.servers.version().to_string(),
-        setup,
-        throughput: None,
-        latency: None,
-        raw: None,
-        alone: None,
-        loaded: None,
-    };
+    let mut measured = Diamonds::new(company.servers.version().to_string(), setup);
     say(&format!("warming up: {}", measured.server));
     diamond::warm_up(&Submitter::new(&company)?).await?;
     if options.wants(Scenario::B) {

@@ -18,6 +18,7 @@ use crate::{
     figures::Spread,
     load::Submitter,
     options::Options,
+    stages,
     usage::{Part, memory_kib},
     workload::{Pace, SLEEPING_IDEAL},
 };
@@ -40,14 +41,15 @@ pub(crate) struct Sleeping {
     pub(crate) worker_mib: u64,
     /// The most memory that the supervisor had, in MiB.
     pub(crate) supervisor_mib: u64,
+    /// What took the last job of the slowest round longest.
+    pub(crate) slowest: String,
 }
 
 /// One supervisor and one worker that may have everything in hand at once: two steps of each job
 /// sleep side by side.
 pub(crate) fn setup(program: Option<std::path::PathBuf>) -> Setup {
-    let slots = ["PLAN", "CALL"].map(|kind| {
-        (format!("CALLBOARD__WORKERS__{kind}_SLOTS"), "20000".to_owned())
-    });
+    let slots = ["PLAN", "CALL"]
+        .map(|kind| (format!("CALLBOARD__WORKERS__{kind}_SLOTS"), "20000".to_owned()));
     Setup {
         program,
         keeping: Keeping::Default,
@@ -76,11 +78,17 @@ pub(crate) async fn measure(
             tokio::time::sleep(LOOK).await;
         }
     });
-    let mut took = Vec::new();
+    let (mut took, mut last) = (Vec::new(), None);
     for _ in 0..options.rounds {
-        took.push(submitter.together(n).await?.as_secs_f64());
+        let (time, job) = submitter.together(n).await?;
+        took.push(time.as_secs_f64());
+        last = last.max(job.map(|job| (time, job)));
     }
     watch.abort();
+    let slowest = match last {
+        Some((_, job)) => stages::slowest(&company.broker, &job).await?,
+        None => return Err("no round was measured: --rounds must be at least 1".into()),
+    };
     let [supervisor, worker] = [&most[0], &most[1]].map(|kib| kib.load(Ordering::Relaxed) / 1024);
     Ok(Sleeping {
         server: company.servers.version().to_string(),
@@ -89,5 +97,6 @@ pub(crate) async fn measure(
         ideal_s: SLEEPING_IDEAL,
         worker_mib: worker,
         supervisor_mib: supervisor,
+        slowest,
     })
 }

@@ -120,6 +120,19 @@ pub(crate) async fn of_logs(broker: &Broker, jobs: &[JobId]) -> Result<Stages, F
     Ok(samples.stages())
 }
 
+/// The transition that took a job longest, in words: for a job that was slower than all others.
+pub(crate) async fn slowest(broker: &Broker, job: &JobId) -> Result<String, Failed> {
+    let mut times = read(broker, std::slice::from_ref(job)).await?;
+    let times = times.pop().unwrap_or_default();
+    let gaps = EDGES.iter().filter_map(|(name, causes, stage)| {
+        let from = causes.iter().filter_map(|cause| times.get(*cause)).max()?;
+        let gap = times.get(*name)?.duration_since(*from).ok()?;
+        let to = causes.join(", ");
+        Some((gap, format!("{to} → {name} ({}) took {gap:.2?} in {job}", stage.as_str())))
+    });
+    Ok(gaps.max().map_or_else(|| format!("{job} has no records"), |(_, words)| words))
+}
+
 /// When each record of a job was stored.
 type Times = BTreeMap<String, SystemTime>;
 

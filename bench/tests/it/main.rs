@@ -1,0 +1,71 @@
+//! The bench runs, on whatever there is now: a measurement that nobody can make any more is found
+//! before somebody needs it. Says nothing about how fast anything is.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Everything once, as small as it can be.
+const SMALL: [&str; 17] = [
+    "a",
+    "b",
+    "c",
+    "d",
+    "t",
+    "--profile",
+    "--keeping=always",
+    "--rounds=1",
+    "--seconds=1",
+    "--warm-up=0.5",
+    "--in-flight=20",
+    "--alone=5",
+    "--parked=20",
+    "--resumed=4",
+    "--sleeping=20",
+    "--settle=0.5",
+    "--sampled=1",
+];
+
+#[test]
+fn every_scenario_runs_and_has_its_figures() {
+    // The bench starts the `callboard` that lies beside it.
+    let callboard = callboard_tests::callboard();
+    let bench = env!("CARGO_BIN_EXE_callboard-bench");
+    let server = runtime::nats_server::find().expect("nats-server: make nats-server").path;
+    let json = tempfile::NamedTempFile::new().unwrap();
+    let (server, file) = (server.display(), json.path().display());
+    let output = Command::new(bench)
+        .args(SMALL)
+        .args([format!("--server={server}"), format!("--json={file}")])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}{errors}", callboard.display());
+
+    let figures: Value = serde_json::from_slice(&std::fs::read(json.path()).unwrap()).unwrap();
+    let positive = |pointer: &str| {
+        let value = figures.pointer(pointer).and_then(Value::as_f64);
+        assert!(value.is_some_and(|value| value > 0.0), "{pointer}: {value:?}\n{figures:#}");
+    };
+    for pointer in [
+        "/diamonds/0/throughput/jobs_per_s/median",
+        "/diamonds/0/throughput/cpu_ms/median",
+        "/diamonds/0/throughput/memory_mib/worker",
+        "/diamonds/0/latency/p50_ms/median",
+        "/diamonds/0/raw/publishes_per_s/median",
+        "/diamonds/0/raw/relay_ms/median",
+        "/diamonds/0/alone/mean_ms/decide",
+        "/diamonds/0/loaded/mean_ms/work",
+        "/parked/memory_kib/supervisor/2",
+        "/parked/resumed_ms/p50/median",
+        "/sleeping/0/makespan_s/median",
+        "/watched/1/bytes",
+    ] {
+        positive(pointer);
+    }
+    // What the last table of the run says, and that the machine is named.
+    for words in ["T: throughput of diamonds, watched", "cores", "request → submitted"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
