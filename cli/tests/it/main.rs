@@ -9,6 +9,7 @@
 mod arguments;
 mod company;
 mod configuration;
+mod doctor;
 mod door;
 mod support;
 mod terminal;

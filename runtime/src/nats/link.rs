@@ -292,20 +292,14 @@ impl Link {
         read(&answer.payload)
     }
 
-    /// Does something that is answered by nothing, and tells whether the server forbade it: what the
-    /// server says against a subject comes before its answer to whatever was asked later.
-    pub(super) async fn is_forbidden(
-        &self,
-        subject: &str,
-        attempt: impl Future<Output = ()>,
-    ) -> Result<bool, Trouble> {
-        let before = self.incidents.borrow().denials;
-        attempt.await;
-        match self.ask::<serde_json::Value>("INFO", &serde_json::json!({})).await {
-            Ok(_) | Err(Trouble::Denied(_) | Trouble::Refused(_)) => {}
-            Err(trouble) => return Err(trouble),
-        }
-        Ok(self.incidents.borrow().denial_of(subject, before).is_some())
+    /// How often something was forbidden so far.
+    pub(super) fn denials(&self) -> u64 {
+        self.incidents.borrow().denials
+    }
+
+    /// Whether something on this subject was forbidden since `before`, as far as was heard.
+    pub(super) fn is_denied(&self, subject: &str, before: u64) -> bool {
+        self.incidents.borrow().denial_of(subject, before).is_some()
     }
 
     /// Asks JetStream for something, in JSON.

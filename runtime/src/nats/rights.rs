@@ -2,6 +2,8 @@
 //! subscriptions end at once, and what would be stored names a stream that is not the one it would be
 //! stored in, which the server refuses after it has looked at the user's rights.
 
+use std::time::Duration;
+
 use async_nats::HeaderMap;
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -14,6 +16,9 @@ use super::{
 
 /// A stream that no record is stored in.
 const NOWHERE: &str = "callboard-doctor-stores-nothing";
+
+/// How long what the server says against a subject may take from the connection to here.
+const HEARD_AFTER: Duration = Duration::from_millis(250);
 
 /// Something that may be allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,34 +70,50 @@ impl Rights {
         Ok(Self { link: open(options, "doctor").await? })
     }
 
-    /// Tries one thing.
-    pub async fn of(&self, attempt: &Try) -> Right {
+    /// Tries things, at most 60 at a time, and gives an answer to each in their order.
+    pub async fn of(&self, attempts: &[Try]) -> Vec<Right> {
+        let before = self.link.denials();
+        let mut asked = Vec::with_capacity(attempts.len());
+        for attempt in attempts {
+            asked.push(self.attempt(attempt).await);
+        }
+        // What the server says against a subject comes before this answer, on a way of its own.
+        let heard = told(self.link.ask::<Value>("INFO", &json!({})).await.map(|_| ()));
+        tokio::time::sleep(HEARD_AFTER).await;
+        let silent = |attempt: &Try| match &heard {
+            _ if self.link.is_denied(&attempt.subject(), before) => Right::Denied,
+            Right::Granted | Right::Denied => Right::Granted,
+            Right::Unknown(why) => Right::Unknown(why.clone()),
+        };
+        let each = attempts.iter().zip(asked);
+        each.map(|(attempt, asked)| asked.unwrap_or_else(|| silent(attempt))).collect()
+    }
+
+    /// Tries one thing. Nothing when the server only speaks up if it is forbidden.
+    async fn attempt(&self, attempt: &Try) -> Option<Right> {
         let subject = attempt.subject();
         match attempt {
-            Try::Look(verb) => told(self.link.ask::<Value>(verb, &json!({})).await.map(|_| ())),
+            Try::Look(verb) => {
+                Some(told(self.link.ask::<Value>(verb, &json!({})).await.map(|_| ())))
+            }
             Try::Store(_) => {
                 let mut headers = HeaderMap::new();
                 headers.insert("Nats-Expected-Stream", NOWHERE);
-                match self.link.write(&subject, headers, Bytes::new()).await {
+                Some(match self.link.write(&subject, headers, Bytes::new()).await {
                     Ok(_) => Right::Unknown("the server stored what it should refuse".to_owned()),
                     Err(trouble) => told(Err(trouble)),
-                }
+                })
             }
             Try::Say(_) => {
-                let said = self.link.tell(subject.clone(), Bytes::new());
-                forbidden(self.link.is_forbidden(&subject, said).await)
+                self.link.tell(subject, Bytes::new()).await;
+                None
             }
             Try::Listen(_) => {
-                let mut heard = None;
-                let listen = async {
-                    heard = self.link.client.subscribe(subject.clone()).await.ok();
-                };
-                let forbidden = forbidden(self.link.is_forbidden(&subject, listen).await);
-                if let Some(mut heard) = heard {
+                if let Ok(mut heard) = self.link.client.subscribe(subject).await {
                     // It ends with the connection at the latest.
                     let _ = heard.unsubscribe().await;
                 }
-                forbidden
+                None
             }
         }
     }
@@ -100,14 +121,6 @@ impl Rights {
     /// Lets go of the connection.
     pub async fn close(self) {
         self.link.close().await;
-    }
-}
-
-fn forbidden(forbidden: Result<bool, Trouble>) -> Right {
-    match forbidden {
-        Ok(true) => Right::Denied,
-        Ok(false) => Right::Granted,
-        Err(trouble) => Right::Unknown(trouble.to_string()),
     }
 }
 

@@ -33,14 +33,14 @@ pub(super) async fn findings(
     let mut lacking = Vec::new();
     for role in Role::ALL.into_iter().filter(|role| asked.is_none_or(|asked| asked.contains(role)))
     {
+        let attempts = needs(role, subjects, nats.create);
         let mut lacks = Vec::new();
-        for attempt in needs(role, subjects, nats.create) {
-            match rights.of(&attempt).await {
+        for (attempt, right) in attempts.iter().zip(rights.of(&attempts).await) {
+            match right {
                 Right::Granted => {}
-                Right::Denied => lacks.push(format!("{} {}", verb(&attempt), attempt.subject())),
+                Right::Denied => lacks.push(format!("{} {}", verb(attempt), attempt.subject())),
                 Right::Unknown(why) => {
                     let words = format!("{}: {why}", attempt.subject());
-                    rights.close().await;
                     return vec![Finding::skipped("permissions", words)];
                 }
             }

@@ -1,0 +1,119 @@
+//! The doctor at a good installation and at a bad one: what it says, and that nothing is different
+//! afterwards.
+
+use std::net::TcpListener;
+
+use runtime::testing::NatsServer;
+use serde_json::Value;
+
+use crate::{
+    company::Dev,
+    support::{Place, Ran, eventually},
+};
+
+/// What differs from one run to the next.
+const CHANGING: &[(&str, &str)] = &[
+    (r"127\.0\.0\.1:\d+", "[address]"),
+    (r"\(callboard-[0-9a-f]+\)", "[name]"),
+    (r"\d+ µs", "[µs]"),
+    (r"the server's is \d+ ms (ahead of|behind)", "the server's is [ms] beside"),
+    (r"nats-server \d+\.\d+\.\d+", "nats-server [version]"),
+    (r"\d+ (records|KiB|MiB)", "[n] $1"),
+    (r"\[n\] MiB \(\d+ %\)", "[n] MiB ([n] %)"),
+    // Whether another process of this machine answers there is not this test's business.
+    (r"(?m)^\w+ admin: .*$", "[grade] admin"),
+];
+
+/// One line for each finding, whatever fits on one of the terminal's.
+fn snapshot(name: &str, json: &str) {
+    let found: Vec<Value> = serde_json::from_str(json).unwrap();
+    let word = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+    let line = |finding: &Value| {
+        let [grade, check, found] = ["grade", "check", "found"].map(|key| word(finding, key));
+        let advice = finding["advice"].as_str().map(|advice| format!("\n    {advice}"));
+        format!("{grade} {check}: {found}{}\n", advice.unwrap_or_default())
+    };
+    let said: String = found.iter().map(line).collect();
+    let mut settings = insta::Settings::clone_current();
+    for (pattern, instead) in CHANGING {
+        settings.add_filter(pattern, *instead);
+    }
+    settings.bind(|| insta::assert_snapshot!(name, said));
+}
+
+#[test]
+fn a_good_installation_has_only_warnings() {
+    let dev = Dev::start();
+    eventually("every shard has an owner", || {
+        (!dev.run(&["doctor"]).out.contains("shards have an owner")).then_some(())
+    });
+    let json = dev.run(&["-o", "json", "doctor", "--roles", "all"]).expect(0).out;
+    snapshot("good", &json);
+    let text = dev.run(&["doctor"]).expect(0).out;
+    assert!(text.contains("✓ drift") && text.contains("! durability"), "{text}");
+}
+
+/// A server on which one user, who everybody is, may not do everything.
+async fn restricted(port: u16) -> NatsServer {
+    let config = [
+        &format!("http: \"127.0.0.1:{port}\""),
+        "authorization { users: [ { user: limited, password: x, permissions: {",
+        "  publish: { deny: [\"cb.*.*.in.crew\", \"cb.*.*.do.>\"] }",
+        "  subscribe: { deny: [\"cb.stop.>\"] } } } ] }",
+        "no_auth_user: limited",
+    ];
+    NatsServer::start_with(&config, &["sync_interval: always"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_installation_is_named_with_what_to_do_and_left_as_it_is() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let server = restricted(port).await;
+    let monitor = format!("http://127.0.0.1:{port}");
+    let (place, url) = (Place::new(), server.url().to_owned());
+    let run = |more: &[(&str, &str)], args: &[&str]| {
+        let mut command = place.command(&[&["--url", &url], args].concat());
+        let changed = more.iter().copied();
+        Ran::from(command.envs(changed).output().unwrap())
+    };
+    run(&[], &["setup"]).expect(0);
+    let other = [
+        ("CALLBOARD__NATS__ACK_WAIT_MS", "7000"),
+        ("CALLBOARD__NATS__CREATE", "false"),
+        ("CALLBOARD__MODEL__KIND", "ollama"),
+        ("CALLBOARD__MODEL__NAME", "m"),
+        ("CALLBOARD__MODEL__BASE_URL", "http://127.0.0.1:1"),
+        ("CALLBOARD__TELEMETRY__OTLP_ENDPOINT", "http://127.0.0.1:1"),
+        ("CALLBOARD__ADMIN__LISTEN", "off"),
+    ];
+    let args = [
+        "-o",
+        "json",
+        "doctor",
+        "--roles",
+        "tools,supervisor",
+        "--tool-pool",
+        "python",
+        "--monitor",
+    ];
+    let args = [&args[..], &[&monitor]].concat();
+    snapshot("bad", &run(&other, &args).expect(1).out);
+
+    let json = run(&other, &args).expect(1).out;
+    let found: Vec<Value> = serde_json::from_str(&json).unwrap();
+    let bad = |check: &str| found.iter().any(|f| f["check"] == check && f["grade"] == "bad");
+    assert!(bad("permissions") && bad("drift") && bad("model"), "{json}");
+    let installation = found.iter().find(|f| f["check"] == "installation").unwrap();
+    let words = installation["found"].as_str().unwrap();
+    assert!(words.contains(" 0 records"), "looking twice has stored something: {words}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_one_finding_and_the_rest_is_skipped() {
+    let place = Place::new();
+    let ran = place.run(&["--url", "nats://127.0.0.1:1", "--timeout", "1s", "doctor"]).expect(1);
+    assert!(ran.out.contains("callboard dev"), "{}", ran.out);
+    let skipped = ran.out.lines().filter(|line| line.contains("nats cannot be reached")).count();
+    assert_eq!(skipped, 8, "{}", ran.out);
+    place.run(&["doctor", "--roles", "boss"]).refused(2, "boss");
+}
