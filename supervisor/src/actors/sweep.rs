@@ -1,8 +1,11 @@
-//! The slow look at every open job of a shard. It should never find work, and says so loudly when
-//! it does: then something above it lost a fact or a decision.
+//! The slow look at every open job of a shard. The first one, soon after the shard was taken up, goes
+//! on with jobs that the owner before could not: it may have been of an older release. The later ones
+//! should never find work, and say so loudly when they do: then something above lost a fact or a
+//! decision.
 
 use std::{sync::Arc, time::Duration};
 
+use futures::{StreamExt, stream};
 use proto::id::{JobId, Seq};
 use ractor::ActorRef;
 use runtime::log::LogError;
@@ -23,6 +26,9 @@ const PAGE: usize = 100;
 /// Pause between pages: a sweep must not be felt by jobs that move.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// Jobs looked at side by side: most take one read, and one in the middle of a decision two seconds.
+const LOOKS: usize = 16;
+
 /// When the jobs of a shard that was just taken up are counted: first they are moved on.
 const COUNT_AFTER: Duration = Duration::from_secs(1);
 
@@ -38,20 +44,34 @@ pub(super) async fn run(args: ShardArgs, census: Arc<Census>, shard: ActorRef<Sh
         }
     }
     tokio::time::sleep(COUNT_AFTER).await;
+    let mut round = Round::TakenUp;
     loop {
         census.begin();
-        match sweep(&args, &census, &shard).await {
-            Ok(()) => census.finish(),
+        match sweep(&args, &census, &shard, round).await {
+            Ok(()) => {
+                census.finish();
+                round = Round::Later;
+            }
             Err(error) => tracing::warn!(shard = %args.shard, %error, "a sweep was given up"),
         }
         tokio::time::sleep(args.options.sweep_interval).await;
     }
 }
 
+/// Which sweep it is.
+#[derive(Debug, Clone, Copy)]
+enum Round {
+    /// The first since the shard was taken up.
+    TakenUp,
+    /// Any later one.
+    Later,
+}
+
 async fn sweep(
     args: &ShardArgs,
     census: &Census,
     shard: &ActorRef<ShardMsg>,
+    round: Round,
 ) -> Result<(), LogError> {
     let log = &args.broker.log;
     let mut before = None;
@@ -60,28 +80,38 @@ async fn sweep(
         let Some(oldest) = page.last().map(|entry| entry.seq) else { return Ok(()) };
         let jobs: Vec<JobId> = page.into_iter().map(|entry| entry.job).collect();
         let ended = log.ended(&jobs).await?;
-        for job in jobs.iter().filter(|job| !ended.contains(job)) {
-            // In a task of its own: a job that breaks the code that reads it must not end the sweep,
-            // which is what looks at such a job again. Nor must one that cannot be read now.
-            let look = tokio::spawn(wants_work(args.clone(), job.clone()));
-            match AbortOnDropHandle::new(look).await {
-                Ok(Ok(seen)) => {
-                    seen.standing.iter().for_each(|standing| census.passed(job, standing));
-                    if seen.wants_work {
-                        let _ = shard.cast(ShardMsg::Look(job.clone()));
-                    }
-                }
-                Err(_) => {
-                    let _ = shard.cast(ShardMsg::Look(job.clone()));
-                }
-                Ok(Err(error)) => {
-                    tracing::warn!(%job, %error, "a sweep could not read a job");
-                }
-            }
-        }
+        let open = jobs.into_iter().filter(|job| !ended.contains(job));
+        let looks = open.map(|job| look_at(args, census, shard, job, round));
+        stream::iter(looks).for_each_concurrent(LOOKS, |look| look).await;
         census.reached(oldest);
         before = Some(oldest);
         tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn look_at(
+    args: &ShardArgs,
+    census: &Census,
+    shard: &ActorRef<ShardMsg>,
+    job: JobId,
+    round: Round,
+) {
+    // In a task of its own: a job that breaks the code that reads it must not end the sweep, which is
+    // what looks at such a job again. Nor must one that cannot be read now.
+    let look = tokio::spawn(wants_work(args.clone(), job.clone(), round));
+    match AbortOnDropHandle::new(look).await {
+        Ok(Ok(seen)) => {
+            seen.standing.iter().for_each(|standing| census.passed(&job, standing));
+            if seen.wants_work {
+                let _ = shard.cast(ShardMsg::Look(job));
+            }
+        }
+        Err(_) => {
+            let _ = shard.cast(ShardMsg::Look(job));
+        }
+        Ok(Err(error)) => {
+            tracing::warn!(%job, %error, "a sweep could not read a job");
+        }
     }
 }
 
@@ -93,7 +123,7 @@ struct Seen {
 
 /// Whether a decision is missing that no record on its way will bring about. A job in the middle of
 /// a decision looks the same, so what is missing must still be missing a moment later.
-async fn wants_work(args: ShardArgs, job: JobId) -> Result<Seen, LogError> {
+async fn wants_work(args: ShardArgs, job: JobId, round: Round) -> Result<Seen, LogError> {
     let look = async || {
         let entries = args.broker.log.read(&job, Seq(0)).await?;
         Ok::<_, LogError>(replay::replay(&job, &entries))
@@ -107,9 +137,16 @@ async fn wants_work(args: ShardArgs, job: JobId) -> Result<Seen, LogError> {
     tokio::time::sleep(Duration::from_secs(2)).await;
     folded = look().await?;
     let wants_work = missing(&folded) == first;
-    if wants_work {
-        swept();
-        tracing::error!(%job, shard = %args.shard, seq = %first.0, "a sweep found a job that nobody was going to look at");
+    let (shard, seq) = (&args.shard, first.0);
+    match round {
+        Round::TakenUp if wants_work => {
+            tracing::warn!(%job, %shard, %seq, "goes on with a job that the owner before left");
+        }
+        Round::Later if wants_work => {
+            swept();
+            tracing::error!(%job, %shard, %seq, "a sweep found a job that nobody was going to look at");
+        }
+        Round::TakenUp | Round::Later => {}
     }
     Ok(Seen { standing: folded.standing(), wants_work })
 }
