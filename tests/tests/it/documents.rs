@@ -77,6 +77,21 @@ const PROVED: &[Proof] = &[
         file: "docs/cli.md",
         marker: "callboard jobs describe summary-1",
     },
+    Proof {
+        command: "callboard doctor",
+        file: "docs/operations.md",
+        marker: "callboard doctor || true",
+    },
+    Proof {
+        command: "callboard health ready",
+        file: "tests/tests/it/admin/mod.rs",
+        marker: r#"["health", "ready", "--address", &address]"#,
+    },
+    Proof {
+        command: "curl -s http://127.0.0.1:9464/metrics",
+        file: "docs/operations.md",
+        marker: "curl -fs http://$admin/metrics",
+    },
     Proof { command: "callboard crew ls", file: "docs/cli.md", marker: "callboard crew ls" },
     Proof {
         command: "callboard serve --roles supervisor,interaction",

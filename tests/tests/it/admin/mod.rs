@@ -99,7 +99,7 @@ async fn run(company: &Company, args: &[&str]) -> (Option<i32>, String) {
 #[tokio::test(flavor = "multi_thread")]
 async fn readiness_follows_the_broker_and_liveness_does_not() {
     let (mut company, process, address) = stage("info").await;
-    let (code, said) = run(&company, &["health", "--address", &address]).await;
+    let (code, said) = run(&company, &["health", "ready", "--address", &address]).await;
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("of 8 owned here") && said.contains("taking commands"), "{said}");
 
