@@ -1,6 +1,6 @@
 //! One consumer that messages are taken from, and what it still owes.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
@@ -38,6 +38,13 @@ impl Lane {
         }
     }
 
+    /// The server gave a sign of life: a message, or a heartbeat, which it leaves out while messages
+    /// come. What is asked for is not lost for so long.
+    pub(super) fn heard(&mut self, silence: Duration) {
+        let now = Instant::now();
+        self.silent_at = self.silent_at.map(|at| at.max(now + silence));
+    }
+
     /// So many of those that were asked for came, or do not come; no more than were asked for.
     pub(super) fn settle(&mut self, left: usize) -> usize {
         let left = left.min(self.credit);
@@ -47,5 +54,24 @@ impl Lane {
             self.silent_at = None;
         }
         left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn messages_and_heartbeats_are_both_signs_of_life() {
+        let mut lane = Lane::new("s".to_owned(), "c".to_owned(), false);
+        lane.heard(Duration::from_secs(3));
+        assert_eq!(lane.silent_at, None, "nothing is asked for");
+        (lane.credit, lane.silent_at) = (2, Some(Instant::now() + Duration::from_secs(1)));
+        lane.settle(1);
+        lane.heard(Duration::from_secs(3));
+        assert_eq!(lane.silent_at, Some(Instant::now() + Duration::from_secs(3)));
+        lane.settle(1);
+        lane.heard(Duration::from_secs(3));
+        assert_eq!(lane.silent_at, None, "everything came");
     }
 }

@@ -30,6 +30,8 @@ use crate::log::LogError;
 
 /// How much later than it should be a status may come before something is taken to be lost.
 const GRACE: Duration = Duration::from_secs(1);
+/// How long a server may say nothing after a sign of life: more than two heartbeats.
+const SIGNS: Duration = Duration::from_secs(3);
 /// From this on a request asks for heartbeats.
 const HEARTBEATS_FROM: Duration = Duration::from_secs(4);
 /// Wait before a server that does not answer is asked again.
@@ -240,6 +242,7 @@ impl Puller {
             return None;
         }
         lane.settle(1);
+        lane.heard(SIGNS);
         (lane.moved, lane.stalled) = (Instant::now(), false);
         let headers = message.headers.unwrap_or_default();
         let pin = headers.get_last("Nats-Pin-Id").map(|pin| pin.as_str().to_owned());
@@ -272,7 +275,7 @@ impl Puller {
         let lane = self.lanes.get_mut(at)?;
         let said = message.description.as_deref().unwrap_or_default();
         if code == 100 {
-            lane.silent_at = lane.silent_at.map(|at| at.max(Instant::now() + GRACE * 3));
+            lane.heard(SIGNS);
             return None;
         }
         let open = lane.open.iter().position(|(open, _)| *open == token);
