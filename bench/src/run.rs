@@ -38,6 +38,7 @@ pub(crate) async fn all(
         let company = Company::start(&diamond::setup(program(), Keeping::Default, 1)).await?;
         diamond::warm_up(&Submitter::new(&company)?).await?;
         let parked = report.parked.insert(parked::measure(&company, options).await?);
+        tell_log(&company);
         tables::parked(parked).iter().for_each(&show);
     }
     if wants(Scenario::D) {
@@ -46,6 +47,7 @@ pub(crate) async fn all(
             say(&format!("d: {n} jobs whose every activity takes a second"));
             report.sleeping.push(sleeping::measure(&company, options, *n).await?);
         }
+        tell_log(&company);
         show(&tables::sleeping(&report.sleeping));
     }
     if wants(Scenario::E) {
@@ -67,6 +69,15 @@ pub(crate) async fn all(
     Ok(())
 }
 
+/// Shows warnings and errors of the processes: a figure that was measured while something went wrong
+/// must not look like any other.
+fn tell_log(company: &Company) {
+    let logged = company.logged();
+    if !logged.is_empty() {
+        say(&format!("the processes logged:\n{logged}"));
+    }
+}
+
 /// A with more processes.
 async fn scaled(
     options: &Options,
@@ -78,6 +89,7 @@ async fn scaled(
     let company = Company::start(&setup).await?;
     diamond::warm_up(&Submitter::new(&company)?).await?;
     let (throughput, _) = diamond::throughput(&company, options).await?;
+    tell_log(&company);
     let server = company.servers.version().to_string();
     Ok(Diamonds { throughput: Some(throughput), ..Diamonds::new(server, setup) })
 }
@@ -130,10 +142,7 @@ async fn diamonds(
             measured.loaded = Some(stages::of_logs(&company.broker, &last.last).await?);
         }
     }
-    let logged = company.logged();
-    if !logged.is_empty() {
-        say(&format!("the processes logged:\n{logged}"));
-    }
+    tell_log(&company);
     say("raw: JetStream alone");
     company.end_processes();
     measured.raw = Some(raw::measure(&company, keeping, options).await?);
