@@ -9,7 +9,6 @@ use std::{
 };
 
 use jsonschema::{PatternOptions, Validator, error::ValidationErrorKind};
-use proto::digest;
 use serde_json::Value;
 
 /// Largest schema, as JSON in bytes.
@@ -135,7 +134,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Compiled schemas by their digest; the least recently used leave first.
+/// Compiled schemas by what they say; the least recently used leave first.
 #[derive(Debug, Default)]
 pub struct Schemas {
     kept: Mutex<Kept>,
@@ -143,7 +142,7 @@ pub struct Schemas {
 
 #[derive(Debug, Default)]
 struct Kept {
-    by_digest: HashMap<String, (Arc<Schema>, u64)>,
+    by_schema: HashMap<Value, (Arc<Schema>, u64)>,
     uses: u64,
 }
 
@@ -159,12 +158,11 @@ impl Schemas {
     /// # Errors
     /// When it cannot be used.
     pub fn get(&self, schema: &Value) -> Result<Arc<Schema>, InvalidSchema> {
-        let digest = digest::of_json(schema);
         {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             kept.uses += 1;
             let now = kept.uses;
-            if let Some((schema, used)) = kept.by_digest.get_mut(&digest) {
+            if let Some((schema, used)) = kept.by_schema.get_mut(schema) {
                 *used = now;
                 return Ok(Arc::clone(schema));
             }
@@ -172,14 +170,14 @@ impl Schemas {
         // Compiled outside the lock: it may take milliseconds, and doing it twice does no harm.
         let compiled = Arc::new(Schema::compile(schema)?);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.by_digest.len() >= KEPT_MAX {
-            let oldest = kept.by_digest.iter().min_by_key(|(_, (_, used))| *used);
-            if let Some(oldest) = oldest.map(|(digest, _)| digest.clone()) {
-                kept.by_digest.remove(&oldest);
+        if kept.by_schema.len() >= KEPT_MAX {
+            let oldest = kept.by_schema.iter().min_by_key(|(_, (_, used))| *used);
+            if let Some(oldest) = oldest.map(|(schema, _)| schema.clone()) {
+                kept.by_schema.remove(&oldest);
             }
         }
         let now = kept.uses;
-        kept.by_digest.insert(digest, (Arc::clone(&compiled), now));
+        kept.by_schema.insert(schema.clone(), (Arc::clone(&compiled), now));
         Ok(compiled)
     }
 }
@@ -246,6 +244,6 @@ mod tests {
         for n in 0..KEPT_MAX + 10 {
             cache.get(&json!({"minimum": n})).unwrap();
         }
-        assert_eq!(cache.kept.lock().unwrap().by_digest.len(), KEPT_MAX);
+        assert_eq!(cache.kept.lock().unwrap().by_schema.len(), KEPT_MAX);
     }
 }
