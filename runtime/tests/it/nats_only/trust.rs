@@ -113,7 +113,6 @@ async fn what_is_no_subject_of_ours_is_handed_to_nobody() {
     let shard = broker.log.subjects().shard_of(&job);
     let other = (shard.0 + 1) % 4;
     for subject in [
-        format!("it.{shard}.{job}.in.boss"),
         format!("it.{other}.{job}.in.crew"),
         format!("it.{shard}.{job}.in.crew.more"),
         format!("it.{shard}.*.in.crew"),
