@@ -87,7 +87,7 @@ impl Company {
             supervisors: Vec::new(),
             workers: Vec::new(),
             servers,
-            dir: dir,
+            dir,
         };
         company.spawn(setup)?;
         company.wait_until_up(setup).await?;

@@ -164,7 +164,12 @@ async fn resume(
     for (job, question) in jobs {
         let digest = match question.kind {
             QuestionKind::PlanCheck { digest, .. } => Some(digest),
-            other => return Err(format!("job {job} asks {other:?}, not for its plan").into()),
+            other @ (QuestionKind::Question
+            | QuestionKind::Choice { .. }
+            | QuestionKind::Form { .. }
+            | QuestionKind::ToolApproval { .. }) => {
+                return Err(format!("job {job} asks {other:?}, not for its plan").into());
+            }
         };
         let answer = GiveAnswer {
             job: job.clone(),
@@ -197,12 +202,12 @@ async fn next_command(company: &Company, job: &JobId) -> Result<SystemTime, Fail
     for entry in &entries {
         match entry.record.as_ref().ok().and_then(|record| record.known().ok()) {
             Some(Known::Fact(fact)) => answered |= matches!(*fact, Fact::Answered(_)),
-            Some(Known::Decision(decision)) => {
-                if answered && matches!(*decision, Decision::Call(_)) {
-                    return Ok(entry.time.into());
-                }
+            Some(Known::Decision(decision))
+                if answered && matches!(*decision, Decision::Call(_)) =>
+            {
+                return Ok(entry.time.into());
             }
-            None => {}
+            Some(Known::Decision(_)) | None => {}
         }
     }
     Err(format!("job {job} has no command after its answer").into())
