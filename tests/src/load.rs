@@ -75,6 +75,7 @@ pub async fn submit(client: &Client, ids: &[JobId], goal: impl Fn(&JobId) -> Str
 ///
 /// # Panics
 /// When one has not ended in time; it says where that one stands.
+#[expect(clippy::panic, reason = "a test that waits in vain fails, and says where the job stands")]
 pub async fn ended(broker: &Broker, ids: &[JobId], patience: Duration) -> BTreeMap<JobId, Checked> {
     let began = Instant::now();
     let mut ended = BTreeMap::new();

@@ -95,7 +95,7 @@ fn newer(record: &Record, change: impl FnOnce(&mut Value)) -> Vec<u8> {
     serde_json::to_vec(&value).expect("JSON can be written")
 }
 
-fn invalid(error: serde_json::Error) -> LogError {
+fn invalid(error: &serde_json::Error) -> LogError {
     LogError::Invalid(error.to_string())
 }
 
@@ -106,7 +106,7 @@ fn new_id() -> String {
 #[async_trait]
 impl Log for NewerLog {
     async fn append(&self, job: &JobId, fact: &Fact, _: TraceContext) -> Result<Seq, LogError> {
-        let record = Record::of_fact(fact, new_id(), &self.by).map_err(invalid)?;
+        let record = Record::of_fact(fact, new_id(), &self.by).map_err(|e| invalid(&e))?;
         let is_result = matches!(fact, Fact::Called(_));
         let payload = newer(&record, |value| match (self.results)(job) {
             Results::NewKind if is_result => value["kind"] = json!(TALLIED),
@@ -126,7 +126,7 @@ impl Log for NewerLog {
         disarm: Option<&TimerName>,
         _: TraceContext,
     ) -> Result<Guarded, LogError> {
-        let record = Record::of_decision(decision, new_id(), &self.by).map_err(invalid)?;
+        let record = Record::of_decision(decision, new_id(), &self.by).map_err(|e| invalid(&e))?;
         let (subjects, kind) = (self.inner.subjects(), decision.kind());
         let mut subject = subjects.decision(job, kind, &decision.pool());
         let payload = newer(&record, |value| {
