@@ -1,0 +1,176 @@
+//! What users would pick instead, measured by `bench/peers/run` in the same run, and how many times
+//! faster or slower we are. Only like is set beside like: a peer that flushes every write is
+//! compared with our figures on a nats-server that does.
+
+use std::{collections::HashMap, path::Path, process::Stdio};
+
+use serde::{Deserialize, Serialize};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::Command,
+};
+
+use crate::{
+    Failed,
+    broker::Keeping,
+    figures::number,
+    report::{Diamonds, Report},
+    say,
+    table::Table,
+};
+
+/// What the program says of one peer in one scenario.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Peer {
+    /// Its name and variant.
+    pub(crate) peer: String,
+    /// Its version.
+    pub(crate) version: String,
+    /// A, B, C or D.
+    pub(crate) scenario: String,
+    /// What it promises of what is written.
+    pub(crate) durability: String,
+    /// Whether it flushes every write: `on` or `off`.
+    #[serde(default)]
+    pub(crate) fsync: String,
+    /// Throughput, in A.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) jobs_per_s: Option<f64>,
+    /// The median latency, in B and C.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) p50_ms: Option<f64>,
+    /// The latency that 99 of 100 jobs stay below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) p99_ms: Option<f64>,
+    /// The time of all jobs, in D.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) makespan_s: Option<f64>,
+    /// CPU time of a job, without whoever submits.
+    pub(crate) cpu_ms_per_job: f64,
+    /// Memory of its servers and workers.
+    pub(crate) memory_mb: f64,
+    /// Jobs.
+    pub(crate) n: u64,
+    /// Cores that others used meanwhile.
+    #[serde(default)]
+    pub(crate) other_cores: f64,
+    /// Everything else it says.
+    #[serde(flatten)]
+    more: HashMap<String, serde_json::Value>,
+}
+
+/// Runs the program. What it says to people goes where ours goes.
+pub(crate) async fn measure(program: &Path, arguments: &str) -> Result<Vec<Peer>, Failed> {
+    say(&format!("peers: {} {arguments}", program.display()));
+    let mut child = Command::new(program)
+        .args(arguments.split_whitespace())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| format!("{}: {error}", program.display()))?;
+    let output = child.stdout.take().ok_or("the peers' output cannot be read")?;
+    let (mut lines, mut peers) = (BufReader::new(output).lines(), Vec::new());
+    while let Some(line) = lines.next_line().await? {
+        let peer = serde_json::from_str(&line).map_err(|error| format!("{line}: {error}"))?;
+        peers.push(peer);
+    }
+    let status = child.wait().await?;
+    if !status.success() {
+        // What was measured is worth showing all the same.
+        say(&format!("not every peer could be measured: {status}"));
+    }
+    Ok(peers)
+}
+
+/// What we measured where this peer's figure belongs, and how many times better ours is.
+fn ours(peer: &Peer, report: &Report) -> Option<(f64, f64)> {
+    let keeping = if peer.fsync == "on" { Keeping::Always } else { Keeping::Default };
+    let is_like = |d: &&Diamonds| d.setup.keeping == keeping && d.setup.processes == 1;
+    let diamonds = || report.diamonds.iter().find(is_like);
+    match peer.scenario.as_str() {
+        "A" => {
+            let ours = diamonds()?.throughput.as_ref()?.jobs_per_s.median;
+            Some((ours, ours / peer.jobs_per_s?))
+        }
+        "B" => {
+            let ours = diamonds()?.latency.as_ref()?.p50_ms.median;
+            Some((ours, peer.p50_ms? / ours))
+        }
+        "C" if keeping == Keeping::Default => {
+            let ours = report.parked.as_ref()?.done_ms.p50.median;
+            Some((ours, peer.p50_ms? / ours))
+        }
+        "D" if keeping == Keeping::Default => {
+            let same = |s: &&crate::sleeping::Sleeping| s.n as u64 == peer.n;
+            let ours = report.sleeping.iter().find(same)?.makespan_s.median;
+            Some((ours, peer.makespan_s? / ours))
+        }
+        _ => None,
+    }
+}
+
+/// Every peer beside us.
+pub(crate) fn table(report: &Report) -> Table {
+    let columns = [
+        "peer",
+        "version",
+        "",
+        "durability",
+        "theirs",
+        "ours",
+        "ours is",
+        "CPU ms/job",
+        "MB",
+        "others",
+        "n",
+    ];
+    let mut table = Table::new("Peers, in the same run", &columns);
+    for peer in &report.peers {
+        let (value, unit) = match (peer.jobs_per_s, peer.makespan_s, peer.p50_ms) {
+            (Some(rate), _, _) => (rate, "jobs/s"),
+            (None, Some(makespan), _) => (makespan, "s"),
+            (None, None, Some(p50)) => (p50, "ms"),
+            (None, None, None) => continue,
+        };
+        let (ours, ratio) = ours(peer, report).map_or(("-".into(), "-".into()), |(ours, ratio)| {
+            (number(ours), format!("{ratio:.2} ×"))
+        });
+        let p99 = peer.p99_ms.map_or(String::new(), |p99| format!(" / {}", number(p99)));
+        table.rows.push(vec![
+            peer.peer.clone(),
+            peer.version.clone(),
+            peer.scenario.clone(),
+            format!("{} (fsync {})", peer.durability, peer.fsync),
+            format!("{}{p99} {unit}", number(value)),
+            ours,
+            ratio,
+            number(peer.cpu_ms_per_job),
+            number(peer.memory_mb),
+            number(peer.other_cores),
+            peer.n.to_string(),
+        ]);
+    }
+    table.notes.push(
+        "A: jobs/s; B: p50 / p99 ms; C: p50 / p99 ms from an answer to the end of its job; D: seconds. \
+         \"ours is\": how many times better ours is, at the same flushing: fsync on beside `sync always` \
+         (C and D of ours are measured without), fsync off beside NATS's default"
+            .to_owned(),
+    );
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_peers_is_understood() {
+        let line = r#"{"peer": "dbos", "version": "0.5.0", "scenario": "A", "durability": "Postgres",
+            "fsync": "on", "jobs_per_s": 472.0, "cpu_ms_per_job": 4.0, "memory_mb": 265, "n": 9000,
+            "in_flight": 200, "seconds": 20.0}"#;
+        let peer: Peer = serde_json::from_str(line).unwrap();
+        assert_eq!((peer.jobs_per_s, peer.p50_ms, peer.n), (Some(472.0), None, 9000));
+        assert_eq!(peer.more["in_flight"], 200);
+    }
+}

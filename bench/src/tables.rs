@@ -1,0 +1,112 @@
+//! The tables of C, D, E and T.
+
+use crate::{
+    figures::{Spread, number},
+    parked::Parked,
+    report::{Diamonds, throughput},
+    sleeping::Sleeping,
+    table::Table,
+    telemetry::Watched,
+    usage::Part,
+};
+
+/// C: memory, and resuming.
+pub(crate) fn parked(parked: &Parked) -> [Table; 2] {
+    let title = format!("C: {} jobs that wait for a person ({})", parked.n, parked.server);
+    let columns =
+        ["process", "MiB before", "half", "all", "bytes/job", "bytes/job of the later half"];
+    let mut memory = Table::new(title, &columns);
+    for (part, kib) in &parked.memory_kib {
+        let mut row = vec![part.as_str().to_owned()];
+        row.extend(kib.map(|kib| format!("{:.1}", kib_to_mib(kib))));
+        for each in [&parked.bytes_per_job, &parked.bytes_per_later_job] {
+            row.push(number(each.get(part).copied().unwrap_or_default()));
+        }
+        memory.rows.push(row);
+    }
+    memory.notes.push(format!(
+        "parked at {} jobs/s, 200 at a time; PSS, read 10 s after the last one",
+        number(parked.parked_per_s)
+    ));
+    let title = "C: an answer, one at a time";
+    let mut resume = Table::new(title, &["from the answer to", "p50 ms", "p99 ms", "n"]);
+    for (name, percentiles) in
+        [("the next command", &parked.resumed_ms), ("the end of the job", &parked.done_ms)]
+    {
+        let (p50, p99) = (percentiles.p50.to_string(), percentiles.p99.to_string());
+        resume.rows.push(vec![name.to_owned(), p50, p99, parked.resumed.to_string()]);
+    }
+    [memory, resume]
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure of memory")]
+fn kib_to_mib(kib: u64) -> f64 {
+    kib as f64 / 1024.0
+}
+
+/// D.
+pub(crate) fn sleeping(rows: &[Sleeping]) -> Table {
+    let columns = ["jobs at once", "makespan s", "ideal s", "worker MiB", "supervisor MiB"];
+    let mut table = Table::new("D: every activity takes a second", &columns);
+    for figures in rows {
+        table.rows.push(vec![
+            figures.n.to_string(),
+            figures.makespan_s.to_string(),
+            number(figures.ideal_s),
+            figures.worker_mib.to_string(),
+            figures.supervisor_mib.to_string(),
+        ]);
+        table.notes.push(format!("the last of {} jobs: {}", figures.n, figures.slowest));
+    }
+    table.notes.push(
+        "one worker process that may have everything in hand; memory is the most that was seen (PSS)"
+            .to_owned(),
+    );
+    table
+}
+
+/// E.
+pub(crate) fn scale(rows: &[Diamonds]) -> Table {
+    let named = |d: &Diamonds| {
+        let name = format!("{0} supervisors, {0} workers", d.setup.processes);
+        Some((name, d.throughput.clone()?))
+    };
+    let rows: Vec<_> = rows.iter().filter_map(named).collect();
+    let rows: Vec<_> = rows.iter().map(|(name, figures)| (name.clone(), figures, None)).collect();
+    throughput("E: throughput with more processes on the same cores", &rows)
+}
+
+/// T.
+pub(crate) fn watched(rows: &[Watched]) -> Table {
+    let columns = ["telemetry", "jobs/s", "CPU ms/job", "cost", "KiB sent", "others", "n"];
+    let mut table = Table::new("T: throughput of diamonds, watched", &columns);
+    let off = rows.iter().filter(|row| row.sampled.is_none());
+    let cpu_off = Spread::of(off.map(|row| row.throughput.cpu_ms.median)).median;
+    for row in rows {
+        let (name, cost) = match row.sampled {
+            None => ("off".to_owned(), "-".to_owned()),
+            Some(sampled) => {
+                let more = row.throughput.cpu_ms.median / cpu_off - 1.0;
+                let name = format!("all metrics, {:.0} % of traces", 100.0 * sampled);
+                (name, format!("{:+.1} %", 100.0 * more))
+            }
+        };
+        table.rows.push(vec![
+            name,
+            row.throughput.jobs_per_s.to_string(),
+            row.throughput.cpu_ms.to_string(),
+            cost,
+            (row.bytes / 1024).to_string(),
+            number(row.throughput.other_cores.median),
+            row.throughput.n.to_string(),
+        ]);
+    }
+    table.notes.push(format!(
+        "cost: of CPU time a job in {}, {} and {}, beside the middle of the runs without; the \
+         receiver is in the submitter",
+        Part::Broker.as_str(),
+        Part::Supervisor.as_str(),
+        Part::Worker.as_str()
+    ));
+    table
+}
