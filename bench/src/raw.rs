@@ -1,5 +1,5 @@
 //! What JetStream alone can do on the same servers: the limit of everything that keeps its records
-//! there. Plain publishing, without any code of ours: no headers, no compare-and-set, no consumer.
+//! there. Without any code of ours: no headers, no compare-and-set, nothing that decides.
 
 use std::{
     sync::{
@@ -11,13 +11,16 @@ use std::{
 
 use async_nats::jetstream::{
     self, Context,
-    consumer::{DeliverPolicy, pull::OrderedConfig},
+    consumer::{
+        DeliverPolicy,
+        pull::{self, OrderedConfig},
+    },
     stream::{Config, StorageType},
 };
 use bytes::Bytes;
 use futures::StreamExt;
 use serde::Serialize;
-use tokio::task::JoinSet;
+use tokio::{sync::Semaphore, task::JoinSet};
 
 use crate::{
     Failed,
@@ -41,6 +44,9 @@ const OVERHEAD: u64 = 30;
 pub(crate) struct Raw {
     /// Messages that were stored and acknowledged in a second, with many in flight.
     pub(crate) publishes_per_s: Spread,
+    /// The same when each message is also handed to a consumer and acknowledged by it, as nearly
+    /// every record of a job is.
+    pub(crate) handed_out_per_s: Spread,
     /// From sending one message to its acknowledgement, in milliseconds.
     pub(crate) publish_ms: Spread,
     /// From one stored message to the next, when whoever is handed a message publishes the next one
@@ -83,11 +89,13 @@ pub(crate) async fn measure(
         relays.push(relay(&jetstream, &payload).await?);
     }
     let pipelined = pipelined(&jetstream, &payload, options.rounds).await?;
+    let handed_out = handed_out(&jetstream, &payload, options.rounds).await?;
     for n in 0..SHARDS {
         jetstream.delete_stream(format!("raw-{n}")).await?;
     }
     Ok(Raw {
         publishes_per_s: pipelined,
+        handed_out_per_s: handed_out,
         publish_ms: Spread::of(publish),
         relay_ms: Spread::of(relays),
         bytes,
@@ -166,6 +174,16 @@ async fn pipelined(jetstream: &Context, payload: &Bytes, rounds: usize) -> Resul
             Ok(())
         });
     }
+    let rates = rates(&count, rounds).await;
+    stop.store(true, Ordering::Relaxed);
+    while let Some(ended) = publishers.join_next().await {
+        ended??;
+    }
+    Ok(rates)
+}
+
+/// How fast something is counted.
+async fn rates(count: &AtomicU64, rounds: usize) -> Spread {
     tokio::time::sleep(ROUND / 2).await;
     let mut rates = Vec::new();
     for _ in 0..rounds {
@@ -173,11 +191,53 @@ async fn pipelined(jetstream: &Context, payload: &Bytes, rounds: usize) -> Resul
         tokio::time::sleep(ROUND).await;
         rates.push(per_second(count.load(Ordering::Relaxed) - before, began.elapsed()));
     }
-    stop.store(true, Ordering::Relaxed);
-    while let Some(ended) = publishers.join_next().await {
-        ended??;
+    Spread::of(rates)
+}
+
+/// Messages a second that are published, handed to a consumer and acknowledged by it, over all
+/// streams. As many are on their way as when they are only published.
+async fn handed_out(jetstream: &Context, payload: &Bytes, rounds: usize) -> Result<Spread, Failed> {
+    let (count, free) = (Arc::new(AtomicU64::new(0)), Arc::new(Semaphore::new(IN_FLIGHT)));
+    // Both end when they are dropped.
+    let mut tasks: JoinSet<Result<(), Failed>> = JoinSet::new();
+    for n in 0..SHARDS {
+        let config = pull::Config {
+            deliver_policy: DeliverPolicy::New,
+            max_ack_pending: 20_000,
+            ..pull::Config::default()
+        };
+        let stream = jetstream.get_stream(format!("raw-{n}")).await?;
+        let mut messages = stream.create_consumer(config).await?.messages().await?;
+        let (count, free) = (Arc::clone(&count), Arc::clone(&free));
+        tasks.spawn(async move {
+            while let Some(message) = messages.next().await {
+                message?.ack().await?;
+                count.fetch_add(1, Ordering::Relaxed);
+                free.add_permits(1);
+            }
+            Ok(())
+        });
     }
-    Ok(Spread::of(rates))
+    for n in 0..IN_FLIGHT {
+        let (jetstream, payload) = (jetstream.clone(), payload.clone());
+        let free = Arc::clone(&free);
+        tasks.spawn(async move {
+            loop {
+                let job = client::new_id();
+                for _ in 0..crate::workload::RECORDS {
+                    free.acquire().await?.forget();
+                    jetstream.publish(subject(n, &job), payload.clone()).await?.await?;
+                }
+            }
+        });
+    }
+    tokio::select! {
+        rates = rates(&count, rounds) => Ok(rates),
+        Some(ended) = tasks.join_next() => {
+            ended??;
+            Err("nothing more is handed out".into())
+        }
+    }
 }
 
 fn subject(n: usize, job: &proto::id::JobId) -> String {
