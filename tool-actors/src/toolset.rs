@@ -164,11 +164,7 @@ impl Entry {
         };
         let (name, version) = (&self.spec.name, &self.spec.version);
         let digest = approval_digest(job, call.work.as_str(), name, version, &call.args);
-        if *approved == digest {
-            Ok(())
-        } else {
-            refuse("what was approved is not what would run")
-        }
+        if *approved == digest { Ok(()) } else { refuse("what was approved is not what would run") }
     }
 }
 

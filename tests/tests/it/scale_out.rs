@@ -148,6 +148,8 @@ async fn assert_once_each(effects: &MockServer, jobs: usize) {
 async fn balanced(client: &Client, supervisors: &[&Process]) -> Duration {
     let began = Instant::now();
     let (mut shares, each) = (Vec::new(), 8 / supervisors.len());
+    // A question that reaches a door while it closes may be lost: then it is asked again.
+    let client = client.clone().with_timeout(Duration::from_millis(500));
     while began.elapsed() < BALANCED_WITHIN {
         if let Ok(crew) = client.crew().await {
             let holders = crew.workers.iter().filter(|member| !member.shards.is_empty());
@@ -170,6 +172,7 @@ async fn balanced(client: &Client, supervisors: &[&Process]) -> Duration {
 /// Waits until a process says something of itself.
 async fn member(client: &Client, process: &Process, says: impl Fn(&Presence) -> bool) -> Presence {
     let began = Instant::now();
+    let client = client.clone().with_timeout(Duration::from_millis(500));
     loop {
         let crew = client.crew().await.map(|crew| crew.workers).unwrap_or_default();
         if let Some(member) = crew.into_iter().find(|m| m.pid == process.id() && says(m)) {
