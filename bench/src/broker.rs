@@ -44,6 +44,8 @@ impl Keeping {
 pub(crate) struct Servers {
     children: Vec<Child>,
     version: Version,
+    /// Where each says what it keeps in memory.
+    profiles: Vec<u16>,
 }
 
 impl Servers {
@@ -59,19 +61,22 @@ impl Servers {
             Keeping::Default | Keeping::R3 => Vec::new(),
         };
         let routes = if count > 1 { free_ports(count)? } else { Vec::new() };
+        let profiles = free_ports(count)?;
         let mut children = Vec::new();
-        for n in 0..count {
+        for (n, profile) in profiles.iter().enumerate() {
+            let mut config = vec![format!("prof_port: {profile}")];
+            config.extend(routes.get(n).map(|port| cluster(*port, &routes)));
             let options = ChildOptions {
                 program: program.map(PathBuf::from),
                 store_dir: dir.join(format!("nats-{n}")),
                 jetstream: jetstream.clone(),
-                config: routes.get(n).map(|port| cluster(*port, &routes)).into_iter().collect(),
+                config,
                 ..ChildOptions::default()
             };
             children.push(Child::start(&options).await?);
         }
         let version = children.first().map(Child::version).ok_or("no server was started")?;
-        Ok(Self { children, version })
+        Ok(Self { children, version, profiles })
     }
 
     /// Where they listen.
@@ -84,10 +89,27 @@ impl Servers {
         self.children.iter().map(Child::id).collect()
     }
 
+    /// Bytes that all of them together have in use, after a collection of garbage. It is what jobs
+    /// take, while what the kernel counts is also what Go has not given back yet.
+    pub(crate) async fn live_bytes(&self) -> Result<u64, Failed> {
+        let mut bytes = 0;
+        for port in &self.profiles {
+            let url = format!("http://127.0.0.1:{port}/debug/pprof/heap?gc=1&debug=1");
+            let profile = reqwest::get(url).await?.error_for_status()?.text().await?;
+            bytes += heap_alloc(&profile).ok_or("the heap profile has no HeapAlloc")?;
+        }
+        Ok(bytes)
+    }
+
     /// Their version.
     pub(crate) fn version(&self) -> Version {
         self.version
     }
+}
+
+/// The line `# HeapAlloc = 4159384` of a heap profile as text.
+fn heap_alloc(profile: &str) -> Option<u64> {
+    profile.lines().find_map(|line| line.strip_prefix("# HeapAlloc = ")?.trim().parse().ok())
 }
 
 fn cluster(port: u16, all: &[u16]) -> String {

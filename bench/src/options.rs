@@ -44,8 +44,9 @@ pub(crate) struct Options {
     /// Jobs of c that are resumed, one at a time.
     #[arg(long, default_value_t = 500)]
     pub(crate) resumed: usize,
-    /// Seconds before memory is read in c, so that what was under way is done.
-    #[arg(long, default_value_t = 10.0)]
+    /// Seconds before memory is read in c, so that what was under way is done and the broker has let
+    /// go of the blocks that it wrote last.
+    #[arg(long, default_value_t = 30.0)]
     pub(crate) settle: f64,
     /// Jobs of d.
     #[arg(long, value_delimiter = ',', default_value = "2000,5000")]

@@ -40,6 +40,10 @@ pub(crate) struct Parked {
     pub(crate) parked_per_s: f64,
     /// Memory in KiB before, with half of the jobs and with all of them.
     pub(crate) memory_kib: BTreeMap<Part, [u64; 3]>,
+    /// What the broker has in use in KiB, without what Go has not given back, at the same times.
+    pub(crate) live_kib: [u64; 3],
+    /// Seconds between the last job and the reading.
+    pub(crate) settle_s: f64,
     /// What a job takes, in bytes.
     pub(crate) bytes_per_job: BTreeMap<Part, f64>,
     /// The same for those of the second half: what is left of a cache that is full.
@@ -74,15 +78,15 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Park
     let submitter = Submitter::new(company)?;
     let (n, half) = (options.parked, options.parked / 2);
     tokio::time::sleep(options.settle()).await;
-    let before = memory(company);
+    let (before, live_before) = (memory(company), live_kib(company).await?);
     let (mut parked, mut took) = park(&submitter, half).await?;
     settle(company, options).await?;
-    let between = memory(company);
+    let (between, live_between) = (memory(company), live_kib(company).await?);
     let (more, longer) = park(&submitter, n - half).await?;
     parked.extend(more);
     took += longer;
     settle(company, options).await?;
-    let after = memory(company);
+    let (after, live_after) = (memory(company), live_kib(company).await?);
 
     let (mut resumed, mut done) = (Vec::new(), Vec::new());
     let mut parked = parked.into_iter();
@@ -104,6 +108,8 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Park
         n,
         parked_per_s: per_second(n as u64, took),
         memory_kib: after.keys().map(|part| (*part, three(part))).collect(),
+        live_kib: [live_before, live_between, live_after],
+        settle_s: options.settle,
         bytes_per_job: grown(&before, &after, n),
         bytes_per_later_job: grown(&between, &after, n - half),
         resumed: resumed.iter().map(Vec::len).sum(),
@@ -114,8 +120,12 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Park
 
 /// Bytes for each of some jobs. Less than nothing when memory was given back.
 #[expect(clippy::cast_precision_loss, reason = "a figure of memory")]
-fn per_job(from: Option<u64>, to: Option<u64>, jobs: usize) -> f64 {
+pub(crate) fn per_job(from: Option<u64>, to: Option<u64>, jobs: usize) -> f64 {
     (to.unwrap_or_default() as f64 - from.unwrap_or_default() as f64) * 1024.0 / jobs.max(1) as f64
+}
+
+async fn live_kib(company: &Company) -> Result<u64, Failed> {
+    Ok(company.servers.live_bytes().await? / 1024)
 }
 
 fn memory(company: &Company) -> BTreeMap<Part, u64> {

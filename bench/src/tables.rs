@@ -2,7 +2,7 @@
 
 use crate::{
     figures::{Spread, number},
-    parked::Parked,
+    parked::{Parked, per_job},
     report::{Diamonds, throughput},
     sleeping::Sleeping,
     table::Table,
@@ -23,10 +23,15 @@ pub(crate) fn parked(parked: &Parked) -> [Table; 2] {
             row.push(number(each.get(part).copied().unwrap_or_default()));
         }
         memory.rows.push(row);
+        if *part == Part::Broker {
+            memory.rows.push(live(parked));
+        }
     }
     memory.notes.push(format!(
-        "parked at {} jobs/s, 200 at a time; PSS, read 10 s after the last one",
-        number(parked.parked_per_s)
+        "parked at {} jobs/s, 200 at a time; PSS, read {} s after the last one; in use: the heap of \
+         Go after a collection of garbage",
+        number(parked.parked_per_s),
+        number(parked.settle_s)
     ));
     let title = "C: an answer, one at a time";
     let mut resume = Table::new(title, &["from the answer to", "p50 ms", "p99 ms", "n"]);
@@ -37,6 +42,17 @@ pub(crate) fn parked(parked: &Parked) -> [Table; 2] {
         resume.rows.push(vec![name.to_owned(), p50, p99, parked.resumed.to_string()]);
     }
     [memory, resume]
+}
+
+/// What of the broker's memory is in use.
+fn live(parked: &Parked) -> Vec<String> {
+    let [before, half, all] = parked.live_kib;
+    let each = per_job(Some(before), Some(all), parked.n);
+    let later = per_job(Some(half), Some(all), parked.n - parked.n / 2);
+    let mut row = vec!["... in use".to_owned()];
+    row.extend(parked.live_kib.map(|kib| format!("{:.1}", kib_to_mib(kib))));
+    row.extend([number(each), number(later)]);
+    row
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a figure of memory")]
