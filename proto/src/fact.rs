@@ -66,6 +66,10 @@ pub enum Fact {
 }
 
 impl Fact {
+    /// Every kind of fact, as it stands in a record.
+    pub const KINDS: [&'static str; 8] =
+        ["submitted", "signaled", "planned", "turned", "started", "called", "answered", "fired"];
+
     /// The record kind.
     #[must_use]
     pub fn kind(&self) -> &'static str {

@@ -88,12 +88,39 @@ pub enum Unreadable {
     Body {
         /// The kind.
         kind: String,
-        /// The field and what is wrong with it.
+        /// The field.
+        path: String,
+        /// The field and what is wrong with it. May quote what users wrote.
         why: String,
     },
     /// Its body is in the object store and was not fetched.
     #[error("its body {0} is not in the object store")]
     Missing(String),
+}
+
+impl Unreadable {
+    /// What is wrong and where, without a word of what is written there: what may be logged. What
+    /// the error itself says may quote values, and those are what users wrote.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match self {
+            Self::Malformed(_) => "not a record".to_owned(),
+            Self::Version(version) => {
+                format!("version {version} of the record format, which is not read here")
+            }
+            Self::Kind(_) => "a kind that is not known here".to_owned(),
+            Self::Body { kind, path, .. } => format!("the body of {kind:?} does not fit at {path}"),
+            Self::Missing(_) => "its body is not in the object store".to_owned(),
+        }
+    }
+}
+
+/// The word for a kind of record that was read, if it is one that is known here, else `other`: what
+/// records are counted under. Anybody who may write a fact may make kinds up.
+#[must_use]
+pub fn kind_label(kind: &str) -> &'static str {
+    let decision = || DecisionKind::ALL.into_iter().map(DecisionKind::as_str).find(|k| *k == kind);
+    Fact::KINDS.into_iter().find(|known| *known == kind).or_else(decision).unwrap_or("other")
 }
 
 impl Record {
@@ -202,8 +229,11 @@ impl Reader<'_> {
     /// Reads it again, for where it does not fit.
     fn explain<T: DeserializeOwned>(&self) -> Result<T, Unreadable> {
         let mut json = serde_json::Deserializer::from_str(self.body.get());
-        serde_path_to_error::deserialize(&mut json)
-            .map_err(|e| Unreadable::Body { kind: self.kind.to_owned(), why: e.to_string() })
+        serde_path_to_error::deserialize(&mut json).map_err(|e| Unreadable::Body {
+            kind: self.kind.to_owned(),
+            path: e.path().to_string(),
+            why: e.to_string(),
+        })
     }
 
     fn decision(&self) -> Result<Decision, Unreadable> {
@@ -319,6 +349,31 @@ mod tests {
         assert!(why.starts_with("result.success:"), "{why}");
         assert!(matches!(check(r#"{"v":1,"v":1}"#), Unreadable::Malformed(_)));
         assert!(matches!(check("nonsense"), Unreadable::Malformed(_)));
+    }
+
+    #[test]
+    fn the_place_of_what_cannot_be_read_quotes_nothing_of_it() {
+        let place = |text: &str| {
+            Record::from_slice(text.as_bytes()).and_then(|r| r.known()).unwrap_err().place()
+        };
+        let body = r#"{"v":1,"kind":"called","id":"1","by":"w","body":{"work":"g0","attempt":1,"result":{"success":"canary"}}}"#;
+        assert_eq!(place(body), "the body of \"called\" does not fit at result.success");
+        for text in [
+            r#"{"v":1,"kind":"canary","id":"1","by":"w","body":{}}"#,
+            r#"{"v":"canary","kind":"fired","id":"1","by":"w","body":{}}"#,
+            r#"{"v":1,"kind":"fired","id":"1","by":"w","body_ref":{"sha256":"canary","bytes":1}}"#,
+            r#"{"v":1,"kind":"fired","id":"1","by":"w","body":"canary"}"#,
+        ] {
+            assert!(!place(text).contains("canary"), "{text}: {}", place(text));
+        }
+    }
+
+    #[test]
+    fn kinds_that_nobody_knows_are_counted_as_one() {
+        for kind in Fact::KINDS.into_iter().chain(DecisionKind::ALL.map(DecisionKind::as_str)) {
+            assert_eq!(kind_label(kind), kind);
+        }
+        assert_eq!(kind_label("made-up-by-somebody"), "other");
     }
 
     #[test]
