@@ -4,6 +4,7 @@
 //! it. This crate never calls another actor crate: they meet in subjects.
 
 pub mod actors;
+pub mod check;
 pub mod door;
 pub mod machine;
 pub mod replay;

@@ -118,6 +118,7 @@ impl Open {
         let asking = Asking {
             question: ask.question.clone(),
             work: ask.work.clone(),
+            asked: at,
             state: AskState::Open,
         };
         self.questions.insert(id.clone(), asking);

@@ -64,8 +64,8 @@ pub struct Standing {
     pub sub_status: Option<SubStatus>,
     /// Questions that wait for a person.
     pub questions: usize,
-    /// When its last record was stored, by the server's clock.
-    pub since: Timestamp,
+    /// When the first of them was asked, by the server's clock.
+    pub asked: Option<Timestamp>,
 }
 
 /// A record that the machine cannot go past.
@@ -123,6 +123,8 @@ pub(super) struct Asking {
     pub(super) question: Question,
     /// What the answer is for.
     pub(super) work: WorkId,
+    /// When it was stored, by the server's clock.
+    pub(super) asked: Timestamp,
     pub(super) state: AskState,
 }
 
@@ -240,13 +242,13 @@ impl Job {
     pub fn standing(&self) -> Option<Standing> {
         let open = self.open.as_ref()?;
         let (state, sub_status) = self.state(open);
-        let waits = |a: &&Asking| a.state == AskState::Open;
+        let open_questions = || open.questions.values().filter(|a| a.state == AskState::Open);
         Some(Standing {
             agent: open.agent.name.clone(),
             state,
             sub_status,
-            questions: open.questions.values().filter(waits).count(),
-            since: self.updated,
+            questions: open_questions().count(),
+            asked: open_questions().map(|a| a.asked).min(),
         })
     }
 

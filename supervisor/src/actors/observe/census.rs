@@ -51,11 +51,40 @@ struct Walk {
 struct Figures {
     jobs: HashMap<Group, i64>,
     questions: i64,
+    ages: Ages,
+}
+
+/// Since when jobs have waited for an answer: of the jobs that have waited longest.
+#[derive(Debug, Default)]
+struct Ages {
+    since: HashMap<JobId, Timestamp>,
     oldest: BTreeSet<(Timestamp, JobId)>,
 }
 
+impl Ages {
+    /// A job waits since then, or for nothing any more. By the job alone: what was read of it before
+    /// may have had another time.
+    fn set(&mut self, job: &JobId, asked: Option<Timestamp>) {
+        if let Some((job, since)) = self.since.remove_entry(job) {
+            self.oldest.remove(&(since, job));
+        }
+        let Some(asked) = asked else { return };
+        self.since.insert(job.clone(), asked);
+        self.oldest.insert((asked, job.clone()));
+        if self.oldest.len() > AGES_MAX
+            && let Some((_, newest)) = self.oldest.pop_last()
+        {
+            self.since.remove(&newest);
+        }
+    }
+
+    fn oldest(&self) -> Option<Timestamp> {
+        self.oldest.first().map(|(since, _)| *since)
+    }
+}
+
 impl Figures {
-    fn change(&mut self, job: &JobId, standing: &Standing, labels: &Labels, by: i64) {
+    fn change(&mut self, standing: &Standing, labels: &Labels, by: i64) {
         if standing.state.is_terminal() {
             return;
         }
@@ -65,18 +94,20 @@ impl Figures {
         *count += by;
         let questions = i64::try_from(standing.questions).unwrap_or(i64::MAX);
         self.questions = self.questions.saturating_add(questions.saturating_mul(by));
-        if standing.questions == 0 {
-            return;
-        }
-        let waits = (standing.since, job.clone());
-        if by > 0 {
-            self.oldest.insert(waits);
-            if self.oldest.len() > AGES_MAX {
-                self.oldest.pop_last();
-            }
-        } else {
-            self.oldest.remove(&waits);
-        }
+    }
+
+    /// A job stands somewhere else than before.
+    fn moves(
+        &mut self,
+        job: &JobId,
+        before: Option<&Standing>,
+        now: Option<&Standing>,
+        labels: &Labels,
+    ) {
+        before.iter().for_each(|standing| self.change(standing, labels, -1));
+        now.iter().for_each(|standing| self.change(standing, labels, 1));
+        let open = now.filter(|standing| !standing.state.is_terminal());
+        self.ages.set(job, open.and_then(|standing| standing.asked));
     }
 }
 
@@ -91,14 +122,9 @@ impl Census {
     /// A job stands somewhere else than before.
     pub(super) fn moved(&self, job: &Job, before: Option<&Standing>, now: Option<&Standing>) {
         let mut inner = self.lock();
-        let labels = &self.labels;
-        let change = |figures: &mut Figures| {
-            before.iter().for_each(|standing| figures.change(job.id(), standing, labels, -1));
-            now.iter().for_each(|standing| figures.change(job.id(), standing, labels, 1));
-        };
-        change(&mut inner.now);
+        inner.now.moves(job.id(), before, now, &self.labels);
         if let Some(walk) = inner.walk.as_mut().filter(|walk| job.first() >= walk.from) {
-            change(&mut walk.figures);
+            walk.figures.moves(job.id(), before, now, &self.labels);
         }
     }
 
@@ -111,7 +137,7 @@ impl Census {
     /// Counts an open job that the walk came by.
     pub(in crate::actors) fn passed(&self, job: &JobId, standing: &Standing) {
         if let Some(walk) = &mut self.lock().walk {
-            walk.figures.change(job, standing, &self.labels, 1);
+            walk.figures.moves(job, None, Some(standing), &self.labels);
         }
     }
 
@@ -209,8 +235,7 @@ fn observe() {
         .with_description("How long the oldest open question has waited.")
         .with_callback(|seen| {
             each(|shard, inner| {
-                let oldest = inner.now.oldest.first().map(|(since, _)| *since);
-                seen.observe(load::age(oldest), &[shard]);
+                seen.observe(load::age(inner.now.ages.oldest()), &[shard]);
             });
         })
         .build();

@@ -1,8 +1,9 @@
 //! Questions of planners, approvals, deadlines, limits.
 
+use jiff::SignedDuration;
 use proto::{
     decision::{Decision, PlanTalk},
-    fact::{Asked, AskedKind, PlanReply},
+    fact::{Asked, AskedKind, PlanReply, Signal},
     id::ToolName,
     interaction::{Answer, QuestionKind, Verdict},
     job::{FailReason, JobState, Outcome, SubStatus},
@@ -42,6 +43,22 @@ fn a_question_parks_the_job_and_its_answer_reaches_the_planner() {
     let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
     let heard = PlanTalk::Asked { question: "Which one?".into(), answer: "the red one".into() };
     assert_eq!((work.dialogue.as_slice(), work.may_ask), ([heard].as_slice(), true));
+}
+
+#[test]
+fn a_question_is_as_old_as_its_asking_whatever_happens_meanwhile() {
+    let mut p = Play::planned(agent(|_| {}), plan_with("a b", guarded));
+    p.drive();
+    let last = p.job.updated();
+    let first = last.checked_sub(SignedDuration::from_millis(1)).unwrap();
+    let stands = |p: &Play| p.job.standing().map(|s| (s.questions, s.asked)).unwrap();
+    p.signal(Signal::Pause);
+    p.signal(Signal::Resume);
+    assert_eq!(stands(&p), (2, Some(first)));
+    p.answer("q1", Verdict::Reject, None);
+    assert_eq!(stands(&p), (1, Some(last)));
+    p.answer("q2", Verdict::Reject, None);
+    assert_eq!(stands(&p), (0, None));
 }
 
 #[test]

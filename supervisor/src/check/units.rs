@@ -1,0 +1,109 @@
+//! Units of work as the records have them: what was decided, what was answered, what counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proto::{
+    decision::{Decision, Note},
+    fact::Fact,
+    id::{Attempt, Seq, WorkId},
+};
+use runtime::log::Entry;
+
+use super::Finding;
+
+/// One attempt.
+type Try = (WorkId, Attempt);
+
+#[derive(Debug, Default)]
+pub(super) struct Units {
+    pub(super) findings: Vec<Finding>,
+    pub(super) workers: BTreeSet<String>,
+    /// Where each attempt was decided.
+    sent: BTreeMap<Try, Seq>,
+    /// Attempts with a result that counted.
+    counted: BTreeSet<Try>,
+    /// Decisions other than commands, by what makes them one of a kind.
+    others: BTreeSet<String>,
+    keys: BTreeMap<WorkId, String>,
+    ended: bool,
+}
+
+impl Units {
+    pub(super) fn commands(&self) -> usize {
+        self.sent.len()
+    }
+
+    pub(super) fn results(&self) -> usize {
+        self.counted.len()
+    }
+
+    pub(super) fn decision(&mut self, seq: Seq, decision: &Decision) {
+        if self.ended {
+            self.findings.push(Finding::AfterTheEnd { seq });
+        }
+        match decision {
+            Decision::Plan(work) => self.command(seq, &work.work, work.attempt),
+            Decision::Turn(work) => self.command(seq, &work.work, work.attempt),
+            Decision::Call(work) => {
+                self.command(seq, &work.work, work.attempt);
+                let key = self.keys.entry(work.work.clone());
+                if *key.or_insert_with(|| work.idempotency_key.clone()) != work.idempotency_key {
+                    self.findings.push(Finding::KeyChanged { seq, work: work.work.clone() });
+                }
+            }
+            Decision::Ask(work) => self.other(seq, format!("question {}", work.question.id)),
+            Decision::Wait(wait) => self.other(seq, format!("timer {}", wait.timer)),
+            Decision::Note(Note::QuestionClosed { ask, .. }) => {
+                self.other(seq, format!("the close of {ask}"));
+            }
+            Decision::Finish(_) => {
+                self.other(seq, "the end".to_owned());
+                self.ended = true;
+            }
+        }
+    }
+
+    fn command(&mut self, seq: Seq, work: &WorkId, attempt: Attempt) {
+        if self.sent.insert((work.clone(), attempt), seq).is_some() {
+            self.findings.push(Finding::DecidedTwice { seq, what: format!("{work} #{attempt}") });
+        }
+    }
+
+    fn other(&mut self, seq: Seq, what: String) {
+        if !self.others.insert(what.clone()) {
+            self.findings.push(Finding::DecidedTwice { seq, what });
+        }
+    }
+
+    /// Takes a fact; `counted` when it changed something.
+    pub(super) fn fact(&mut self, entry: &Entry, by: &str, fact: &Fact, counted: bool) {
+        let (work, attempt, is_result) = match fact {
+            Fact::Planned(planned) => (&planned.work, planned.attempt, true),
+            Fact::Turned(turned) => (&turned.work, turned.attempt, true),
+            Fact::Called(called) => (&called.work, called.attempt, true),
+            Fact::Started(started) => (&started.work, started.attempt, false),
+            Fact::Submitted(_) | Fact::Signaled(_) | Fact::Answered(_) | Fact::Fired(_) => return,
+        };
+        let (seq, unit) = (entry.seq, (work.clone(), attempt));
+        if !self.sent.contains_key(&unit) {
+            self.findings.push(Finding::Commandless { seq, work: work.clone(), attempt });
+        }
+        if !is_result || !counted {
+            return;
+        }
+        self.workers.insert(by.to_owned());
+        if !self.counted.insert(unit) {
+            self.findings.push(Finding::CountedTwice { seq, work: work.clone(), attempt });
+        }
+    }
+
+    /// Every command must have a result by now.
+    pub(super) fn all_answered(&mut self) {
+        let unanswered = self.sent.iter().filter(|(unit, _)| !self.counted.contains(*unit));
+        self.findings.extend(unanswered.map(|((work, attempt), seq)| Finding::Unanswered {
+            seq: *seq,
+            work: work.clone(),
+            attempt: *attempt,
+        }));
+    }
+}
