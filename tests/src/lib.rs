@@ -1,7 +1,6 @@
 //! What the tests of the whole share: where the checkout is, and the programs it builds and
 //! installs. Nothing here may know how a job works.
 
-pub mod check;
 pub mod company;
 pub mod load;
 pub mod newer;

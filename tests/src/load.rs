@@ -17,11 +17,9 @@ use runtime::{
     broker::Broker,
     nats::{self, NatsOptions},
 };
+use supervisor::check::{Checked, check};
 
-use crate::{
-    check::{Checked, check},
-    company::{self, Company},
-};
+use crate::company::{self, Company};
 
 /// How often something that is waited for is looked at.
 const LOOK: Duration = Duration::from_millis(50);

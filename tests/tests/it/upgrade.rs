@@ -9,7 +9,6 @@ use std::{
 
 use async_trait::async_trait;
 use callboard_tests::{
-    check::{Finding, check},
     company::{Company, Process},
     load,
     newer::{self, Results},
@@ -37,7 +36,10 @@ use runtime::{
     worker::{PoolActor, PoolArgs, PoolOptions, Task, Work},
 };
 use serde_json::{Value, json};
-use supervisor::actors::{ROLE, SupervisorActor, SupervisorArgs, SupervisorOptions};
+use supervisor::{
+    actors::{ROLE, SupervisorActor, SupervisorArgs, SupervisorOptions},
+    check::{Finding, check},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::chaos::wait_for_door;
