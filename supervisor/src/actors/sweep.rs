@@ -15,10 +15,7 @@ use super::{
     observe::{Census, swept},
     shard::{ShardArgs, ShardMsg},
 };
-use crate::{
-    machine::{Job, Standing},
-    replay,
-};
+use crate::{machine::Job, replay};
 
 /// Jobs looked at before the next pause.
 const PAGE: usize = 100;
@@ -77,13 +74,15 @@ async fn sweep(
     let mut before = None;
     loop {
         let page = log.submissions(args.shard, before, PAGE).await?;
-        let Some(oldest) = page.last().map(|entry| entry.seq) else { return Ok(()) };
+        let (Some(newest), Some(oldest)) = (page.first(), page.last()) else { return Ok(()) };
+        let (newest, oldest) = (newest.seq, oldest.seq);
+        // Before anything of it is read: what moves from now on may be read too late.
+        census.turn(newest, oldest);
         let jobs: Vec<JobId> = page.into_iter().map(|entry| entry.job).collect();
         let ended = log.ended(&jobs).await?;
         let open = jobs.into_iter().filter(|job| !ended.contains(job));
         let looks = open.map(|job| look_at(args, census, shard, job, round));
         stream::iter(looks).for_each_concurrent(LOOKS, |look| look).await;
-        census.reached(oldest);
         before = Some(oldest);
         tokio::time::sleep(PAUSE).await;
     }
@@ -101,7 +100,7 @@ async fn look_at(
     let look = tokio::spawn(wants_work(args.clone(), job.clone(), round));
     match AbortOnDropHandle::new(look).await {
         Ok(Ok(seen)) => {
-            seen.standing.iter().for_each(|standing| census.passed(&job, standing));
+            census.passed(&seen.folded);
             if seen.wants_work {
                 let _ = shard.cast(ShardMsg::Look(job));
             }
@@ -117,7 +116,7 @@ async fn look_at(
 
 /// What a sweep saw of a job.
 struct Seen {
-    standing: Option<Standing>,
+    folded: Job,
     wants_work: bool,
 }
 
@@ -132,7 +131,7 @@ async fn wants_work(args: ShardArgs, job: JobId, round: Round) -> Result<Seen, L
     let mut folded = look().await?;
     let first = missing(&folded);
     if !first.1 {
-        return Ok(Seen { standing: folded.standing(), wants_work: false });
+        return Ok(Seen { folded, wants_work: false });
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
     folded = look().await?;
@@ -148,5 +147,5 @@ async fn wants_work(args: ShardArgs, job: JobId, round: Round) -> Result<Seen, L
         }
         Round::TakenUp | Round::Later => {}
     }
-    Ok(Seen { standing: folded.standing(), wants_work })
+    Ok(Seen { folded, wants_work })
 }

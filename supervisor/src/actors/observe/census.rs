@@ -3,26 +3,19 @@
 //! that what was missed is mended. Takes a fixed amount of memory, however many jobs there are.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::BTreeMap,
     sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use jiff::Timestamp;
-use opentelemetry::{KeyValue, StringValue};
-use proto::id::{JobId, Seq, Shard};
+use opentelemetry::KeyValue;
+use proto::id::{Seq, Shard};
 use runtime::{
     log::ShardLoad,
     telemetry::{self, keys},
 };
 
-use super::{Labels, label, load};
+use super::{Labels, figures::Figures, load, walk::Walk};
 use crate::machine::{Job, Standing};
-
-/// Questions whose age is known, at most; when there are more, the ages of the oldest are.
-const AGES_MAX: usize = 1_000;
-
-/// What is counted: the agent as a label, the state, and what it is at.
-type Group = (StringValue, &'static str, &'static str);
 
 /// The figures of one shard.
 #[derive(Debug)]
@@ -40,77 +33,6 @@ struct Inner {
     storage: Option<runtime::log::Storage>,
 }
 
-#[derive(Debug)]
-struct Walk {
-    figures: Figures,
-    /// Submissions at or after this one are counted already: the walk goes from the newest back.
-    from: Seq,
-}
-
-#[derive(Debug, Default)]
-struct Figures {
-    jobs: HashMap<Group, i64>,
-    questions: i64,
-    ages: Ages,
-}
-
-/// Since when jobs have waited for an answer: of the jobs that have waited longest.
-#[derive(Debug, Default)]
-struct Ages {
-    since: HashMap<JobId, Timestamp>,
-    oldest: BTreeSet<(Timestamp, JobId)>,
-}
-
-impl Ages {
-    /// A job waits since then, or for nothing any more. By the job alone: what was read of it before
-    /// may have had another time.
-    fn set(&mut self, job: &JobId, asked: Option<Timestamp>) {
-        if let Some((job, since)) = self.since.remove_entry(job) {
-            self.oldest.remove(&(since, job));
-        }
-        let Some(asked) = asked else { return };
-        self.since.insert(job.clone(), asked);
-        self.oldest.insert((asked, job.clone()));
-        if self.oldest.len() > AGES_MAX
-            && let Some((_, newest)) = self.oldest.pop_last()
-        {
-            self.since.remove(&newest);
-        }
-    }
-
-    fn oldest(&self) -> Option<Timestamp> {
-        self.oldest.first().map(|(since, _)| *since)
-    }
-}
-
-impl Figures {
-    fn change(&mut self, standing: &Standing, labels: &Labels, by: i64) {
-        if standing.state.is_terminal() {
-            return;
-        }
-        let agent = labels.agent(&standing.agent);
-        let group = (agent, standing.state.as_str(), label::status(standing.sub_status));
-        let count = self.jobs.entry(group).or_default();
-        *count += by;
-        let questions = i64::try_from(standing.questions).unwrap_or(i64::MAX);
-        self.questions = self.questions.saturating_add(questions.saturating_mul(by));
-    }
-
-    /// A job stands somewhere else than before.
-    fn moves(
-        &mut self,
-        job: &JobId,
-        before: Option<&Standing>,
-        now: Option<&Standing>,
-        labels: &Labels,
-    ) {
-        before.iter().for_each(|standing| self.change(standing, labels, -1));
-        now.iter().for_each(|standing| self.change(standing, labels, 1));
-        let open = now.filter(|standing| !standing.state.is_terminal());
-        self.ages.set(job, open.and_then(|standing| standing.asked));
-    }
-}
-
 impl Census {
     /// Nobody is counted yet. Shown from now on, until it is dropped.
     pub(in crate::actors) fn open(shard: Shard, labels: Labels) -> Arc<Self> {
@@ -119,32 +41,31 @@ impl Census {
         census
     }
 
-    /// A job stands somewhere else than before.
-    pub(super) fn moved(&self, job: &Job, before: Option<&Standing>, now: Option<&Standing>) {
+    /// A look at a job was counted: it stands somewhere else than before.
+    pub(super) fn moved(&self, job: &Job, before: Option<&Standing>, now: &Standing) {
         let mut inner = self.lock();
-        inner.now.moves(job.id(), before, now, &self.labels);
-        if let Some(walk) = inner.walk.as_mut().filter(|walk| job.first() >= walk.from) {
-            walk.figures.moves(job.id(), before, now, &self.labels);
+        inner.now.moves(job.id(), job.first(), before, now, &self.labels);
+        if let Some(walk) = &mut inner.walk {
+            walk.moved(job, before, now, &self.labels);
         }
     }
 
     /// Begins to count anew.
     pub(in crate::actors) fn begin(&self) {
-        let walk = Walk { figures: Figures::default(), from: Seq(u64::MAX) };
-        self.lock().walk = Some(walk);
+        self.lock().walk = Some(Walk::new());
     }
 
-    /// Counts an open job that the walk came by.
-    pub(in crate::actors) fn passed(&self, job: &JobId, standing: &Standing) {
+    /// The walk is going to read the jobs that were submitted from `oldest` to `newest`.
+    pub(in crate::actors) fn turn(&self, newest: Seq, oldest: Seq) {
         if let Some(walk) = &mut self.lock().walk {
-            walk.figures.moves(job, None, Some(standing), &self.labels);
+            walk.turn(newest, oldest, &self.labels);
         }
     }
 
-    /// The walk has counted every job submitted at or after this one.
-    pub(in crate::actors) fn reached(&self, from: Seq) {
+    /// Counts an open job that the walk came by.
+    pub(in crate::actors) fn passed(&self, job: &Job) {
         if let Some(walk) = &mut self.lock().walk {
-            walk.from = from;
+            walk.passed(job);
         }
     }
 
@@ -152,7 +73,7 @@ impl Census {
     pub(in crate::actors) fn finish(&self) {
         let mut inner = self.lock();
         if let Some(walk) = inner.walk.take() {
-            inner.now = walk.figures;
+            inner.now = walk.finish(&self.labels);
         }
     }
 
@@ -235,7 +156,7 @@ fn observe() {
         .with_description("How long the oldest open question has waited.")
         .with_callback(|seen| {
             each(|shard, inner| {
-                seen.observe(load::age(inner.now.ages.oldest()), &[shard]);
+                seen.observe(load::age(inner.now.oldest()), &[shard]);
             });
         })
         .build();

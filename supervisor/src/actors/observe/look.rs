@@ -126,7 +126,7 @@ impl Looking {
         if now.state.is_terminal() && (was_open || self.before.is_none()) {
             ended(job, &now, place.labels);
         }
-        place.census.moved(job, self.before.as_ref(), Some(&now));
+        place.census.moved(job, self.before.as_ref(), &now);
         let was_over = self.before.as_ref().is_some_and(|before| before.state.is_terminal());
         if self.fresh && !was_over && !job.has_work_out() {
             stretch(job, root, self.stretch, &now);

@@ -1,9 +1,13 @@
 //! What is measured about jobs, and their traces. Decides nothing, and nothing waits for it.
 
 mod census;
+mod figures;
 mod label;
 mod load;
 mod look;
+#[cfg(test)]
+mod tests;
+mod walk;
 
 use std::sync::LazyLock;
 
