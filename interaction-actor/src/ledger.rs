@@ -11,7 +11,7 @@ use proto::{
     fact::{Answered, Fact, Signal, Source},
     id::{AgentName, AskId, Seq},
     interaction::Question,
-    record::{Known, Record},
+    record::{Known, Record, Unreadable},
     subject::Family,
 };
 use runtime::log::Entry;
@@ -81,6 +81,8 @@ impl Ledger {
         }
         let record = match entry.record.as_ref() {
             Ok(record) => record,
+            // Nobody's word; but an answer is stored after it.
+            Err(Unreadable::Forged) => return,
             Err(unreadable) => return self.stuck(entry.seq, unreadable.to_string()),
         };
         match (record.known(), &entry.family) {
@@ -201,7 +203,6 @@ mod tests {
         id::{JobId, WorkId, WorkerId},
         interaction::{Answer, QuestionKind},
         job::Outcome,
-        record::Unreadable,
     };
     use rstest::rstest;
     use serde_json::{Value, json};
@@ -314,6 +315,16 @@ mod tests {
         log.push(entry(9, Family::In(Source::People), Err(Unreadable::Kind("x".into()))));
         let ledger = Ledger::of(&log);
         assert_eq!((ledger.last_answer, ledger.unreadable.unwrap().0), (Seq(9), Seq(9)));
+    }
+
+    #[test]
+    fn what_the_broker_was_made_to_write_moves_that_position_and_says_nothing() {
+        let forged = entry(6, Family::In(Source::People), Err(Unreadable::Forged));
+        let ledger = Ledger::of(&[asked(1, "q1"), forged, answered(7, "q1", "ann")]);
+        assert_eq!((ledger.last_answer, &ledger.unreadable), (Seq(7), &None));
+        assert_eq!(shown(ledger.standing(&ask("q1"))), "ann at 7");
+        let forged = entry(9, Family::In(Source::People), Err(Unreadable::Forged));
+        assert_eq!(Ledger::of(&[asked(1, "q1"), forged]).last_answer, Seq(9));
     }
 
     #[test]

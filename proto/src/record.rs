@@ -96,6 +96,11 @@ pub enum Unreadable {
     /// Its body is in the object store and was not fetched.
     #[error("its body {0} is not in the object store")]
     Missing(String),
+    /// Nobody who may write there wrote it: the broker was made to, or its subject is none. What it
+    /// says is not even looked at. It has its position all the same, and whoever writes at a
+    /// position must know of it.
+    #[error("nobody who may write there wrote it; only its position counts")]
+    Forged,
 }
 
 impl Unreadable {
@@ -111,6 +116,7 @@ impl Unreadable {
             Self::Kind(_) => "a kind that is not known here".to_owned(),
             Self::Body { kind, path, .. } => format!("the body of {kind:?} does not fit at {path}"),
             Self::Missing(_) => "its body is not in the object store".to_owned(),
+            Self::Forged => "nobody who may write there wrote it".to_owned(),
         }
     }
 }

@@ -277,6 +277,17 @@ impl Subjects {
             },
             ("do", Some(pool)) => {
                 let pool = Pool::new(pool).ok()?;
+    /// The job among whose decisions a stored message has its position, whatever else its subject
+    /// says: [`Subjects::decisions_of`] matches it.
+    #[must_use]
+    pub fn among_decisions(&self, subject: &str) -> Option<JobId> {
+        let rest = subject.strip_prefix(&self.prefix)?.strip_prefix('.')?;
+        let job = JobId::new(rest.split('.').nth(1)?).ok()?;
+        let all = self.decisions_of(&job);
+        let place = all.strip_suffix('>')?;
+        subject.starts_with(place).then_some(job)
+    }
+
                 match DecisionKind::ALL.into_iter().find(|k| k.as_str() == first) {
                     Some(kind) => Family::Do(kind, pool),
                     None => Family::UnknownDo(word(first)?),
@@ -348,6 +359,29 @@ mod tests {
             "cb.5.demo.in.door",
             "cb.6.*.in.door",
             "other.6.demo.in.door",
+    #[test]
+    fn whatever_the_filter_of_decisions_matches_has_a_job() {
+        let among = |subject| subjects().among_decisions(subject).map(|job| job.to_string());
+        for subject in [
+            "cb.6.demo.do.call.builtin",
+            "cb.6.demo.do.x",
+            "cb.6.demo.do.Call.a.b",
+            "cb.6.demo.do.*",
+        ] {
+            assert_eq!(among(subject).as_deref(), Some("demo"), "{subject}");
+        }
+        for subject in [
+            "cb.5.demo.do.call.a",
+            "cb.6.demo.in.door",
+            "cb.6.demo.do",
+            "cb.6.*.do.call.a",
+            "x.6",
+            "",
+        ] {
+            assert_eq!(among(subject), None, "{subject}");
+        }
+    }
+
             "cb.6.demo.live",
             "cb",
             "",

@@ -27,6 +27,14 @@ pub struct Entry {
     pub trace: Option<TraceContext>,
 }
 
+impl Entry {
+    /// Whether there is nothing to it but its position. Such an entry is read, and never handed out.
+    #[must_use]
+    pub fn is_forged(&self) -> bool {
+        matches!(self.record, Err(Unreadable::Forged))
+    }
+}
+
 /// A record that was handed out. Dropping it without acknowledging has it handed out again.
 #[derive(Debug)]
 pub struct Delivery {

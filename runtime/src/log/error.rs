@@ -23,6 +23,10 @@ pub enum LogError {
     /// The caller may not do this.
     #[error("not permitted: {0}")]
     Forbidden(String),
+    /// Something that nobody had the right to write stands where a job's first record belongs: the
+    /// id cannot be used until it is purged. Nothing was written.
+    #[error("{0}")]
+    Taken(String),
     /// A value cannot be written as JSON.
     #[error("cannot be written as a record: {0}")]
     Invalid(String),
@@ -34,7 +38,11 @@ impl LogError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unavailable(_) | Self::Unknown(_) | Self::Full(_) => true,
-            Self::TooLarge(_) | Self::Drift(_) | Self::Forbidden(_) | Self::Invalid(_) => false,
+            Self::TooLarge(_)
+            | Self::Drift(_)
+            | Self::Forbidden(_)
+            | Self::Taken(_)
+            | Self::Invalid(_) => false,
         }
     }
 }
@@ -47,6 +55,7 @@ impl From<&LogError> for Failure {
             LogError::Full(_) => Code::Overloaded,
             LogError::TooLarge(_) => Code::TooLarge,
             LogError::Forbidden(_) => Code::Forbidden,
+            LogError::Taken(_) => Code::IdempotencyConflict,
             LogError::Invalid(_) => Code::InvalidRequest,
         };
         Self::new(code, error.to_string())

@@ -264,8 +264,10 @@ async fn deliver(
     let ack = NatsAck { link: Arc::clone(&log.link), reply: delivered.reply };
     let (times, seq): (u64, Seq) = (delivered.delivered, delivered.message.seq);
     match log.entry(delivered.message).await {
-        Ok(Some(entry)) => Some(Ok(Delivery { entry, delivered: times, ack: Box::new(ack), slot })),
-        Ok(None) => {
+        Ok(Some(entry)) if !entry.is_forged() => {
+            Some(Ok(Delivery { entry, delivered: times, ack: Box::new(ack), slot }))
+        }
+        Ok(Some(_) | None) => {
             ack.never().await;
             None
         }

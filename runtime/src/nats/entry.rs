@@ -3,11 +3,16 @@
 //! Who may write where is told by the broker's permissions, and two features of the server write in
 //! its own name where a sender may not: a schedule, whose target is any subject of the stream, and a
 //! read whose reply is asked for on one. The server leaves its marks on both, and what has them is
-//! no entry, unless it is a timer that fired.
+//! not believed, unless it is a timer that fired.
+//!
+//! What is not believed is no entry, except where others write at a position: there nobody could
+//! write any more who does not know of it, so that it is an entry with nothing in it.
 
 use async_nats::HeaderMap;
 use proto::{
     fact::Source,
+    id::JobId,
+    record::Unreadable,
     subject::{Family, Place, Subjects},
     trace::{TRACEPARENT, TraceContext},
 };
@@ -19,6 +24,8 @@ use crate::{
 };
 
 /// The entry a stored message is; none for timers and for what is no record of this installation.
+/// One that nobody had the right to write is [`Unreadable::Forged`] where a write could collide with
+/// it, and none elsewhere.
 ///
 /// # Errors
 /// When its body is in the object store and that could not be reached.
@@ -31,7 +38,8 @@ pub(super) async fn of(
         Ok(place) => place,
         Err(error) => {
             tracing::warn!(%error, seq = %message.seq, "a stored message is left out");
-            return Ok(None);
+            let job = subjects.among_decisions(&message.subject);
+            return Ok(job.map(|job| forged(&message, job, among_decisions())));
         }
     };
     if matches!(place.family, Family::At(_)) {
@@ -40,7 +48,7 @@ pub(super) async fn of(
     if !is_genuine(&message, &place, subjects) {
         let subject = &message.subject;
         tracing::error!(subject, seq = %message.seq, "somebody had the server write a record; it is left out");
-        return Ok(None);
+        return Ok(guarded(place.family).map(|family| forged(&message, place.job, family)));
     }
     Ok(Some(Entry {
         seq: message.seq,
@@ -50,6 +58,33 @@ pub(super) async fn of(
         record: claim::decode(&message.payload, objects).await?,
         trace: trace(&message.headers),
     }))
+}
+
+/// The family under which something forged is shown, where others write at a position: none of its
+/// own among the decisions, so that nobody who looks at families alone takes it for one.
+fn guarded(family: Family) -> Option<Family> {
+    match family {
+        Family::Do(..) | Family::UnknownDo(_) => Some(among_decisions()),
+        Family::In(Source::People) => Some(family),
+        Family::In(Source::Door | Source::Crew | Source::Clock)
+        | Family::UnknownIn(_)
+        | Family::At(_) => None,
+    }
+}
+
+fn among_decisions() -> Family {
+    Family::UnknownDo("forged".to_owned())
+}
+
+fn forged(message: &Stored, job: JobId, family: Family) -> Entry {
+    let (seq, time) = (message.seq, message.time);
+    Entry { seq, time, job, family, record: Err(Unreadable::Forged), trace: None }
+}
+
+/// Whether a stored message is a record that whoever wrote it had the right to write.
+pub(super) fn is_record(message: &Stored, subjects: &Subjects) -> bool {
+    let place = subjects.parse(&message.subject);
+    place.is_ok_and(|place| is_genuine(message, &place, subjects))
 }
 
 /// Whether whoever wrote it had the right to write there. Only supervisors may write timers.

@@ -135,10 +135,10 @@ async fn deliver(log: &NatsLog, delivered: Delivered) -> Result<Option<Delivery>
     let ack = NatsAck { link: Arc::clone(&log.link), reply: delivered.reply };
     let (seq, times) = (delivered.message.seq, delivered.delivered);
     match log.entry(delivered.message).await {
-        Ok(Some(entry)) => {
+        Ok(Some(entry)) if !entry.is_forged() => {
             Ok(Some(Delivery { entry, delivered: times, ack: Box::new(ack), slot: None }))
         }
-        Ok(None) => {
+        Ok(Some(_) | None) => {
             ack.never().await;
             Ok(None)
         }

@@ -1,6 +1,9 @@
 //! [`Kv`] on streams that are JetStream key-value buckets, so that any NATS tool can look into them.
 //!
 //! Deleted keys leave a mark behind for a day, which watchers see; then nothing is left of them.
+//!
+//! What the server was made to write in its own name, by somebody who may not write there, is no
+//! value: a key that holds it has none, as if it had been deleted.
 
 use std::sync::Arc;
 
@@ -156,7 +159,7 @@ impl Kv for NatsKv {
         if revision == 0
             && let Err(KvError::Conflict(_)) = &result
             && let Some(last) = self.last(bucket, key).await?
-            && is_mark(&last)
+            && is_nothing(&last)
         {
             return self.compare_and_set(bucket, key, value, last.seq.0).await;
         }
@@ -234,8 +237,17 @@ fn is_mark(message: &Stored) -> bool {
         || message.headers.get("Nats-Marker-Reason").is_some()
 }
 
+/// Whether a key that holds this has no value.
+fn is_nothing(message: &Stored) -> bool {
+    message.relayed || is_mark(message)
+}
+
 fn change(key: String, message: Stored) -> Change {
-    if is_mark(&message) {
+    if message.relayed {
+        let subject = &message.subject;
+        tracing::error!(subject, seq = %message.seq, "somebody had the server write a value; it is left out");
+    }
+    if is_nothing(&message) {
         return Change::Deleted(key);
     }
     Change::Put(Versioned { key, value: message.payload, revision: message.seq.0 })

@@ -4,15 +4,20 @@ use std::collections::BTreeSet;
 
 use proto::{
     decision::{DecisionKind, pools},
-    id::{JobId, Pool, Shard},
+    id::{JobId, Pool, Seq, Shard},
 };
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{log::NatsLog, read, scan::ConsumerInfo};
+use super::{
+    entry,
+    log::NatsLog,
+    read::{self, Stored},
+    scan::ConsumerInfo,
+};
 use crate::log::{Depth, LogError, QueueLoad, ShardLoad, Storage};
 
-/// Consumers of one answer of the server.
+/// Consumers, or messages, of one answer of the server.
 const PAGE: usize = 256;
 
 #[derive(Deserialize)]
@@ -64,7 +69,7 @@ pub(super) async fn of_shard(log: &NatsLog, shard: Shard) -> Result<ShardLoad, L
             None
         } else {
             let filter = log.subjects.commands_in(shard, kind, &pool);
-            let after = proto::id::Seq(ack_floor.stream_seq);
+            let after = Seq(ack_floor.stream_seq);
             let page = read::page(&log.link, &stream, &filter, after, 1).await?;
             page.messages.first().map(|message| message.time)
         };
@@ -103,8 +108,29 @@ pub(super) async fn ended(log: &NatsLog, jobs: &[JobId]) -> Result<BTreeSet<JobI
     let subjects: Vec<String> = jobs.iter().map(finish).collect();
     let request = json!({ "multi_last": subjects, "batch": jobs.len() });
     let page = read::ask(&log.link, &stream, &request).await?;
-    let jobs = page.messages.iter().filter_map(|m| Some(log.subjects.parse(&m.subject).ok()?.job));
-    Ok(jobs.collect())
+    let mut ended = BTreeSet::new();
+    for last in &page.messages {
+        let Ok(place) = log.subjects.parse(&last.subject) else { continue };
+        if entry::is_record(last, &log.subjects) || is_below(log, &stream, last).await? {
+            ended.insert(place.job);
+        }
+    }
+    Ok(ended)
+}
+
+/// Whether there is a record under something that the server was made to write in its place.
+async fn is_below(log: &NatsLog, stream: &str, last: &Stored) -> Result<bool, LogError> {
+    let mut after = Seq(0);
+    loop {
+        let page = read::page(&log.link, stream, &last.subject, after, PAGE).await?;
+        if page.messages.iter().any(|message| entry::is_record(message, &log.subjects)) {
+            return Ok(true);
+        }
+        match page.messages.last() {
+            Some(message) if page.more => after = message.seq,
+            Some(_) | None => return Ok(false),
+        }
+    }
 }
 
 /// What the account keeps on disk.

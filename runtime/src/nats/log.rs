@@ -36,6 +36,9 @@ use crate::{
     objects::Objects,
 };
 
+/// How often a submission is made that finds its place taken, and then nobody there.
+const SUBMIT_TRIES: u32 = 5;
+
 /// The log, as one connection sees it.
 #[derive(Clone)]
 pub(super) struct NatsLog {
@@ -99,6 +102,24 @@ impl NatsLog {
         self.write(job, self.subjects.fact(job, fact.source()), record, trace).await
     }
 
+    /// What a job began with, if anything stands there.
+    ///
+    /// # Errors
+    /// When it is nothing that anybody had the right to write.
+    async fn first(&self, job: &JobId, door: &str) -> Result<Option<Entry>, LogError> {
+        let stream = self.stream_of(job);
+        let first = read::next_at_leader(&self.link, &stream, door, Seq(0)).await?;
+        let Some(first) = first else { return Ok(None) };
+        let seq = first.seq;
+        let taken = || {
+            LogError::Taken(format!(
+                "the id {job} is taken: message {seq} of {stream} stands where its first record belongs, \
+                 and nobody who may write there wrote it"
+            ))
+        };
+        self.entry(first).await?.map(Some).ok_or_else(taken)
+    }
+
     /// Whether this is an entry of the log at all, and which.
     pub(super) async fn entry(&self, message: Stored) -> Result<Option<Entry>, LogError> {
         entry::of(message, &self.subjects, &*self.objects).await
@@ -137,21 +158,19 @@ impl Log for NatsLog {
         let door = self.subjects.fact(job, Source::Door);
         let write = self.fact(job, fact, trace).await?.guarded(door.clone(), Seq(0));
         let patience = self.patience(self.options.submit_patience_ms);
-        loop {
+        for _ in 0..SUBMIT_TRIES {
             match settle::settle(&write, patience).await? {
                 Guarded::Stored(seq) => return Ok(Submission::Stored(seq)),
                 Guarded::Conflict => {
-                    let stream = self.stream_of(job);
-                    let first = read::next_at_leader(&self.link, &stream, &door, Seq(0)).await?;
-                    if let Some(first) = first
-                        && let Some(entry) = self.entry(first).await?
-                    {
-                        return Ok(Submission::Exists(Box::new(entry)));
+                    if let Some(first) = self.first(job, &door).await? {
+                        return Ok(Submission::Exists(Box::new(first)));
                     }
                     // It was purged in between: there is no such job any more.
+                    tokio::time::sleep(patience.wait_first).await;
                 }
             }
         }
+        Err(LogError::Unavailable(format!("job {job} is said to be there, and is not")))
     }
 
     async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {

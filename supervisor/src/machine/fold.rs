@@ -49,13 +49,23 @@ impl Job {
         if at.seq <= self.seq {
             return;
         }
+        let is_decision = matches!(family, Family::Do(..) | Family::UnknownDo(_));
+        if let Err(Unreadable::Forged) = record {
+            // Nobody's word, but decisions are stored after the last one at its position.
+            self.seq = at.seq;
+            if is_decision {
+                self.last_decision = at.seq;
+            }
+            self.ignored += 1;
+            return;
+        }
         if self.records == 0 {
             self.first = at.seq;
         }
         self.seq = at.seq;
         self.updated = at.time;
         self.records += 1;
-        if matches!(family, Family::Do(..) | Family::UnknownDo(_)) {
+        if is_decision {
             self.last_decision = at.seq;
         } else if !self.has_work_out() {
             self.wake(at, record);
@@ -65,7 +75,7 @@ impl Job {
         }
         match (record, family) {
             (Err(unreadable), _) => {
-                self.poison = Some(Poison { seq: at.seq, reason: unreadable.to_string() })
+                self.poison = Some(Poison::unreadable(at.seq, unreadable));
             }
             (Ok(Known::Fact(fact)), Family::In(source)) if fact.source() == *source => {
                 if self.fact(at, fact) == Counted::No {
@@ -148,7 +158,7 @@ impl Job {
         if !follows {
             let reason =
                 format!("the decision {:?} cannot follow what went before it", decision.kind());
-            self.poison = Some(Poison { seq: at.seq, reason });
+            self.poison = Some(Poison { seq: at.seq, place: reason.clone(), reason });
         }
     }
 }

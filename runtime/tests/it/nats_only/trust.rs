@@ -2,7 +2,16 @@
 
 use async_nats::{HeaderMap, jetstream};
 use bytes::Bytes;
-use proto::{fact::Source, id::Seq, subject::Family};
+use proto::{
+    decision::{DecisionKind, pools},
+    fact::Source,
+    id::Seq,
+    subject::Family,
+};
+use runtime::{
+    kv::{Bucket, Change, KvError},
+    log::{Entry, LogError},
+};
 
 use crate::contract::{
     fixtures::{Fixture, OnNats},
@@ -121,10 +130,104 @@ async fn what_is_no_subject_of_ours_is_handed_to_nobody() {
         f.store_raw(&subject, RECORD).await;
     }
     append(&broker, &job, 1..2).await;
-    assert_eq!(broker.log.read(&job, Seq(0)).await.unwrap().len(), 1);
+    let mut entries = broker.log.read(&job, Seq(0)).await.unwrap();
+    // Among the decisions it has a position, and nothing but that.
+    let position = entries.remove(0);
+    assert!(position.is_forged() && position.trace.is_none(), "{position:?}");
+    assert_eq!((position.seq, entries.len(), entries[0].is_forged()), (Seq(3), 1, false));
     let mut feed = broker.log.facts(shard).await.unwrap();
     assert_eq!(number(&next_fact(&mut feed).await.entry), 1);
     nothing(&mut feed).await;
+}
+
+/// The marks of a message that the server made at a time, and of one that it read out.
+const MARKS: [&[(&str, &str)]; 2] = [
+    &[("Nats-Scheduler", "it.0.x.in.crew"), ("Nats-Schedule-Next", "purge")],
+    &[("Nats-Sequence", "999999")],
+];
+
+#[tokio::test]
+async fn a_decision_and_an_answer_are_stored_after_what_the_server_was_made_to_write() {
+    let f = OnNats::start().await;
+    let (broker, job) = (f.broker().await, job("goes-on"));
+    let subjects = broker.log.subjects().clone();
+    let people = subjects.fact(&job, Source::People);
+    let end = subjects.decision(&job, DecisionKind::Finish, &pools::nobody());
+    for mark in MARKS {
+        for subject in [&people, &end, &format!("{end}.more")] {
+            store(&f, subject, mark, RECORD).await;
+        }
+    }
+    let entries = broker.log.read(&job, Seq(0)).await.unwrap();
+    assert_eq!(seqs(&entries), [1, 2, 3, 4, 5, 6]);
+    assert!(entries.iter().all(Entry::is_forged), "{entries:?}");
+    let of = |families: fn(&Family) -> bool| {
+        entries.iter().filter(|e| families(&e.family)).map(|e| e.seq).max().unwrap()
+    };
+    let decisions = of(|family| matches!(family, Family::UnknownDo(_)));
+    let answers = of(|family| *family == Family::In(Source::People));
+    assert_eq!((answers, decisions), (Seq(4), Seq(6)));
+    let decided = broker.log.decide(&job, &finish(), decisions, None, trace(1)).await;
+    assert_eq!(stored(decided), Seq(7));
+    let said = broker.log.answer(&job, &answered("ann"), answers, trace(2)).await;
+    assert_eq!(stored(said), Seq(8));
+}
+
+#[tokio::test]
+async fn an_id_that_was_taken_by_nobody_who_may_is_refused_at_once() {
+    let f = OnNats::start().await;
+    let broker = f.broker().await;
+    for (n, mark) in MARKS.into_iter().enumerate() {
+        let job = job(&format!("taken-{n}"));
+        let door = broker.log.subjects().fact(&job, Source::Door);
+        store(&f, &door, mark, RECORD).await;
+        let error =
+            soon(broker.log.submit(&job, &submitted("a goal"), trace(1))).await.unwrap_err();
+        assert!(matches!(&error, LogError::Taken(why) if why.contains("taken-")), "{error:?}");
+        assert!(!error.is_transient());
+    }
+}
+
+#[tokio::test]
+async fn only_an_end_that_a_supervisor_wrote_is_one() {
+    let f = OnNats::start().await;
+    let broker = f.broker().await;
+    let subjects = broker.log.subjects().clone();
+    for (n, mark) in MARKS.into_iter().enumerate() {
+        let job = job(&format!("not-ended-{n}"));
+        let end = subjects.decision(&job, DecisionKind::Finish, &pools::nobody());
+        let ended = async || broker.log.ended(std::slice::from_ref(&job)).await.unwrap().len();
+        store(&f, &end, mark, RECORD).await;
+        assert_eq!(ended().await, 0);
+        let after = broker.log.read(&job, Seq(0)).await.unwrap()[0].seq;
+        stored(broker.log.decide(&job, &finish(), after, None, trace(1)).await);
+        assert_eq!(ended().await, 1);
+        // And what is forged on top of it hides it from nobody.
+        store(&f, &end, mark, RECORD).await;
+        assert_eq!(ended().await, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_value_that_the_server_was_made_to_write_is_none() {
+    let f = OnNats::start().await;
+    let broker = f.broker().await;
+    let (tools, kv) = (Bucket::Tools, &broker.kv);
+    let revision = kv.put(tools, "echo", Bytes::from_static(b"true")).await.unwrap();
+    kv.put(tools, "other", Bytes::from_static(b"other")).await.unwrap();
+    let mut watch = kv.watch(tools).await.unwrap();
+    store(&f, "$KV.it-tools.echo", &[("Nats-Sequence", "7")], b"a lie").await;
+    assert_eq!(kv.get(tools, "echo").await.unwrap(), None);
+    let listed = kv.list(tools, "").await.unwrap();
+    assert_eq!(listed.iter().map(|v| v.key.as_str()).collect::<Vec<_>>(), ["other"]);
+    let gone = Change::Deleted("echo".to_owned());
+    while next(&mut watch).await.unwrap() != gone {}
+    // Whoever wrote it before sees that it changed, and it can be written again.
+    let value = Bytes::from_static(b"true");
+    let changed = kv.update(tools, "echo", value.clone(), revision).await;
+    assert!(matches!(changed, Err(KvError::Conflict(_))), "{changed:?}");
+    kv.update(tools, "echo", value.clone(), 0).await.unwrap();
+    assert_eq!(kv.get(tools, "echo").await.unwrap().unwrap().value, value);
 }
 
 #[tokio::test]

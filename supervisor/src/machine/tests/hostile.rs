@@ -129,6 +129,21 @@ fn a_record_of_a_newer_version_parks_this_job_and_names_its_place() {
 }
 
 #[test]
+fn what_the_broker_was_made_to_write_holds_its_position_and_the_job_goes_on() {
+    let mut p = Play::planned(agent(|_| {}), plan("a b<a"));
+    p.drive();
+    for family in [Family::UnknownDo("forged".into()), Family::In(Source::People)] {
+        let (decisions, before) = (matches!(family, Family::UnknownDo(_)), p.job.last_decision());
+        p.record(family, Err(Unreadable::Forged));
+        let expected = if decisions { p.job.seq() } else { before };
+        assert_eq!(p.job.last_decision(), expected);
+    }
+    p.ok("g0.r0.a", json!(1));
+    p.expect(&["call g0.r0.b"]);
+    assert_eq!((p.view().sub_status, p.view().ignored), (None, 2));
+}
+
+#[test]
 fn a_decision_of_a_newer_kind_parks_this_job_and_holds_its_position() {
     let mut p = Play::planned(agent(|_| {}), plan("a b<a"));
     p.drive();
