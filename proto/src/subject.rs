@@ -136,6 +136,18 @@ impl Subjects {
         format!("{}.at.{timer}", self.job(job))
     }
 
+    /// All timers of a job.
+    #[must_use]
+    pub fn timers_of(&self, job: &JobId) -> String {
+        format!("{}.at.*", self.job(job))
+    }
+
+    /// All timers of a shard.
+    #[must_use]
+    pub fn timers_in(&self, shard: Shard) -> String {
+        format!("{}.{shard}.*.at.*", self.prefix)
+    }
+
     /// Everything about a job.
     #[must_use]
     pub fn everything_of(&self, job: &JobId) -> String {

@@ -19,7 +19,10 @@ use proto::{
 };
 use runtime::{
     broker::Broker,
-    log::{Delivery, Depth, Entry, Feed, Guarded, Log, LogError, ShardLoad, Storage, Submission},
+    log::{
+        Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
+        Submission,
+    },
     testing::RawWriter,
 };
 use serde_json::{Value, json};
@@ -238,6 +241,21 @@ impl Log for NewerLog {
 
     async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
         self.inner.ended(jobs).await
+    }
+
+    async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
+        self.inner.progress(shard).await
+    }
+
+    async fn armed(&self, job: &JobId) -> Result<BTreeSet<TimerName>, LogError> {
+        self.inner.armed(job).await
+    }
+
+    async fn timers(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Armed, LogError>>, LogError> {
+        self.inner.timers(shard).await
     }
 
     async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {

@@ -9,6 +9,7 @@ mod entry;
 mod error;
 mod load;
 mod observed;
+mod progress;
 pub(crate) mod settle;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -31,6 +32,7 @@ pub use self::{
     error::LogError,
     load::{QueueLoad, ShardLoad, Storage},
     observed::count_fact,
+    progress::{Armed, Progress, Queue, Whereabouts},
 };
 
 /// What became of a write that is only made at a certain position.
@@ -182,6 +184,19 @@ pub trait Log: Send + Sync + 'static {
     /// Which of some jobs of one shard have ended, as far as is known where it is cheap to ask. At
     /// most 1,000 jobs at a time.
     async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError>;
+
+    /// How far each queue of a shard has come. What was handed out and was not acknowledged when this
+    /// was called is counted.
+    async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError>;
+
+    /// The timers of a job that are armed: they have neither fired nor been canceled.
+    async fn armed(&self, job: &JobId) -> Result<BTreeSet<TimerName>, LogError>;
+
+    /// All timers of a shard that are armed. Takes no more memory the more there are.
+    async fn timers(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Armed, LogError>>, LogError>;
 
     /// How much a shard holds and what waits in it.
     async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError>;

@@ -23,7 +23,10 @@ use proto::{
 };
 use tokio::sync::Semaphore;
 
-use super::{Delivery, Depth, Entry, Feed, Guarded, Log, LogError, ShardLoad, Storage, Submission};
+use super::{
+    Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
+    Submission,
+};
 use crate::telemetry::{self, Kind, LATENCY, Span, keys};
 
 /// What is measured about writes.
@@ -285,6 +288,21 @@ impl Log for Observed {
 
     async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
         self.0.ended(jobs).await
+    }
+
+    async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
+        self.0.progress(shard).await
+    }
+
+    async fn armed(&self, job: &JobId) -> Result<BTreeSet<TimerName>, LogError> {
+        self.0.armed(job).await
+    }
+
+    async fn timers(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Armed, LogError>>, LogError> {
+        self.0.timers(shard).await
     }
 
     async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {

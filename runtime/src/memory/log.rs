@@ -24,7 +24,8 @@ use super::{
     write::Publish,
 };
 use crate::log::{
-    Delivery, Depth, Entry, Feed, Guarded, Log, LogError, ShardLoad, Storage, Submission, claim,
+    Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
+    Submission, claim,
     settle::{self, Patience},
 };
 
@@ -313,6 +314,27 @@ impl Log for MemoryLog {
             self.records_after(job, Seq(0)).iter().any(finish)
         };
         Ok(jobs.iter().filter(ended).cloned().collect())
+    }
+
+    async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
+        self.reach(Call::Read)?;
+        Ok(self.shared.lock().progress(&self.shared.subjects, shard))
+    }
+
+    async fn armed(&self, job: &JobId) -> Result<BTreeSet<TimerName>, LogError> {
+        self.reach(Call::Read)?;
+        Ok(self.shared.lock().timers.of(job))
+    }
+
+    async fn timers(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Armed, LogError>>, LogError> {
+        self.reach(Call::Read)?;
+        let all = self.shared.lock().timers.all();
+        let subjects = self.shared.subjects.clone();
+        let there = all.into_iter().filter(move |armed| subjects.shard_of(&armed.job) == shard);
+        Ok(Box::pin(futures::stream::iter(there.map(Ok))))
     }
 
     async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {

@@ -10,12 +10,12 @@ use std::{
 use jiff::Timestamp;
 use proto::{
     decision::DecisionKind,
-    id::{JobId, Pool, Shard},
+    id::{JobId, Pool, Seq, Shard},
 };
 use tokio::{sync::Notify, time::Instant};
 
 use super::stream::Message;
-use crate::log::Depth;
+use crate::log::{self, Depth, Progress};
 
 /// Names a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -178,6 +178,24 @@ impl Queue {
             oldest = oldest.min(Some(item.message.time)).or(Some(item.message.time));
         }
         (depth, oldest)
+    }
+
+    /// How far it has come with what is of one shard, whose last position is `last`.
+    pub(super) fn progress(
+        &self,
+        queue: log::Queue,
+        last: Seq,
+        is_there: impl Fn(&JobId) -> bool,
+    ) -> Progress {
+        let own = || self.items.values().filter(|item| is_there(&item.message.job));
+        let before = |seq: Option<Seq>| seq.map_or(last, |seq| Seq(seq.0.saturating_sub(1)));
+        let is_fresh = |item: &&Item| item.place == Place::Fresh;
+        Progress {
+            queue,
+            done: before(own().map(|item| item.message.seq).min()),
+            handed_out: before(own().filter(is_fresh).map(|item| item.message.seq).min()),
+            unacknowledged: own().filter(|item| !is_fresh(item)).count() as u64,
+        }
     }
 
     /// Jobs with something that was handed out and not acknowledged.

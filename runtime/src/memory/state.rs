@@ -19,7 +19,7 @@ use super::{
     stream::{Message, Stream},
     timers::{TimerTask, Timers},
 };
-use crate::log::{QueueLoad, ShardLoad};
+use crate::log::{self, Progress, QueueLoad, ShardLoad};
 
 /// Record ids that are remembered, to notice a record that is sent a second time.
 const REMEMBERED_MAX: usize = 4096;
@@ -90,6 +90,19 @@ impl State {
             queues.push(QueueLoad { kind: *kind, pool: pool.clone(), depth, oldest });
         }
         ShardLoad { records, bytes, queues }
+    }
+
+    pub(super) fn progress(&mut self, subjects: &Subjects, shard: Shard) -> Vec<Progress> {
+        let last = self.stream(shard).last_seq();
+        let queues = self.queues.iter().filter_map(|(key, queue)| {
+            let name = match key {
+                QueueKey::Facts(of) if *of == shard => log::Queue::Facts,
+                QueueKey::Facts(_) => return None,
+                QueueKey::Commands(kind, pool) => log::Queue::Commands(*kind, pool.clone()),
+            };
+            Some(queue.progress(name, last, |job| subjects.shard_of(job) == shard))
+        });
+        queues.collect()
     }
 
     pub(super) fn is_full(&self) -> bool {

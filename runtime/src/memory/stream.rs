@@ -71,6 +71,11 @@ impl Stream {
         Seq(self.last)
     }
 
+    /// The last position that was used up.
+    pub(super) fn last_seq(&self) -> Seq {
+        Seq(self.last)
+    }
+
     pub(super) fn push(&mut self, message: Arc<Message>) {
         let job = self.jobs.entry(message.job.clone()).or_default();
         let door = Filter::Facts(Source::Door);

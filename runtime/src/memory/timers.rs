@@ -17,6 +17,7 @@ use proto::{
 use tokio::{sync::Notify, task::AbortHandle};
 
 use super::{TimerFault, state::Shared};
+use crate::log::Armed;
 
 /// Longest sleep: the time of day may jump, and a machine may have slept.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
@@ -62,6 +63,18 @@ impl Timers {
     pub(super) fn purge(&mut self, job: &JobId) {
         self.by_name.retain(|(j, _), _| j != job);
         self.by_time.retain(|(_, (j, _))| j != job);
+    }
+
+    /// Those of one job.
+    pub(super) fn of(&self, job: &JobId) -> BTreeSet<TimerName> {
+        let own = self.by_name.keys().filter(|(owner, _)| owner == job);
+        own.map(|(_, timer)| timer.clone()).collect()
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Armed> {
+        let armed = |(job, timer): &Name| Armed { job: job.clone(), timer: timer.clone() };
+        self.by_name.keys().map(armed).collect()
     }
 
     fn next(&self) -> Option<Timestamp> {

@@ -39,10 +39,10 @@ struct Consumers {
 }
 
 #[derive(Deserialize)]
-struct Named {
-    name: String,
+pub(super) struct Named {
+    pub(super) name: String,
     #[serde(flatten)]
-    info: ConsumerInfo,
+    pub(super) info: ConsumerInfo,
 }
 
 #[derive(Deserialize)]
@@ -78,7 +78,8 @@ pub(super) async fn of_shard(log: &NatsLog, shard: Shard) -> Result<ShardLoad, L
     Ok(ShardLoad { records: state.messages, bytes: state.bytes, queues })
 }
 
-async fn consumers(log: &NatsLog, stream: &str) -> Result<Vec<Named>, LogError> {
+/// Every consumer of a stream, and what it says of itself.
+pub(super) async fn consumers(log: &NatsLog, stream: &str) -> Result<Vec<Named>, LogError> {
     let mut all: Vec<Named> = Vec::new();
     loop {
         let ask = json!({ "offset": all.len() });
@@ -94,7 +95,7 @@ async fn consumers(log: &NatsLog, stream: &str) -> Result<Vec<Named>, LogError> 
 }
 
 /// What a consumer is for, by its name; nothing for those that hand out no commands.
-fn queue_of(name: &str) -> Option<(DecisionKind, Pool)> {
+pub(super) fn queue_of(name: &str) -> Option<(DecisionKind, Pool)> {
     let (kind, pool) = name.split_once('-')?;
     let kind = DecisionKind::ALL.into_iter().find(|known| known.as_str() == kind)?;
     Some((kind, Pool::new(pool).ok()?))

@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 use super::{
     NatsOptions, entry,
     link::{Link, Trouble},
-    load,
+    load, progress,
     publish::{self, Publish},
     read::{self, Stored},
     scan, setup,
@@ -29,8 +29,8 @@ use super::{
 };
 use crate::{
     log::{
-        Delivery, Depth, Entry, Feed, Guarded, Log, LogError, ShardLoad, Storage, Submission,
-        claim,
+        Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
+        Submission, claim,
         settle::{self, Patience},
     },
     objects::Objects,
@@ -335,6 +335,21 @@ impl Log for NatsLog {
 
     async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
         load::ended(self, jobs).await
+    }
+
+    async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
+        progress::of_shard(self, shard).await
+    }
+
+    async fn armed(&self, job: &JobId) -> Result<BTreeSet<TimerName>, LogError> {
+        progress::armed(self, job).await
+    }
+
+    async fn timers(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Armed, LogError>>, LogError> {
+        Ok(progress::timers(self, shard))
     }
 
     async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {

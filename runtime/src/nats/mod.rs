@@ -22,6 +22,7 @@ mod load;
 mod log;
 mod objects;
 mod options;
+mod progress;
 mod publish;
 mod pull;
 mod read;

@@ -35,7 +35,8 @@ use super::super::*;
 use crate::{
     broker::Broker,
     log::{
-        Ack, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, ShardLoad, Storage, Submission,
+        Ack, Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Progress, ShardLoad,
+        Storage, Submission,
     },
     memory::{self, MemoryOptions},
 };
@@ -167,6 +168,18 @@ impl Log for Scripted {
         unimplemented()
     }
     async fn ended(&self, _: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        unimplemented()
+    }
+    async fn progress(&self, _: Shard) -> Result<Vec<Progress>, LogError> {
+        unimplemented()
+    }
+    async fn armed(&self, _: &JobId) -> Result<BTreeSet<TimerName>, LogError> {
+        unimplemented()
+    }
+    async fn timers(
+        &self,
+        _: Shard,
+    ) -> Result<BoxStream<'static, Result<Armed, LogError>>, LogError> {
         unimplemented()
     }
     async fn load(&self, _: Shard) -> Result<ShardLoad, LogError> {

@@ -12,6 +12,7 @@ mod facts;
 pub(crate) mod fixtures;
 mod large;
 mod load;
+mod progress;
 mod purging;
 mod reading;
 mod submissions;
