@@ -144,7 +144,7 @@ impl Ledger {
             }
             Fact::Signaled(signaled) => match signaled.signal {
                 Signal::Cancel => self.end(),
-                Signal::Pause | Signal::Resume => {}
+                Signal::Pause | Signal::Resume | Signal::Retry => {}
             },
             Fact::Answered(answered) => {
                 let Some(standing) = self.questions.get_mut(&answered.ask) else { return };

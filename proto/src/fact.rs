@@ -151,6 +151,9 @@ pub enum Signal {
     Pause,
     /// Go on.
     Resume,
+    /// Try now what waits for the clock, and once more what was given up. A job that is parked
+    /// because a record of it could not be read is read anew from its first record.
+    Retry,
 }
 
 /// A planner answered.

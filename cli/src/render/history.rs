@@ -75,6 +75,7 @@ fn fact(fact: &Fact) -> (Tone, String) {
                 Signal::Cancel => "cancel",
                 Signal::Pause => "pause",
                 Signal::Resume => "resume",
+                Signal::Retry => "retry",
             };
             let by = signaled.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
             let why = signaled.reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default();

@@ -6,6 +6,10 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use proto::{
+    fact::{Fact, Signal},
+    record::Known,
+};
 use runtime::log::Delivery;
 
 /// The facts and wishes waiting for one job's actor.
@@ -54,4 +58,16 @@ impl Inbox {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether an operator wants a job tried again, one that breaks its actor included.
+pub(super) fn says_retry(delivery: &Delivery) -> bool {
+    let Ok(record) = &delivery.entry.record else { return false };
+    // The kind is looked at first so that large bodies are not parsed for nothing.
+    record.kind == "signaled"
+        && matches!(
+            record.known(),
+            Ok(Known::Fact(fact))
+                if matches!(&*fact, Fact::Signaled(said) if said.signal == Signal::Retry)
+        )
 }

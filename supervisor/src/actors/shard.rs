@@ -17,7 +17,7 @@ use runtime::{
 use tokio::task::JoinHandle;
 
 use super::{
-    inbox::Inbox,
+    inbox::{Inbox, says_retry},
     job::{JobActor, JobArgs, Wake},
     observe::{Census, Labels, watch_load},
     options::SupervisorOptions,
@@ -181,6 +181,9 @@ impl ShardState {
         }
         self.wake(myself, &job, |waiting| waiting.facts.push_back(delivery)).await
     }
+        if says_retry(&delivery) {
+            self.quarantined.remove(&job);
+        }
 
     async fn look(
         &mut self,

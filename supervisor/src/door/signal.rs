@@ -1,7 +1,8 @@
-//! `signal`: cancel, pause or resume a job.
+//! `signal`: cancel, pause or resume a job, or have it try again.
 //!
 //! What is answered is true when it is answered: a cancel waits until the job has ended, so that
-//! after its answer no new tool starts; a pause or resume is stored and counted in.
+//! after its answer no new tool starts; anything else is stored and counted in. A job that cannot be read
+//! here hears one signal only, to try again: the process that can read it may be another one.
 
 use std::time::Duration;
 
@@ -36,7 +37,15 @@ impl Door {
             return Err(Failure::new(Code::TooLarge, why).at("reason"));
         }
         let by = caller.recorded(request.by.as_deref())?;
-        let mut job = fold::load(&*self.broker.log, &request.job).await?;
+        let entries = fold::read(&*self.broker.log, &request.job).await?;
+        let folded = fold::whole(&request.job, &entries);
+        if request.signal == Signal::Retry && folded.as_ref().map_or(true, is_parked) {
+            let fact = fact::Signaled { signal: Signal::Retry, reason: request.reason, by };
+            let fact = Fact::Signaled(fact);
+            let seq = self.broker.log.append(&request.job, &fact, call.trace).await?;
+            return Handled::json(&Signaled { job: request.job, state: JobState::Working, seq });
+        }
+        let mut job = folded?;
         open(&job)?;
         let signaled =
             fact::Signaled { signal: request.signal, reason: request.reason.clone(), by };
@@ -44,7 +53,7 @@ impl Door {
         let seq = self.broker.log.append(&request.job, &fact, call.trace).await?;
         match request.signal {
             Signal::Cancel => self.until_ended(&mut job, seq).await?,
-            Signal::Pause | Signal::Resume => {
+            Signal::Pause | Signal::Resume | Signal::Retry => {
                 let entries = self.broker.log.read(&request.job, job.seq()).await?;
                 catch_up(&mut job, &entries, seq)?;
             }
@@ -83,6 +92,11 @@ fn catch_up(job: &mut Job, entries: &[Entry], signal: Seq) -> Result<(), Failure
         open(job)?;
     }
     fold::more(job, after)
+}
+
+/// Whether it is parked at a record that cannot be read here.
+fn is_parked(job: &Job) -> bool {
+    job.poison().is_some() && !job.has_ended()
 }
 
 /// Whether a signal can still change anything.

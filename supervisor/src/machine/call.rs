@@ -139,9 +139,15 @@ impl Call {
         }
     }
 
+    /// Whether it was given up and waits for an operator. A tool's own no is an answer.
+    pub(super) fn is_parked(&self, agent: &Agent) -> bool {
+        self.end.is_none() && !self.said_no && self.tries.is_parked(agent)
+    }
+
     /// Ends the call when it broke and no attempt is left.
     pub(super) fn settle(&mut self, agent: &Agent) {
         if self.end.is_none()
+            && !self.is_parked(agent)
             && let Some(error) = self.tries.given_up(self.policy(agent))
         {
             self.end = Some(CallEnd::Answered(ToolResult::failed(error.message.clone())));

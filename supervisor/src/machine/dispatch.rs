@@ -30,6 +30,9 @@ impl Open {
 
     fn settle_planning(&mut self) {
         let Stage::Plan { tries } = &self.stage else { return };
+        if tries.is_parked(&self.agent) {
+            return;
+        }
         if let Some(error) = tries.given_up(&self.agent.tool.retry) {
             let error = error.message.clone();
             self.stage = self.no_plan(&error);

@@ -180,6 +180,7 @@ impl Open {
             }
             Signal::Pause => self.paused = Some(signaled.clone()),
             Signal::Resume => self.paused = None,
+            Signal::Retry => return Counted::from(self.try_again()),
         }
         Counted::Yes
     }

@@ -26,11 +26,13 @@ mod text;
 mod tries;
 mod turn;
 mod view;
+mod waits;
 
 pub use self::{
     decide::{Arm, Next},
     fold::At,
     state::{Awake, Job, Poison, Standing},
+    waits::{GivenUp, Waits},
 };
 
 #[cfg(test)]

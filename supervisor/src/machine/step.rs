@@ -132,7 +132,9 @@ impl StepRun {
             }
             Exec::Turn(turn) => {
                 self.attempts = turn.run;
+                let is_parked = turn.tries.is_parked(agent);
                 match turn.tries.given_up(&agent.tool.retry).map(|e| e.message.clone()) {
+                    _ if is_parked => self.exec = Exec::Turn(turn),
                     None => self.exec = Exec::Turn(turn),
                     Some(error) => self.run_failed(turn.run, error, agent, at),
                 }

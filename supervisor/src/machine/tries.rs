@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use proto::{
+    agent::{Agent, OnGivenUp},
     decision::Wait,
     fact::WorkError,
     id::{Attempt, TimerName, WorkId},
@@ -119,6 +120,25 @@ impl Tries {
             | Self::Backing { .. }
             | Self::Due { .. } => false,
         }
+    }
+
+    /// It is to be tried again now: a wait is over, and so is the `last` attempt that broke. Whether
+    /// that changed anything.
+    pub(super) fn again(&mut self, last: bool) -> bool {
+        let next = match self {
+            Self::Backing { next, .. } => *next,
+            Self::Broken { attempt, error, .. } if last && error.transient => attempt.next(),
+            Self::Broken { .. } | Self::Idle | Self::Out { .. } | Self::Due { .. } => return false,
+        };
+        *self = Self::Due { next };
+        true
+    }
+
+    /// Whether it waits for an operator: it broke, no attempt is left, and another one could end
+    /// differently.
+    pub(super) fn is_parked(&self, agent: &Agent) -> bool {
+        agent.tool.on_given_up == OnGivenUp::Park
+            && self.given_up(&agent.tool.retry).is_some_and(|error| error.transient)
     }
 
     /// The error it ends with, when it broke and no attempt is left.

@@ -71,7 +71,14 @@ impl Job {
                 .map(|poison| format!("record {}: {}", poison.seq, poison.reason)),
             Some(SubStatus::Paused) => open.paused.as_ref().and_then(|p| p.reason.clone()),
             Some(SubStatus::Parked) => {
-                open.open_questions().next().map(|a| a.question.prompt.clone())
+                let asked = open.open_questions().next().map(|a| a.question.prompt.clone());
+                asked.or_else(|| {
+                    let lost = open.given_up().into_iter().next()?;
+                    Some(format!(
+                        "{} was given up after {} attempts: {}",
+                        lost.work, lost.attempt, lost.error
+                    ))
+                })
             }
             Some(SubStatus::BackingOff) => open.backing_off(),
             Some(SubStatus::Planning | SubStatus::Executing | SubStatus::Replanning) | None => None,
@@ -103,6 +110,9 @@ impl Job {
         }
         if open.backing_off().is_some() {
             return (JobState::Working, Some(SubStatus::BackingOff));
+        }
+        if !open.given_up().is_empty() {
+            return (JobState::Working, Some(SubStatus::Parked));
         }
         (JobState::Working, Some(open.busy_with()))
     }

@@ -157,7 +157,7 @@ impl Newer {
 /// Submits jobs straight to the log: the door belongs to whichever supervisor is there.
 async fn submit(broker: &Broker, ids: &[JobId]) {
     let wait = RetryPolicy { initial_interval_ms: 4_000, jitter: 0.0, ..RetryPolicy::default() };
-    let agent = Agent { confirm: false, tool: Calling { retry: wait }, ..Agent::default() };
+    let agent = Agent { confirm: false, tool: Calling { retry: wait, ..Calling::default() }, ..Agent::default() };
     for id in ids {
         let submitted = Fact::Submitted(Submitted {
             goal: format!("weigh {id}"),

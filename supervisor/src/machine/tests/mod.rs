@@ -6,6 +6,7 @@ mod asking;
 mod chance;
 mod dispatching;
 mod failing;
+mod given_up;
 mod hostile;
 mod lifecycle;
 mod planning;
