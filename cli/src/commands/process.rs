@@ -80,9 +80,11 @@ impl Process {
                 tracing::info!(reason, drain_ms, "ended");
                 Ok(Exit::Success)
             }
-            End::GaveUp { child, why } => {
-                tracing::error!(reason = "gave up", child, why, drain_ms, "ended");
-                Err(CliError::start(format!("{child} kept failing: {why}")))
+            // Standard error is a log too, so what a panic said is in neither.
+            End::GaveUp { child, why, shown } => {
+                tracing::debug!(child, why, "what it kept failing with");
+                tracing::error!(reason = "gave up", child, why = shown, drain_ms, "ended");
+                Err(CliError::start(format!("{child} kept failing: {shown}")))
             }
         };
         self.telemetry.end().await;

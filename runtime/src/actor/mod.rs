@@ -34,6 +34,9 @@ const STOP_GRACE: Duration = Duration::from_secs(10);
 /// The reason that ractor gives for the end of an actor that was killed.
 const KILLED: &str = "killed";
 
+/// What is said in the place of a text that may hold what users wrote.
+const UNSHOWN: &str = "a panic, or a text that may hold what users wrote; it is logged at debug";
+
 /// How often a child may fail, and how long it is left alone after it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restarts {
@@ -140,8 +143,10 @@ pub enum End {
     GaveUp {
         /// Which.
         child: String,
-        /// Its last error.
+        /// Its last error. What a panic said may hold what users wrote: not for logs.
         why: String,
+        /// What may be logged of it.
+        shown: String,
     },
 }
 
@@ -228,7 +233,8 @@ impl Ending {
 
 impl End {
     fn silent() -> Self {
-        Self::GaveUp { child: "the tree".to_owned(), why: "it ended without a word".to_owned() }
+        let why = "it ended without a word".to_owned();
+        Self::GaveUp { child: "the tree".to_owned(), shown: why.clone(), why }
     }
 }
 
@@ -327,10 +333,11 @@ impl Actor for TreeActor {
             }
             SupervisionEvent::ActorTerminated(child, _, why) => {
                 let why = why.unwrap_or_else(|| KILLED.to_owned());
-                state.failed(child.get_id(), &why, &myself).await;
+                let why = Why { shown: why.clone(), text: why };
+                state.failed(child.get_id(), why, &myself).await;
             }
-            SupervisionEvent::ActorFailed(child, why) => {
-                state.failed(child.get_id(), &why.to_string(), &myself).await;
+            SupervisionEvent::ActorFailed(child, error) => {
+                state.failed(child.get_id(), Why::of(&error), &myself).await;
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
         }
@@ -339,7 +346,7 @@ impl Actor for TreeActor {
 }
 
 impl TreeState {
-    async fn failed(&mut self, child: ActorId, why: &str, myself: &ActorRef<TreeMsg>) {
+    async fn failed(&mut self, child: ActorId, why: Why, myself: &ActorRef<TreeMsg>) {
         if let Some(n) = self.running.remove(&child)
             && !self.stopping
         {
@@ -348,21 +355,23 @@ impl TreeState {
     }
 
     /// Counts a failure, and has the child started again or ends the tree.
-    async fn count(&mut self, n: usize, why: &str, myself: &ActorRef<TreeMsg>) {
+    async fn count(&mut self, n: usize, why: Why, myself: &ActorRef<TreeMsg>) {
         let (restarts, slot) = (self.restarts, &mut self.children[n]);
         let now = Instant::now();
         slot.failures.retain(|at| now.duration_since(*at) < restarts.within);
         slot.failures.push(now);
         let failures = slot.failures.len();
         let child = slot.child.name.to_string();
+        let Why { text: why, shown } = why;
+        tracing::debug!(child, why, "what it failed with");
         match restarts.wait(failures) {
             Some(wait) => {
-                tracing::error!(child, why, failures, ?wait, "failed; starting it again");
+                tracing::error!(child, why = shown, failures, ?wait, "failed; starting it again");
                 myself.send_after(wait, move || TreeMsg::Restart(n));
             }
             None => {
-                tracing::error!(tree = self.name, child, why, failures, "failed too often");
-                self.end(myself, End::GaveUp { child, why: why.to_owned() }).await;
+                tracing::error!(tree = self.name, child, why = shown, failures, "failed too often");
+                self.end(myself, End::GaveUp { child, why, shown }).await;
             }
         }
     }
@@ -373,7 +382,7 @@ impl TreeState {
             Ok(cell) => {
                 self.running.insert(cell.get_id(), n);
             }
-            Err(error) => self.count(n, &reason(&error), myself).await,
+            Err(error) => self.count(n, Why::of_start(&error), myself).await,
         }
     }
 
@@ -387,11 +396,35 @@ impl TreeState {
     }
 }
 
-fn reason(error: &SpawnErr) -> String {
-    match error {
-        SpawnErr::StartupFailed(why) => why.to_string(),
-        SpawnErr::ActorAlreadyStarted | SpawnErr::ActorAlreadyRegistered(_) => error.to_string(),
+/// Why a child failed.
+struct Why {
+    text: String,
+    /// What may be logged of it.
+    shown: String,
+}
+
+impl Why {
+    /// Errors of a type of their own are in words of this program. One that is nothing but a text is
+    /// mostly what a panic said, and that may hold what users wrote.
+    fn of(error: &ActorProcessingErr) -> Self {
+        let text = error.to_string();
+        let is_text = format!("{error:?}") == format!("{text:?}");
+        let shown = if is_text { UNSHOWN.to_owned() } else { text.clone() };
+        Self { text, shown }
     }
+
+    fn of_start(error: &SpawnErr) -> Self {
+        match error {
+            SpawnErr::StartupFailed(why) => Self::of(why),
+            SpawnErr::ActorAlreadyStarted | SpawnErr::ActorAlreadyRegistered(_) => {
+                Self { text: error.to_string(), shown: error.to_string() }
+            }
+        }
+    }
+}
+
+fn reason(error: &SpawnErr) -> String {
+    Why::of_start(error).text
 }
 
 #[cfg(test)]

@@ -2,15 +2,19 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rstest::rstest;
 use tokio::sync::mpsc;
+use tracing::Level;
 
 use super::*;
+use crate::testing::Lines;
 
 /// An actor that says that it started, and does as it is told.
 #[derive(Clone, Copy)]
 enum Does {
     Panic,
     Fail,
+    End,
     Finish,
     Live,
 }
@@ -41,6 +45,7 @@ impl Actor for Probe {
         match does {
             Does::Panic => panic!("it broke"),
             Does::Fail => return Err("it failed".into()),
+            Does::End => return Err(Gone.into()),
             Does::Finish => myself.stop(None),
             Does::Live => {}
         }
@@ -81,7 +86,7 @@ async fn a_child_that_keeps_failing_ends_the_tree_with_its_reason() {
     let (sick, mut starts) = probe("sick", Does::Panic);
     let (well, mut well_starts) = probe("well", Does::Live);
     let tree = Tree::start("t", restarts(3), vec![sick, well]).await.unwrap();
-    let End::GaveUp { child, why } = tree.ended().await else { panic!("it went on") };
+    let End::GaveUp { child, why, .. } = tree.ended().await else { panic!("it went on") };
     assert_eq!((child.as_str(), why.contains("it broke")), ("sick", true), "{why}");
     assert!(began.elapsed() >= Duration::from_millis(100 + 200 + 400), "no waits");
     let mut count = 0;
@@ -91,6 +96,33 @@ async fn a_child_that_keeps_failing_ends_the_tree_with_its_reason() {
     assert_eq!(count, 4);
     let well = well_starts.recv().await.unwrap();
     assert_eq!(well.get_status(), ractor::ActorStatus::Stopped);
+}
+
+/// An error of a type of its own, as actors return.
+#[derive(Debug, thiserror::Error)]
+#[error("the queue is gone")]
+struct Gone;
+
+#[rstest]
+#[case::a_panic(Does::Panic, "it broke", false)]
+#[case::a_text(Does::Fail, "it failed", false)]
+#[case::an_error(Does::End, "the queue is gone", true)]
+#[tokio::test(start_paused = true)]
+async fn what_a_child_failed_with_is_logged_when_it_is_no_mere_text(
+    #[case] does: Does,
+    #[case] text: &str,
+    #[case] is_shown: bool,
+) {
+    for (level, expected) in [(Level::INFO, is_shown), (Level::DEBUG, true)] {
+        let (lines, _guard) = Lines::of(level);
+        let (sick, _starts) = probe("sick", does);
+        let tree = Tree::start("t", restarts(1), vec![sick]).await.unwrap();
+        let End::GaveUp { why, shown, .. } = tree.ended().await else { panic!("it went on") };
+        assert_eq!((why.contains(text), shown.contains(text)), (true, is_shown));
+        let logged = lines.text();
+        assert!(logged.contains("failed too often"), "{logged}");
+        assert_eq!(logged.contains(text), expected, "{level}: {logged}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

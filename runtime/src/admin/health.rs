@@ -124,7 +124,7 @@ impl Health {
     /// With the reason, when the actors gave up.
     pub fn alive(&self) -> Result<(), String> {
         match self.0.watched.get().and_then(|watched| watched.tree.so_far()) {
-            Some(End::GaveUp { child, why: _ }) => Err(format!("{child} kept failing")),
+            Some(End::GaveUp { child, why: _, shown: _ }) => Err(format!("{child} kept failing")),
             Some(End::Finished) | None => Ok(()),
         }
     }

@@ -4,13 +4,14 @@
 //! use it.
 
 mod cluster;
+mod lines;
 mod raw;
 
 use std::{path::PathBuf, time::Duration};
 
 use rustix::process::Signal;
 
-pub use self::{cluster::NatsCluster, raw::RawWriter};
+pub use self::{cluster::NatsCluster, lines::Lines, raw::RawWriter};
 use crate::nats_server::{Child, ChildOptions};
 
 /// A nats-server with a port and a directory of its own. Both are gone when it is dropped.

@@ -34,7 +34,7 @@ pub(super) async fn commands(
                     tracing::warn!(pool = %options.pool, %error, "commands cannot be taken; trying again");
                 }
                 Err(error) => {
-                    let _ = pool.cast(PoolMsg::Broken(error.to_string()));
+                    let _ = pool.cast(PoolMsg::Broken(error));
                     return;
                 }
             }

@@ -13,7 +13,7 @@ use std::{
 use proto::{
     decision::Decision,
     id::{JobId, Seq},
-    record::{Known, Record},
+    record::{Known, Record, Unreadable},
 };
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::{
@@ -27,7 +27,7 @@ use super::{
     gauge::Counted,
     task::{Assignment, Mission, TaskActor},
 };
-use crate::log::{Ack, Delivery};
+use crate::log::{Ack, Delivery, LogError};
 
 /// How long a command that cannot be read is left alone. The supervisor parks its job meanwhile.
 const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
@@ -57,7 +57,7 @@ pub enum PoolMsg {
     /// Look for tasks that block.
     Inspect,
     /// Commands cannot be taken, for a reason that does not pass.
-    Broken(String),
+    Broken(LogError),
 }
 
 /// A pool's memory.
@@ -201,11 +201,11 @@ impl PoolState {
         }
         let record = match entry.record {
             Ok(record) => record,
-            Err(error) => return put_off(&entry.job, entry.seq, &error, &*ack).await,
+            Err(error) => return put_off((&entry.job, entry.seq), delivered, error, &*ack).await,
         };
         let decision = match command(&record) {
             Ok(decision) => decision,
-            Err(error) => return put_off(&entry.job, entry.seq, &error, &*ack).await,
+            Err(error) => return put_off((&entry.job, entry.seq), delivered, error, &*ack).await,
         };
         let args = &self.args;
         let basis = Assignment {
@@ -262,7 +262,10 @@ impl PoolState {
             return;
         };
         let work = self.args.work.name();
-        tracing::error!(job = %held.job, seq = %held.basis.seq, work, why, "a task broke");
+        let (job, seq) = (&held.job, held.basis.seq);
+        // What a panic says may hold what users wrote. Where it was, a line of its own says.
+        tracing::error!(%job, %seq, work, "a task broke");
+        tracing::debug!(%job, %seq, work, why, "what a task broke with");
         match command(&held.record) {
             Ok(decision) if !reporting => {
                 let why = format!("the {work} broke: {why}");
@@ -317,20 +320,47 @@ pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// Why a record is no command.
+#[derive(Debug, thiserror::Error)]
+enum NoCommand {
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    #[error("a {0} where a decision belongs")]
+    Fact(&'static str),
+}
+
+impl NoCommand {
+    /// What is wrong and where, without a word of what is written there.
+    fn place(&self) -> String {
+        match self {
+            Self::Unreadable(unreadable) => unreadable.place(),
+            Self::Fact(_) => self.to_string(),
+        }
+    }
+}
+
 /// The decision in a record.
-fn command(record: &Record) -> Result<Decision, String> {
-    match record.known() {
-        Ok(Known::Decision(decision)) => Ok(*decision),
-        Ok(Known::Fact(fact)) => Err(format!("a {} where a decision belongs", fact.kind())),
-        Err(error) => Err(error.to_string()),
+fn command(record: &Record) -> Result<Decision, NoCommand> {
+    match record.known()? {
+        Known::Decision(decision) => Ok(*decision),
+        Known::Fact(fact) => Err(NoCommand::Fact(fact.kind())),
     }
 }
 
 /// Leaves a command that cannot be read for later. Nothing else can be done with it here: the
-/// supervisor cannot read it either, and parks the job with the record named.
-async fn put_off(job: &JobId, seq: Seq, error: &(impl ToString + ?Sized), ack: &dyn Ack) {
-    let error = error.to_string();
-    tracing::error!(%job, %seq, error, "a command cannot be read");
-    super::dead_letter("unreadable");
+/// supervisor cannot read it either, and parks the job with the record named. It is counted when it
+/// is handed out first, for it comes again and again.
+async fn put_off(
+    (job, seq): (&JobId, Seq),
+    delivered: u64,
+    error: impl Into<NoCommand>,
+    ack: &dyn Ack,
+) {
+    let error = error.into();
+    tracing::error!(%job, %seq, error = error.place(), "a command cannot be read");
+    tracing::debug!(%job, %seq, %error, "what of the command cannot be read");
+    if delivered == 1 {
+        super::dead_letter("unreadable");
+    }
     ack.later(UNREADABLE_WAIT).await;
 }

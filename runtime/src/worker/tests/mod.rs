@@ -24,12 +24,16 @@ use ractor::Actor;
 use rstest::rstest;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use tracing::Level;
 
 use self::stage::*;
 use super::*;
 use crate::{
+    config::Config,
     log::{Delivery, Depth, Entry, Guarded, LogError},
     memory::{self, MemoryOptions},
+    telemetry::{self, Identity},
+    testing::Lines,
 };
 
 #[tokio::test(start_paused = true)]
@@ -56,6 +60,62 @@ async fn a_panic_is_reported_and_touches_no_other_task() {
     stage.release.notify_one();
     let stored = stage.next().await;
     assert!(stage.stored(&stored).result.success);
+}
+
+#[rstest]
+#[case::the_place_of_a_panic(Level::INFO, false)]
+#[case::its_words_when_they_are_asked_for(Level::DEBUG, true)]
+#[tokio::test(start_paused = true)]
+async fn what_a_panic_said_is_in_the_log_only_at_debug(#[case] level: Level, #[case] said: bool) {
+    let (lines, _guard) = Lines::of(level);
+    let mut stage = stage(1).await;
+    stage.call("panic", Effect::Pure);
+    assert!(matches!(stage.next().await, Seen::Stored(_)));
+    let logged = lines.text();
+    assert!(logged.contains("a task broke"), "{logged}");
+    assert_eq!(logged.contains("the tool broke"), said, "{logged}");
+}
+
+/// A record whose body does not fit, with what a user wrote where it does not.
+fn misfit() -> Entry {
+    let text =
+        br#"{"v":1,"kind":"call","id":"r","by":"w","body":{"work":"g0.s1","attempt":"canary"}}"#;
+    let family = Family::Do(DecisionKind::Call, pools::builtin());
+    entry(5, family, Record::from_slice(text).unwrap())
+}
+
+#[rstest]
+#[case::the_place(Level::INFO, false)]
+#[case::the_words_when_they_are_asked_for(Level::DEBUG, true)]
+#[tokio::test(start_paused = true)]
+async fn what_stands_in_a_command_that_cannot_be_read_is_in_the_log_only_at_debug(
+    #[case] level: Level,
+    #[case] said: bool,
+) {
+    let (lines, _guard) = Lines::of(level);
+    let mut stage = stage(1).await;
+    stage.give(misfit(), 1);
+    assert!(matches!(stage.next().await, Seen::Later(_)));
+    let logged = lines.text();
+    assert!(logged.contains("does not fit at attempt"), "{logged}");
+    assert_eq!(logged.contains("canary"), said, "{logged}");
+}
+
+/// Metrics are of the process: this needs one of its own, as `cargo nextest` gives it.
+#[tokio::test(start_paused = true)]
+async fn a_command_that_cannot_be_read_is_counted_once_however_often_it_comes() {
+    let identity = Identity { worker: by(), roles: Vec::new(), version: "0".into() };
+    let telemetry = telemetry::start(&Config::defaults(), &identity).unwrap();
+    let mut stage = stage(1).await;
+    for delivered in 1..=3 {
+        stage.give(misfit(), delivered);
+        assert!(matches!(stage.next().await, Seen::Later(_)));
+    }
+    let text = telemetry.prometheus().unwrap();
+    let counted = text
+        .lines()
+        .find(|line| line.starts_with("callboard_dead_letters") && line.contains("unreadable"));
+    assert!(counted.is_some_and(|line| line.ends_with(" 1")), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
