@@ -88,6 +88,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_role_is_counted_under_its_name() {
+        assert_eq!(Role::ALL.map(Role::name), runtime::presence::ROLES);
+    }
+
+    #[test]
     fn roles_are_read_from_a_list() {
         let names = |list: &str| {
             parse_roles(list)

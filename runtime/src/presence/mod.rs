@@ -20,7 +20,7 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 pub use self::{
     crew::Crew,
-    observe::{SPEAKER, observe},
+    observe::{ROLES, SPEAKER, observe},
 };
 use crate::{broker::Broker, clock::Clock, worker::Gauge};
 

@@ -1,16 +1,32 @@
 //! Presence as metrics: what this process has in hand and owns, and, from one process of the whole
 //! company, who is there at all.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use opentelemetry::KeyValue;
-use proto::{id::Shard, wire::PoolLoad};
+use proto::{
+    decision::DecisionKind,
+    id::{Pool, Shard},
+    wire::PoolLoad,
+};
 
 use super::{Crew, Status};
 use crate::telemetry::{keys, meter};
 
 /// The shard whose owner speaks for everybody, so that figures about the whole are given once.
 pub const SPEAKER: Shard = Shard(0);
+
+/// What is said of roles, kinds and pools that are not told apart.
+const OTHER: &str = "other";
+
+/// The roles that a process may say it plays and be counted under.
+pub const ROLES: [&str; 5] = ["supervisor", "planner", "executor", "tools", "interaction"];
+
+/// Pools of all kinds of commands that are told apart.
+const POOLS_MAX: usize = 64;
 
 /// Shows this process and the company from now on, until the process ends.
 pub fn observe(status: &Status, crew: &Crew, shards: u16) {
@@ -20,9 +36,8 @@ pub fn observe(status: &Status, crew: &Crew, shards: u16) {
     company(status, crew);
 }
 
-fn labels(load: &PoolLoad) -> [KeyValue; 2] {
-    let (kind, pool) = load.pool.split_once('.').unwrap_or((load.pool.as_str(), ""));
-    [KeyValue::new(keys::COMMAND_KIND, kind.to_owned()), KeyValue::new(keys::POOL, pool.to_owned())]
+fn labels((kind, pool): &Names) -> [KeyValue; 2] {
+    [KeyValue::new(keys::COMMAND_KIND, *kind), KeyValue::new(keys::POOL, pool.clone())]
 }
 
 fn pools(status: &Status) {
@@ -33,7 +48,8 @@ fn pools(status: &Status) {
             .with_description(what)
             .with_callback(move |seen| {
                 for load in status.presence().pools {
-                    seen.observe(value(&load).into(), &labels(&load));
+                    let names = split(&load);
+                    seen.observe(value(&load).into(), &labels(&(names.0, names.1.to_owned())));
                 }
             })
             .build();
@@ -63,8 +79,9 @@ fn owned(status: &Status, shards: u16) {
 }
 
 fn company(status: &Status, crew: &Crew) {
+    let known = Arc::new(Known::default());
     let gauge = |name: &'static str, what: &'static str, value: fn(&PoolLoad) -> u32| {
-        let (status, crew) = (status.clone(), crew.clone());
+        let (status, crew, known) = (status.clone(), crew.clone(), Arc::clone(&known));
         let _ = meter()
             .u64_observable_gauge(name)
             .with_description(what)
@@ -72,12 +89,12 @@ fn company(status: &Status, crew: &Crew) {
                 if !speaks(&status) {
                     return;
                 }
-                let mut sums: BTreeMap<String, (PoolLoad, u64)> = BTreeMap::new();
+                let mut sums: BTreeMap<Names, u64> = BTreeMap::new();
                 for load in crew.members().values().flat_map(|member| &member.pools) {
-                    let sum = sums.entry(load.pool.clone()).or_insert((load.clone(), 0));
-                    sum.1 += u64::from(value(load));
+                    let sum = sums.entry(known.names(load)).or_default();
+                    *sum = sum.saturating_add(value(load).into());
                 }
-                sums.values().for_each(|(load, sum)| seen.observe(*sum, &labels(load)));
+                sums.iter().for_each(|(names, sum)| seen.observe(*sum, &labels(names)));
             })
             .build();
     };
@@ -91,9 +108,11 @@ fn company(status: &Status, crew: &Crew) {
             if !speaks(&status) {
                 return;
             }
-            let mut roles: BTreeMap<String, u64> = BTreeMap::new();
-            for role in crew.members().values().flat_map(|member| &member.roles) {
-                *roles.entry(role.clone()).or_default() += 1;
+            let mut roles: BTreeMap<&'static str, u64> = BTreeMap::new();
+            for member in crew.members().values() {
+                let played: BTreeSet<_> =
+                    member.roles.iter().map(|role| role_label(role)).collect();
+                played.into_iter().for_each(|role| *roles.entry(role).or_default() += 1);
             }
             for (role, count) in roles {
                 seen.observe(count, &[KeyValue::new(keys::ROLE, role)]);
@@ -102,6 +121,70 @@ fn company(status: &Status, crew: &Crew) {
         .build();
 }
 
+/// The word a role is counted under.
+fn role_label(role: &str) -> &'static str {
+    ROLES.into_iter().find(|known| *known == role).unwrap_or(OTHER)
+}
+
+/// A kind of command, and a pool.
+type Names = (&'static str, String);
+
+/// The kind and the pool of a load; a kind that is not known is another one.
+fn split(load: &PoolLoad) -> (&'static str, &str) {
+    let (kind, pool) = load.pool.split_once('.').unwrap_or((load.pool.as_str(), ""));
+    let known = DecisionKind::ALL.into_iter().map(DecisionKind::as_str).find(|k| *k == kind);
+    (known.unwrap_or(OTHER), pool)
+}
+
+/// The pools that were heard of. Whoever may say that it is alive may make pools up, and each would
+/// be a series of its own for ever: only so many are told apart in the life of a process.
+#[derive(Debug, Default)]
+struct Known(Mutex<BTreeSet<Names>>);
+
+impl Known {
+    /// What a load is counted under.
+    fn names(&self, load: &PoolLoad) -> Names {
+        let (kind, pool) = split(load);
+        let other = (kind, OTHER.to_owned());
+        if Pool::new(pool).is_err() {
+            return other;
+        }
+        let names = (kind, pool.to_owned());
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_told = known.contains(&names) || known.len() < POOLS_MAX;
+        if is_told {
+            known.insert(names.clone());
+        }
+        if is_told { names } else { other }
+    }
+}
+
 fn speaks(status: &Status) -> bool {
     status.presence().shards.contains(&SPEAKER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(pool: &str) -> PoolLoad {
+        PoolLoad { pool: pool.to_owned(), in_flight: 1, capacity: 2 }
+    }
+
+    #[test]
+    fn what_anybody_makes_up_is_counted_as_one() {
+        let known = Known::default();
+        let names = |pool: &str| known.names(&load(pool));
+        assert_eq!(names("call.builtin"), ("call", "builtin".to_owned()));
+        for made_up in ["dance.floor", "call", "", "call.with space", "call.ÿ"] {
+            let (kind, pool) = names(made_up);
+            assert!(kind == OTHER || pool == OTHER, "{made_up}: {kind} {pool}");
+        }
+        let series: BTreeSet<_> = (0..1_000).map(|n| names(&format!("call.p{n}"))).collect();
+        assert!(series.len() <= POOLS_MAX + 1, "{}", series.len());
+        // Those that were there before are still told apart.
+        assert_eq!(names("call.builtin").1, "builtin");
+        assert_eq!(names("call.p999").1, OTHER);
+        assert_eq!((role_label("tools"), role_label("made-up")), ("tools", OTHER));
+    }
 }

@@ -80,14 +80,13 @@ pub fn dead_letter(reason: &'static str) {
     DEAD_LETTERS.add(1, &[KeyValue::new(keys::DEAD_LETTER_REASON, reason)]);
 }
 
-/// Counts a fact (`in`) or a command (`do`) that was handed out more than once.
-pub fn redelivered(family: &'static str, kind: &str) {
+/// Counts a fact (`in`) or a command (`do`) that was handed out more than once. The kind is one of the
+/// program's words, as [`proto::record::kind_label`] gives them: whoever may write a record may make
+/// kinds up.
+pub fn redelivered(family: &'static str, kind: &'static str) {
     REDELIVERIES.add(
         1,
-        &[
-            KeyValue::new(keys::RECORD_FAMILY, family),
-            KeyValue::new(keys::RECORD_KIND, kind.to_owned()),
-        ],
+        &[KeyValue::new(keys::RECORD_FAMILY, family), KeyValue::new(keys::RECORD_KIND, kind)],
     );
 }
 
