@@ -6,28 +6,23 @@ use std::{collections::BTreeSet, sync::Arc};
 use proto::{
     decision::Decision,
     id::{JobId, Seq, Shard},
-    record::Known,
-    subject::Family,
     trace::TraceContext,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use runtime::{
     broker::Broker,
     log::{Delivery, Entry, Guarded, LogError},
-    worker::dead_letter,
 };
 
 use tracing::Instrument;
 
 use super::{
+    folded::{Folded, News, OutOfOrder},
     inbox::{Inbox, Waiting},
-    observe::{Census, Labels, Look, Place, Taken},
+    observe::{Census, Labels, Look, Place, Taken, Tally},
     shard::ShardMsg,
 };
-use crate::{
-    machine::{At, Job, Next},
-    replay,
-};
+use crate::machine::Next;
 
 /// Decisions one look may lead to. A job that wants more is not converging.
 const DECISIONS_MAX: usize = 2 * proto::limits::PLAN_STEPS_MAX + 100;
@@ -59,21 +54,13 @@ pub(super) struct JobCache {
     span: tracing::Span,
     /// Whether the span has the id of the job's trace.
     traced: bool,
+    /// Whether it was said that the job is parked.
+    parked: bool,
+    /// What is still to be counted.
+    tally: Tally,
+    /// Facts of looks that were given up and that had not been handed out before.
+    owed: BTreeSet<Seq>,
 }
-
-/// The fold, and enough to put a fact in its place that was stored before a decision and arrives
-/// after it: facts arrive in the order of the log, so it is never older than the last one that did.
-struct Folded {
-    job: Job,
-    trace: TraceContext,
-    /// The job as of the last fact that arrived, or as it was read.
-    base: Job,
-    /// Decisions stored from here since then.
-    tail: Vec<(At, Known)>,
-}
-
-/// A fact is older than one that arrived before it.
-struct OutOfOrder;
 
 /// Why a look was given up. The facts stay unacknowledged and are handed out again.
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +90,15 @@ impl Actor for JobActor {
             shard = %args.shard,
             trace_id = tracing::field::Empty,
         );
-        Ok(JobCache { args, folded: None, span, traced: false })
+        Ok(JobCache {
+            args,
+            folded: None,
+            span,
+            traced: false,
+            parked: false,
+            tally: Tally::default(),
+            owed: BTreeSet::new(),
+        })
     }
 
     async fn handle(
@@ -115,7 +110,8 @@ impl Actor for JobActor {
         let span = cache.span.clone();
         let settled = cache.look_at_all().instrument(span).await;
         let rests = cache.folded.as_ref().is_none_or(|folded| !folded.job.has_work_out());
-        let seen = ShardMsg::Rested { job: cache.args.job.clone(), may_leave: rests, settled };
+        let may_leave = rests && !cache.tally.is_owed();
+        let seen = ShardMsg::Rested { job: cache.args.job.clone(), may_leave, settled };
         // The shard's actor is gone when the process shuts down; then so is this one.
         let _ = cache.args.owner.cast(seen);
         Ok(())
@@ -127,15 +123,15 @@ impl JobCache {
     async fn look_at_all(&mut self) -> bool {
         let mut settled = true;
         while let Some(waiting) = self.args.inbox.take() {
-            if let Err(given_up) = self.look(waiting).await {
+            if let Err(given_up) = self.look(&waiting).await {
                 settled = false;
-                self.give_up(&given_up);
+                self.give_up(&given_up, &waiting);
             }
         }
         settled
     }
 
-    async fn look(&mut self, waiting: Waiting) -> Result<(), GivenUp> {
+    async fn look(&mut self, waiting: &Waiting) -> Result<(), GivenUp> {
         let redelivered = waiting.facts.iter().any(|fact| fact.delivered > 1);
         if waiting.forget || redelivered {
             self.folded = None;
@@ -143,24 +139,25 @@ impl JobCache {
         if waiting.facts.is_empty() && !waiting.look {
             return Ok(());
         }
-        let look = Look::begin();
-        let taken = self.take_in(&waiting).await?;
+        let look = Look::begin(waiting.facts.iter(), &mut self.tally);
+        let taken = self.take_in(waiting).await?;
         let Some(folded) = &self.folded else { return Ok(()) };
         let root = folded.trace;
         if !self.traced {
             self.traced = true;
             self.span.record("trace_id", format!("{:032x}", root.trace_id()));
         }
-        let looking = look.taken(&folded.job, root, waiting.facts.iter(), taken);
+        let looking = look.taken(&folded.job, root, waiting.facts.iter(), taken, &mut self.tally);
         self.decide(looking.trace).await?;
         for fact in &waiting.facts {
             fact.ack.done().await;
         }
         if let Some(folded) = &self.folded {
             let place = Place { census: &self.args.census, labels: &self.args.labels };
-            looking.over(&folded.job, root, place);
+            looking.over(&folded.job, root, place, &mut self.tally);
         }
-        self.report_poison(&waiting);
+        self.report_poison();
+        self.owed.clear();
         Ok(())
     }
 
@@ -169,13 +166,9 @@ impl JobCache {
         if let Some(mut folded) = self.folded.take() {
             let mut facts: Vec<&Delivery> = waiting.facts.iter().collect();
             facts.sort_by_key(|fact| fact.entry.seq);
-            let mut taken = Taken { before: folded.job.standing(), ignored: Vec::new() };
+            let mut taken = Taken::default();
             let insert = |fact: &&Delivery| {
-                let ignored = folded.job.ignored();
-                folded.insert(&fact.entry)?;
-                if folded.job.ignored() > ignored {
-                    taken.ignored.push(kind(&fact.entry));
-                }
+                taken.ignored.extend(folded.insert(&fact.entry)?);
                 Ok::<(), OutOfOrder>(())
             };
             if facts.iter().try_for_each(insert).is_ok() {
@@ -183,17 +176,26 @@ impl JobCache {
                 return Ok(taken);
             }
         }
-        let new: BTreeSet<Seq> = waiting.facts.iter().map(|fact| fact.entry.seq).collect();
+        let news = self.news(waiting);
         let (folded, taken) = match waiting.facts.front() {
             // A job's first record, handed out for the first time: there is nothing to read. Should
             // that be wrong, the first compare-and-set says so.
             Some(first) if waiting.facts.len() == 1 && is_new(first) => {
-                fold(&self.args.job, std::slice::from_ref(&first.entry), &new)
+                Folded::of(&self.args.job, std::slice::from_ref(&first.entry), &news)
             }
-            _ => fold(&self.args.job, &self.read().await?, &new),
+            _ => Folded::of(&self.args.job, &self.read().await?, &news),
         };
         self.folded = Some(folded);
         Ok(taken)
+    }
+
+    fn news(&self, waiting: &Waiting) -> News {
+        let (mut fresh, mut again) = (self.owed.clone(), BTreeSet::new());
+        for fact in &waiting.facts {
+            let facts = if fact.delivered == 1 { &mut fresh } else { &mut again };
+            facts.insert(fact.entry.seq);
+        }
+        News { fresh, again }
     }
 
     async fn read(&self) -> Result<Vec<Entry>, LogError> {
@@ -206,7 +208,14 @@ impl JobCache {
         for _ in 0..DECISIONS_MAX {
             let Some(folded) = &mut self.folded else { return Ok(()) };
             let Some(next) = folded.job.decide() else { return Ok(()) };
-            match store(&self.args.broker, folded, next, trace).await? {
+            let is_first = folded.job.last_decision() == Seq(0);
+            let is_end = matches!(next.decision, Decision::Finish(_));
+            let stored = store(&self.args.broker, folded, next, trace).await;
+            // What could not be found out most likely is stored: it counts, if the job then ended.
+            if matches!(stored, Ok(Guarded::Stored(_)) | Err(LogError::Unknown(_))) {
+                self.tally.stored(is_first, is_end);
+            }
+            match stored? {
                 Guarded::Stored(_) => conflicts = 0,
                 Guarded::Conflict => {
                     conflicts += 1;
@@ -215,29 +224,29 @@ impl JobCache {
                     }
                     tracing::debug!(job = %self.args.job, "somebody else decided first; reading the log again");
                     let entries = self.read().await?;
-                    self.folded = Some(fold(&self.args.job, &entries, &BTreeSet::new()).0);
+                    self.folded = Some(Folded::of(&self.args.job, &entries, &News::default()).0);
                 }
             }
         }
         Err(GivenUp::Runaway)
     }
 
-    fn give_up(&mut self, why: &GivenUp) {
+    fn give_up(&mut self, why: &GivenUp, waiting: &Waiting) {
         let (job, shard) = (&self.args.job, self.args.shard);
         tracing::warn!(%job, %shard, error = %why, "a look at a job was given up; it will be looked at again");
         self.folded = None;
+        let fresh = waiting.facts.iter().filter(|fact| fact.delivered == 1);
+        self.owed.extend(fresh.map(|fact| fact.entry.seq));
         let again = ShardMsg::GaveUp(self.args.job.clone());
         // The shard's actor is gone when the process shuts down; another process looks then.
         let _ = self.args.owner.cast(again);
     }
 
-    fn report_poison(&self, waiting: &Waiting) {
-        if let Some(poison) = self.folded.as_ref().and_then(|folded| folded.job.poison()) {
-            let is_new = |fact: &Delivery| fact.delivered == 1 && fact.entry.seq == poison.seq;
-            if waiting.facts.iter().any(is_new) {
-                dead_letter("unreadable");
-            }
-            let (job, seq, reason) = (&self.args.job, poison.seq, &poison.reason);
+    /// Says once that the job is parked.
+    fn report_poison(&mut self) {
+        let poison = self.folded.as_ref().and_then(|folded| folded.job.poison());
+        if let Some(poison) = poison.filter(|_| !std::mem::replace(&mut self.parked, true)) {
+            let (job, seq, reason) = (&self.args.job, poison.seq, &poison.place);
             tracing::error!(%job, %seq, %reason, "the job is parked: a record of its log cannot be read");
         }
     }
@@ -247,73 +256,6 @@ fn is_new(delivery: &Delivery) -> bool {
     let submitted =
         |entry: &Entry| entry.record.as_ref().is_ok_and(|record| record.kind == "submitted");
     delivery.delivered == 1 && submitted(&delivery.entry)
-}
-
-fn kind(entry: &Entry) -> String {
-    entry.record.as_ref().map_or_else(|_| "unreadable".to_owned(), |record| record.kind.clone())
-}
-
-/// Folds a whole log, and notes what the entries that are new in it changed.
-fn fold(job: &JobId, entries: &[Entry], new: &BTreeSet<Seq>) -> (Folded, Taken) {
-    let trace = entries.iter().find_map(|entry| entry.trace);
-    let trace =
-        trace.unwrap_or_else(|| TraceContext::new(fastrand::u128(..), fastrand::u64(..), false));
-    let mut job = Job::new(job.clone());
-    let mut taken = Taken::default();
-    let first_new = new.first();
-    for entry in entries {
-        if first_new == Some(&entry.seq) {
-            taken.before = job.standing();
-        }
-        let ignored = job.ignored();
-        replay::apply(&mut job, entry);
-        if job.ignored() > ignored && new.contains(&entry.seq) {
-            taken.ignored.push(kind(entry));
-        }
-    }
-    if first_new.is_none() {
-        taken.before = job.standing();
-    }
-    (Folded { base: job.clone(), job, trace, tail: Vec::new() }, taken)
-}
-
-impl Folded {
-    /// Puts a fact in its place.
-    fn insert(&mut self, entry: &Entry) -> Result<(), OutOfOrder> {
-        if entry.seq <= self.base.seq() {
-            return Err(OutOfOrder);
-        }
-        if entry.seq > self.job.seq() {
-            replay::apply(&mut self.job, entry);
-            self.tail.clear();
-            self.base.clone_from(&self.job);
-            return Ok(());
-        }
-        let later = self.tail.partition_point(|(at, _)| at.seq < entry.seq);
-        let later = self.tail.split_off(later);
-        let earlier = std::mem::replace(&mut self.tail, later);
-        earlier.iter().for_each(|(at, decision)| apply_decision(&mut self.base, *at, decision));
-        replay::apply(&mut self.base, entry);
-        self.job.clone_from(&self.base);
-        self.tail.iter().for_each(|(at, decision)| apply_decision(&mut self.job, *at, decision));
-        Ok(())
-    }
-
-    /// A decision was stored from here.
-    fn stored(&mut self, seq: Seq, decision: Decision) {
-        // The broker's own time of this record is not known here; the last known one stands in for
-        // it, so that nothing is ever computed from this machine's clock.
-        let at = At { seq, time: self.job.updated() };
-        let decision = Known::Decision(Box::new(decision));
-        apply_decision(&mut self.job, at, &decision);
-        self.tail.push((at, decision));
-    }
-}
-
-fn apply_decision(job: &mut Job, at: At, decision: &Known) {
-    if let Known::Decision(known) = decision {
-        job.apply(at, &Family::Do(known.kind(), known.pool()), Ok(decision));
-    }
 }
 
 /// Arms what the decision needs, stores it, and applies it.

@@ -10,6 +10,7 @@
 //! shard's feed of facts says who *may* be handed them; the compare-and-set on a job's decisions
 //! says who *did* decide. Only the last one is ever relied upon.
 
+mod folded;
 mod inbox;
 mod job;
 mod observe;
@@ -18,6 +19,8 @@ mod ownership;
 mod shard;
 mod supervisor;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
 pub use self::{
     options::SupervisorOptions,

@@ -14,7 +14,7 @@ use runtime::{
     log::{Delivery, Feed, LogError},
     worker::dead_letter,
 };
-use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     inbox::{Inbox, says_retry},
@@ -63,12 +63,22 @@ pub(super) struct ShardState {
     /// Looks in a row that were given up.
     setbacks: HashMap<JobId, u32>,
     quarantined: HashSet<JobId>,
-    tasks: Vec<JoinHandle<()>>,
+    /// They end with the actor, however it ends: nothing stops what is left behind by one that failed.
+    tasks: Vec<AbortOnDropHandle<()>>,
 }
 
 struct Live {
     actor: ActorRef<Wake>,
     inbox: Arc<Inbox>,
+}
+
+/// Why a shard is let go of.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ShardError {
+    #[error("its feed broke off: {0}")]
+    Broke(#[source] LogError),
+    #[error("its feed ended")]
+    Ended,
 }
 
 impl Actor for ShardActor {
@@ -82,11 +92,11 @@ impl Actor for ShardActor {
         args: ShardArgs,
     ) -> Result<ShardState, ActorProcessingErr> {
         let feed = args.broker.log.facts(args.shard).await?;
-        let pump = tokio::spawn(pump(feed, myself.clone()));
+        let pump = spawn(pump(feed, myself.clone()));
         let census = Census::open(args.shard, args.labels.clone());
-        let sweeper = tokio::spawn(sweep::run(args.clone(), Arc::clone(&census), myself));
+        let sweeper = spawn(sweep::run(args.clone(), Arc::clone(&census), myself));
         let log = Arc::clone(&args.broker.log);
-        let watcher = tokio::spawn(watch_load(log, args.shard, Arc::clone(&census)));
+        let watcher = spawn(watch_load(log, args.shard, Arc::clone(&census)));
         tracing::info!(shard = %args.shard, "the shard is taken up");
         Ok(ShardState {
             args,
@@ -112,10 +122,7 @@ impl Actor for ShardActor {
                 Feed::Reset => state.forget_all(),
             },
             ShardMsg::FeedEnded(error) => {
-                let error = error.map_or_else(|| "it ended".to_owned(), |e| e.to_string());
-                return Err(
-                    format!("the feed of shard {} broke off: {error}", state.args.shard).into()
-                );
+                return Err(error.map_or(ShardError::Ended, ShardError::Broke).into());
             }
             ShardMsg::Look(job) => state.look(&myself, &job).await?,
             ShardMsg::GaveUp(job) => state.gave_up(&myself, job),
@@ -174,6 +181,9 @@ impl ShardState {
         delivery: Delivery,
     ) -> Result<(), ActorProcessingErr> {
         let job = delivery.entry.job.clone();
+        if says_retry(&delivery) {
+            self.quarantined.remove(&job);
+        }
         if self.quarantined.contains(&job) {
             // Its facts stay in the log, unacknowledged; the next sweep tries again.
             delivery.ack.later(self.args.options.sweep_interval).await;
@@ -181,9 +191,6 @@ impl ShardState {
         }
         self.wake(myself, &job, |waiting| waiting.facts.push_back(delivery)).await
     }
-        if says_retry(&delivery) {
-            self.quarantined.remove(&job);
-        }
 
     async fn look(
         &mut self,
@@ -283,17 +290,23 @@ impl ShardState {
         self.jobs.remove(&job);
         let panics = self.panics.entry(job.clone()).or_default();
         *panics += 1;
+        // It may hold what users wrote. Where it broke was said when it did.
+        tracing::debug!(%job, %error, "what a job's actor said when it died");
         if *panics >= self.args.options.panics_max {
-            tracing::error!(%job, shard = %self.args.shard, %error, panics, "the job is parked: its actor keeps dying");
+            tracing::error!(%job, shard = %self.args.shard, panics, "the job is parked: its actor keeps dying");
             dead_letter("panicked");
             self.panics.remove(&job);
             self.quarantined.insert(job);
             return;
         }
         let after = self.args.options.backoff * 2u32.saturating_pow(*panics - 1);
-        tracing::error!(%job, shard = %self.args.shard, %error, "a job's actor died; it is started again");
+        tracing::error!(%job, shard = %self.args.shard, "a job's actor died; it is started again");
         myself.send_after(after, move || ShardMsg::Look(job));
     }
+}
+
+fn spawn(task: impl Future<Output = ()> + Send + 'static) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(task))
 }
 
 /// Moves what the feed gives into the shard's mailbox. What is not acknowledged is bounded by the

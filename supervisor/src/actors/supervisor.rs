@@ -9,9 +9,10 @@ use proto::{
     id::{Shard, WorkerId},
     wire::Presence,
 };
-use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SpawnErr, SupervisionEvent};
 use runtime::{
     broker::Broker,
+    log::LogError,
     presence::{Crew, Status},
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
@@ -20,7 +21,7 @@ use super::{
     observe::Labels,
     options::SupervisorOptions,
     ownership::owner_of,
-    shard::{ShardActor, ShardArgs, ShardMsg},
+    shard::{ShardActor, ShardArgs, ShardError, ShardMsg},
 };
 
 /// Longest wait before a shard's actor is started again.
@@ -124,7 +125,7 @@ impl Actor for SupervisorActor {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(actor, error) => {
-                state.lost(&myself, actor.get_id(), &error.to_string());
+                state.lost(&myself, actor.get_id(), &reason(&error));
             }
             SupervisionEvent::ActorTerminated(actor, _, reason) => {
                 state.lost(&myself, actor.get_id(), reason.as_deref().unwrap_or("it stopped"));
@@ -201,7 +202,10 @@ impl SupervisorState {
                 self.args.status.set_shard(shard, true);
                 self.running.insert(shard, actor);
             }
-            Err(error) => self.back_off(myself, shard, &error.to_string()),
+            Err(SpawnErr::StartupFailed(error)) => self.back_off(myself, shard, &reason(&error)),
+            Err(error @ (SpawnErr::ActorAlreadyStarted | SpawnErr::ActorAlreadyRegistered(_))) => {
+                self.back_off(myself, shard, &error.to_string());
+            }
         }
     }
 
@@ -246,6 +250,7 @@ async fn listen(args: SupervisorArgs, supervisor: ActorRef<SupervisorMsg>) {
             return;
         }
         tokio::select! {
+            biased;
             () = args.shutdown.cancelled() => {
                 let _ = supervisor.cast(SupervisorMsg::Drain);
                 return;
@@ -253,6 +258,16 @@ async fn listen(args: SupervisorArgs, supervisor: ActorRef<SupervisorMsg>) {
             changed = crew.changed() => if changed.is_err() { return },
         }
     }
+}
+
+/// Why a shard's actor failed. What a panic says may hold what users wrote; where it broke was said
+/// when it did.
+pub(super) fn reason(error: &ActorProcessingErr) -> String {
+    if error.is::<ShardError>() || error.is::<LogError>() {
+        return error.to_string();
+    }
+    tracing::debug!(%error, "what a shard's actor said when it died");
+    "it broke; what it said is logged at debug".to_owned()
 }
 
 fn supervises(member: &Presence) -> bool {

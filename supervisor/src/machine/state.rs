@@ -16,6 +16,7 @@ use proto::{
     lang::Language,
     message::Usage,
     plan::Plan,
+    record::Unreadable,
 };
 
 use super::{step::StepRun, tries::Tries};
@@ -73,8 +74,16 @@ pub struct Standing {
 pub struct Poison {
     /// Where it is.
     pub seq: Seq,
-    /// What is wrong with it.
+    /// What is wrong with it. May quote what users wrote.
     pub reason: String,
+    /// The same without a word of what is written there: what may be logged.
+    pub place: String,
+}
+
+impl Poison {
+    pub(super) fn unreadable(seq: Seq, why: &Unreadable) -> Self {
+        Self { seq, reason: why.to_string(), place: why.place() }
+    }
 }
 
 /// A submitted job.

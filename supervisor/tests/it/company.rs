@@ -18,12 +18,14 @@ use proto::{
     lang::Language,
     message::Usage,
     plan::{Action, Plan, Step},
+    record::Known,
     subject::Subjects,
     tool::{Approval, Binding, Effect, ToolResult},
 };
 use runtime::{
     actor::{Child, Restarts, Tree},
     broker::Broker,
+    bus::Bus,
     clock::SystemClock,
     memory::{Memory, MemoryOptions},
     presence::{Beacon, Crew, Status},
@@ -131,8 +133,19 @@ impl Company {
     }
 
     pub(crate) async fn hire_supervisor(&mut self, name: &str) -> usize {
+        self.hire_supervisor_with(name, SupervisorOptions::default(), |bus| bus).await
+    }
+
+    /// A supervisor on a bus of one's own.
+    pub(crate) async fn hire_supervisor_with(
+        &mut self,
+        name: &str,
+        options: SupervisorOptions,
+        bus: impl Fn(Arc<dyn Bus>) -> Arc<dyn Bus>,
+    ) -> usize {
         let worker = WorkerId::new(name).unwrap();
-        let broker = self.memory.connect(worker.clone());
+        let mut broker = self.memory.connect(worker.clone());
+        broker.bus = bus(broker.bus);
         let shutdown = CancellationToken::new();
         let args = SupervisorArgs {
             status: Status::new(
@@ -143,10 +156,7 @@ impl Company {
                 shutdown.clone(),
             ),
             crew: Crew::open(&broker),
-            options: SupervisorOptions {
-                backoff: Duration::from_millis(20),
-                ..SupervisorOptions::default()
-            },
+            options: SupervisorOptions { backoff: Duration::from_millis(20), ..options },
             shutdown: shutdown.clone(),
             broker: broker.clone(),
         };
@@ -196,6 +206,14 @@ impl Company {
         job
     }
 
+    pub(crate) async fn first_decision(&self, job: &JobId) -> Option<Decision> {
+        let entries = self.broker.log.read(job, Seq(0)).await.unwrap();
+        entries.into_iter().find_map(|entry| match entry.record.ok()?.known().ok()? {
+            Known::Decision(decision) => Some(*decision),
+            Known::Fact(_) => None,
+        })
+    }
+
     pub(crate) async fn folded(&self, job: &JobId) -> Job {
         let entries = self.broker.log.read(job, Seq(0)).await.unwrap();
         replay::replay(job, &entries)
@@ -222,7 +240,7 @@ impl Company {
         let folded = self.until(job, Job::has_ended).await;
         let mut sent = BTreeSet::new();
         for entry in self.broker.log.read(job, Seq(0)).await.unwrap() {
-            let Ok(proto::record::Known::Decision(decision)) = entry.record.unwrap().known() else {
+            let Ok(Known::Decision(decision)) = entry.record.unwrap().known() else {
                 continue;
             };
             if let Decision::Call(call) = *decision {

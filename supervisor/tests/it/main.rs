@@ -8,4 +8,6 @@
 
 mod actors;
 mod company;
+mod counting;
 mod door;
+mod logging;

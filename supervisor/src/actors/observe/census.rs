@@ -4,7 +4,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak},
 };
 
 use opentelemetry::KeyValue;
@@ -36,9 +36,18 @@ struct Inner {
 impl Census {
     /// Nobody is counted yet. Shown from now on, until it is dropped.
     pub(in crate::actors) fn open(shard: Shard, labels: Labels) -> Arc<Self> {
+        OBSERVED.call_once(|| {
+            observe();
+            load::observe();
+        });
         let census = Arc::new(Self { labels, inner: Mutex::default() });
         shown().insert(shard, Arc::downgrade(&census));
         census
+    }
+
+    #[cfg(test)]
+    pub(in crate::actors) fn is_shown(shard: Shard) -> bool {
+        shown().get(&shard).is_some_and(|census| census.strong_count() > 0)
     }
 
     /// A look at a job was counted: it stands somewhere else than before.
@@ -94,11 +103,11 @@ impl Census {
 type Shown = BTreeMap<Shard, Weak<Census>>;
 
 /// The censuses that are shown. Instruments live as long as the process, and so does this.
-static SHOWN: LazyLock<Mutex<Shown>> = LazyLock::new(|| {
-    observe();
-    load::observe();
-    Mutex::default()
-});
+static SHOWN: Mutex<Shown> = Mutex::new(BTreeMap::new());
+
+/// Registers what shows them. Not under the lock that showing takes: whoever shows holds a lock of
+/// the instruments, and registering takes that one.
+static OBSERVED: Once = Once::new();
 
 fn shown() -> MutexGuard<'static, Shown> {
     SHOWN.lock().unwrap_or_else(PoisonError::into_inner)

@@ -8,23 +8,70 @@
 
 use std::time::Instant;
 
-use proto::trace::TraceContext;
+use proto::{id::Seq, trace::TraceContext};
 use runtime::{
     log::{Delivery, count_fact},
     telemetry::{self, Kind, Span, keys},
-    worker::redelivered,
+    worker::{dead_letter, redelivered},
 };
 
-use super::{Census, INSTRUMENTS, Labels, ended, ignored, label, submitted};
+use super::{
+    super::folded::kind, Census, INSTRUMENTS, Labels, figures::is_untouched, ignored, label,
+    submitted,
+};
 use crate::machine::{Job, Standing};
+
+/// A job as it was counted last.
+#[derive(Debug)]
+pub(in crate::actors) struct Standpoint {
+    standing: Option<Standing>,
+    is_parked: bool,
+}
+
+impl Standpoint {
+    pub(in crate::actors) fn of(job: &Job) -> Self {
+        Self { standing: job.standing(), is_parked: job.poison().is_some() }
+    }
+
+    fn is_over(&self) -> bool {
+        self.standing.as_ref().is_some_and(|standing| standing.state.is_terminal())
+    }
+}
 
 /// What taking facts in came to.
 #[derive(Debug, Default)]
 pub(in crate::actors) struct Taken {
-    /// Where the job stood before the first of them.
-    pub(in crate::actors) before: Option<Standing>,
+    /// The job before the first of them. Only wanted of one that was not counted before.
+    pub(in crate::actors) before: Option<Standpoint>,
     /// Kinds of those that changed nothing.
-    pub(in crate::actors) ignored: Vec<String>,
+    pub(in crate::actors) ignored: Vec<&'static str>,
+}
+
+/// What is still to be counted about one job. Outlives looks that are given up: what they changed is
+/// counted with the one that comes through.
+#[derive(Debug, Default)]
+pub(in crate::actors) struct Tally {
+    /// Not known before the first look.
+    before: Option<Standpoint>,
+    /// A fact came that had not been handed out before.
+    fresh: bool,
+    /// The job's first decision was stored from here.
+    began: bool,
+    /// Its end was stored from here.
+    ended: bool,
+}
+
+impl Tally {
+    /// A decision was stored from here, or most likely was.
+    pub(in crate::actors) fn stored(&mut self, is_first: bool, is_end: bool) {
+        self.began |= is_first;
+        self.ended |= is_end;
+    }
+
+    /// Whether something was taken in or stored and not counted.
+    pub(in crate::actors) fn is_owed(&self) -> bool {
+        self.fresh || self.began || self.ended
+    }
 }
 
 /// A look that began.
@@ -42,8 +89,6 @@ pub(in crate::actors) struct Looking {
     pub(in crate::actors) trace: TraceContext,
     /// The span of the stretch.
     stretch: TraceContext,
-    fresh: bool,
-    before: Option<Standing>,
 }
 
 /// Who looks, and where it is counted.
@@ -54,7 +99,20 @@ pub(in crate::actors) struct Place<'a> {
 }
 
 impl Look {
-    pub(in crate::actors) fn begin() -> Self {
+    /// Counts the facts that are taken in hand.
+    pub(in crate::actors) fn begin<'a>(
+        facts: impl Iterator<Item = &'a Delivery>,
+        tally: &mut Tally,
+    ) -> Self {
+        for fact in facts {
+            let kind = kind(&fact.entry);
+            if fact.delivered > 1 {
+                redelivered("in", kind);
+            } else {
+                tally.fresh = true;
+                count_fact(kind);
+            }
+        }
         Self { started: Instant::now() }
     }
 
@@ -65,13 +123,16 @@ impl Look {
         root: TraceContext,
         facts: impl ExactSizeIterator<Item = &'a Delivery> + Clone,
         taken: Taken,
+        tally: &mut Tally,
     ) -> Looking {
-        let fresh = count(facts.clone(), &taken);
+        taken.ignored.into_iter().for_each(ignored);
+        if tally.before.is_none() {
+            tally.before = taken.before;
+        }
         let stretch = root.child(telemetry::of_stretch(job.id(), job.awake().seq));
         let trace = telemetry::child_of(stretch);
         let mut span = Span::start(trace, Some(stretch), Kind::Consumer, || {
-            let first = facts.clone().next().and_then(|fact| fact.entry.record.as_ref().ok());
-            format!("process {}", first.map_or("look", |record| record.kind.as_str()))
+            format!("process {}", facts.clone().next().map_or("look", |fact| kind(&fact.entry)))
         });
         if span.is_recording() {
             span.ago(self.started.elapsed());
@@ -91,46 +152,45 @@ impl Look {
                 }
             }
         }
-        Looking { started: self.started, span, trace, stretch, fresh, before: taken.before }
+        Looking { started: self.started, span, trace, stretch }
     }
-}
-
-/// Counts the facts; tells whether one of them had not been handed out before.
-fn count<'a>(facts: impl Iterator<Item = &'a Delivery>, taken: &Taken) -> bool {
-    let mut fresh = false;
-    for fact in facts {
-        let kind = fact.entry.record.as_ref().map_or("unreadable", |record| record.kind.as_str());
-        if fact.delivered > 1 {
-            redelivered("in", kind);
-        } else {
-            fresh = true;
-            count_fact(kind);
-        }
-    }
-    if fresh {
-        taken.ignored.iter().for_each(|kind| ignored(kind));
-    }
-    fresh
 }
 
 impl Looking {
     /// The look is over: every decision that follows is stored.
-    pub(in crate::actors) fn over(self, job: &Job, root: TraceContext, place: Place<'_>) {
+    pub(in crate::actors) fn over(
+        self,
+        job: &Job,
+        root: TraceContext,
+        place: Place<'_>,
+        tally: &mut Tally,
+    ) {
         drop(self.span);
         INSTRUMENTS.decision.record(self.started.elapsed().as_secs_f64(), &[]);
-        let Some(now) = job.standing() else { return };
-        let was_open = self.before.as_ref().is_some_and(|before| !before.state.is_terminal());
-        if self.before.is_none() && self.fresh {
-            submitted(&now, place.labels);
+        let now = Standpoint::of(job);
+        let Tally { before, fresh, began, ended } = std::mem::take(tally);
+        let before = before.unwrap_or(Standpoint { standing: None, is_parked: false });
+        if let Some(standing) = &now.standing {
+            // Once in a job's life, whoever looks at it and however often: by whoever stored its
+            // first decision, or, where nothing may follow, took it in.
+            let is_undecided = job.last_decision() == Seq(0);
+            if began && before.standing.as_ref().is_none_or(is_untouched)
+                || fresh && is_undecided && before.standing.is_none()
+            {
+                submitted(standing, place.labels);
+            }
+            if ended && now.is_over() {
+                super::ended(job, standing, place.labels);
+            }
+            place.census.moved(job, before.standing.as_ref(), standing);
+            if fresh && !before.is_over() && !job.has_work_out() {
+                stretch(job, root, self.stretch, standing);
+            }
         }
-        if now.state.is_terminal() && (was_open || self.before.is_none()) {
-            ended(job, &now, place.labels);
+        if now.is_parked && !before.is_parked {
+            dead_letter("unreadable");
         }
-        place.census.moved(job, self.before.as_ref(), &now);
-        let was_over = self.before.as_ref().is_some_and(|before| before.state.is_terminal());
-        if self.fresh && !was_over && !job.has_work_out() {
-            stretch(job, root, self.stretch, &now);
-        }
+        tally.before = Some(now);
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) use self::load::run as watch_load;
 pub(super) use self::{
     census::Census,
     label::Labels,
-    look::{Look, Place, Taken},
+    look::{Look, Place, Standpoint, Taken, Tally},
 };
 
 use crate::machine::{Job, Standing};
@@ -70,8 +70,8 @@ pub(super) fn swept() {
 }
 
 /// Counts a fact that changed nothing.
-fn ignored(kind: &str) {
-    INSTRUMENTS.ignored.add(1, &[KeyValue::new(keys::RECORD_KIND, kind.to_owned())]);
+fn ignored(kind: &'static str) {
+    INSTRUMENTS.ignored.add(1, &[KeyValue::new(keys::RECORD_KIND, kind)]);
 }
 
 /// Counts a job that was submitted.

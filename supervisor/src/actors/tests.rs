@@ -1,0 +1,50 @@
+//! What becomes of a shard whose actor fails.
+
+use std::time::Duration;
+
+use proto::{id::Shard, subject::Subjects};
+use ractor::{Actor, ActorProcessingErr};
+use runtime::{
+    log::LogError,
+    memory::{self, MemoryOptions},
+};
+
+use super::{
+    observe::{Census, Labels},
+    options::SupervisorOptions,
+    shard::{ShardActor, ShardArgs, ShardError, ShardMsg},
+    supervisor::reason,
+};
+
+#[tokio::test(start_paused = true)]
+async fn nothing_of_a_shard_goes_on_when_its_actor_fails() {
+    let shard = Shard(0);
+    let args = ShardArgs {
+        shard,
+        broker: memory::start(Subjects::new("cb", 1).unwrap(), MemoryOptions::default()),
+        options: SupervisorOptions::default(),
+        labels: Labels::default(),
+    };
+    let (actor, ended) = Actor::spawn(None, ShardActor, args).await.unwrap();
+    assert!(Census::is_shown(shard));
+    actor.cast(ShardMsg::FeedEnded(None)).unwrap();
+    ended.await.unwrap();
+    // Its sweeps and its figures would go on beside those of whoever has the shard next.
+    let over = async {
+        while Census::is_shown(shard) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(60), over).await.is_ok());
+}
+
+#[test]
+fn why_a_shard_was_let_go_of_is_said_and_what_a_panic_said_is_not() {
+    let canary = "canary-4711";
+    let panicked: ActorProcessingErr = canary.into();
+    assert!(!reason(&panicked).contains(canary));
+    let away = || LogError::Unavailable("no leader".into());
+    for known in [ActorProcessingErr::from(away()), ShardError::Broke(away()).into()] {
+        assert!(reason(&known).contains("no leader"), "{known}");
+    }
+}

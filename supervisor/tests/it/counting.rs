@@ -1,0 +1,172 @@
+//! What is counted about jobs, whatever goes wrong on the way. Metrics are of the process: each test
+//! here needs one of its own, as `cargo nextest` gives it.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use proto::{
+    decision::{Decision, Finish},
+    fact::{Fact, Signal, Signaled, Source},
+    id::{JobId, Seq, WorkerId},
+    job::{JobState, Outcome},
+    message::Usage,
+};
+use runtime::{
+    config::Config,
+    log::{Guarded, LogError},
+    memory::{Call, Fault, Faults, MemoryOptions},
+    telemetry::{self, Identity, Telemetry, new_trace},
+};
+
+use super::company::Company;
+
+struct Metrics(Telemetry);
+
+impl Metrics {
+    fn start() -> Self {
+        let worker = WorkerId::new("test").unwrap();
+        let identity = Identity { worker, roles: Vec::new(), version: "0".into() };
+        Self(telemetry::start(&Config::defaults(), &identity).unwrap())
+    }
+
+    fn text(&self) -> String {
+        self.0.prometheus().unwrap()
+    }
+
+    /// The sum over all sets of attributes that have all of these.
+    fn sum(&self, name: &str, attributes: &[&str]) -> f64 {
+        let text = self.text();
+        let lines = text.lines().filter(|line| {
+            line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']))
+                && attributes.iter().all(|attribute| line.contains(attribute))
+        });
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    }
+
+    /// Waits until something is counted; what is counted by then says so in the panic.
+    async fn until(&self, what: impl Fn(&Self) -> bool) {
+        let seen = tokio::time::timeout(Duration::from_secs(20), async {
+            while !what(self) {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        });
+        assert!(seen.await.is_ok(), "never counted: {}", self.text());
+    }
+
+    /// How many looks were counted.
+    fn looks(&self) -> f64 {
+        self.sum("callboard_decision_duration_seconds_count", &[])
+    }
+}
+
+const UNREADABLE: [&str; 1] = [r#"callboard_dead_letter_reason="unreadable""#];
+
+async fn signal(company: &Company, job: &JobId, signal: Signal) {
+    let fact = Fact::Signaled(Signaled { signal, reason: None, by: None });
+    company.broker.log.append(job, &fact, new_trace()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_whose_looks_are_given_up_is_counted_once_all_the_same() {
+    let metrics = Metrics::start();
+    let faults = Arc::new(Faults::default());
+    let options = MemoryOptions { faults: Arc::clone(&faults), ..MemoryOptions::default() };
+    let company = Company::at_work(options, "a b<a").await;
+    let broken = Fault::Fails(LogError::Unavailable("no leader".into()));
+    faults.inject(Call::Decide, &broken, 2);
+    let job = company.submit("j").await;
+    assert_eq!(company.ended(&job).await.view().unwrap().state, JobState::Completed);
+    metrics.until(|m| m.sum("callboard_jobs_ended_total", &[]) > 0.0).await;
+    assert_eq!(faults.left(), 0, "no look was given up");
+    for name in ["callboard_jobs_submitted_total", "callboard_jobs_ended_total"] {
+        assert!((metrics.sum(name, &[]) - 1.0).abs() < 0.1, "{name}: {}", metrics.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_somebody_else_ended_is_not_counted_as_ended_here() {
+    let metrics = Metrics::start();
+    let mut company = Company::new(MemoryOptions::default());
+    company.hire_supervisor("s1").await;
+    let job = company.submit("j").await;
+    let planning = company.until(&job, |job| job.last_decision() > Seq(0)).await;
+    metrics.until(|m| m.looks() > 0.5).await;
+    let (outcome, usage) = (Outcome::Canceled { reason: None }, Usage::default());
+    let finish = Decision::Finish(Finish { outcome, usage });
+    let after = planning.last_decision();
+    let stored = company.broker.log.decide(&job, &finish, after, None, new_trace()).await.unwrap();
+    assert!(matches!(stored, Guarded::Stored(_)));
+    // It would end it too, and finds that somebody has.
+    signal(&company, &job, Signal::Cancel).await;
+    metrics.until(|m| m.looks() > 1.5).await;
+    metrics.until(|m| m.sum("callboard_jobs_open", &[]) < 0.5).await;
+    assert!(metrics.sum("callboard_jobs_ended_total", &[]) < 0.5, "{}", metrics.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_is_one_dead_letter_when_it_is_parked_however_that_is_found_out() {
+    let metrics = Metrics::start();
+    let mut company = Company::new(MemoryOptions::default());
+    company.hire_supervisor("s1").await;
+    let job = company.submit("j").await;
+    let planning = company.until(&job, |job| job.last_decision() > Seq(0)).await;
+    metrics.until(|m| m.looks() > 0.5).await;
+    // A decision that cannot follow: found when the next one meets it.
+    let Some(Decision::Plan(plan)) = company.first_decision(&job).await else { panic!("no plan") };
+    let after = planning.last_decision();
+    let again = Decision::Plan(plan);
+    company.broker.log.decide(&job, &again, after, None, new_trace()).await.unwrap();
+    signal(&company, &job, Signal::Cancel).await;
+    metrics.until(|m| m.looks() > 1.5).await;
+    signal(&company, &job, Signal::Pause).await;
+    metrics.until(|m| m.looks() > 2.5).await;
+    let dead = metrics.sum("callboard_dead_letters_total", &UNREADABLE);
+    assert!((dead - 1.0).abs() < 0.1, "{}", metrics.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kinds_that_somebody_made_up_are_counted_as_one() {
+    let metrics = Metrics::start();
+    let mut company = Company::new(MemoryOptions::default());
+    company.hire_supervisor("s1").await;
+    let job = company.submit("j").await;
+    let subject = company.broker.log.subjects().fact(&job, Source::Crew);
+    for n in 0..3 {
+        let record = format!(r#"{{"v":1,"kind":"danced{n}","id":"x{n}","by":"w9","body":{{}}}}"#);
+        company.memory.store_raw(&subject, record.into_bytes().into()).unwrap();
+    }
+    let other = [r#"callboard_record_kind="other""#];
+    metrics.until(|m| m.sum("callboard_transitions_total", &other) > 2.5).await;
+    assert!(!metrics.text().contains("danced"), "{}", metrics.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_reads_the_metrics_while_shards_are_taken_up_holds_nobody_up() {
+    let metrics = Arc::new(Metrics::start());
+    let mut company = Company::new(MemoryOptions::default());
+    let over = Arc::new(AtomicBool::new(false));
+    let (reads, stop) = (Arc::clone(&metrics), Arc::clone(&over));
+    let reader = std::thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            reads.text();
+        }
+    });
+    let hired = tokio::time::timeout(Duration::from_secs(20), company.hire_supervisor("s1")).await;
+    assert!(hired.is_ok(), "the shards are never taken up");
+    let shard = [r#"callboard_shard="3""#];
+    let shown = async {
+        while !metrics.text().contains("callboard_questions_open")
+            || !metrics.text().contains(shard[0])
+        {
+            tokio::task::yield_now().await;
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(20), shown).await.is_ok());
+    over.store(true, Ordering::Relaxed);
+    reader.join().unwrap();
+}
