@@ -277,6 +277,17 @@ impl Subjects {
         self.place(subject).ok_or_else(|| ForeignSubject(subject.chars().take(200).collect()))
     }
 
+    /// The job among whose decisions a stored message has its position, whatever else its subject
+    /// says: [`Subjects::decisions_of`] matches it.
+    #[must_use]
+    pub fn among_decisions(&self, subject: &str) -> Option<JobId> {
+        let rest = subject.strip_prefix(&self.prefix)?.strip_prefix('.')?;
+        let job = JobId::new(rest.split('.').nth(1)?).ok()?;
+        let all = self.decisions_of(&job);
+        let place = all.strip_suffix('>')?;
+        subject.starts_with(place).then_some(job)
+    }
+
     fn place(&self, subject: &str) -> Option<Place> {
         let mut tokens = subject.strip_prefix(&self.prefix)?.strip_prefix('.')?.split('.');
         let shard = Shard(tokens.next()?.parse().ok()?);
@@ -289,17 +300,6 @@ impl Subjects {
             },
             ("do", Some(pool)) => {
                 let pool = Pool::new(pool).ok()?;
-    /// The job among whose decisions a stored message has its position, whatever else its subject
-    /// says: [`Subjects::decisions_of`] matches it.
-    #[must_use]
-    pub fn among_decisions(&self, subject: &str) -> Option<JobId> {
-        let rest = subject.strip_prefix(&self.prefix)?.strip_prefix('.')?;
-        let job = JobId::new(rest.split('.').nth(1)?).ok()?;
-        let all = self.decisions_of(&job);
-        let place = all.strip_suffix('>')?;
-        subject.starts_with(place).then_some(job)
-    }
-
                 match DecisionKind::ALL.into_iter().find(|k| k.as_str() == first) {
                     Some(kind) => Family::Do(kind, pool),
                     None => Family::UnknownDo(word(first)?),
@@ -360,18 +360,6 @@ mod tests {
     }
 
     #[test]
-    fn foreign_subjects_are_refused() {
-        let s = subjects();
-        for bad in [
-            "cb.6.demo.in.Boss",
-            "cb.6.demo.in.door.x",
-            "cb.6.demo.do.call",
-            "cb.6.demo.do.*.builtin",
-            "cb.6.demo.do.dance.>",
-            "cb.5.demo.in.door",
-            "cb.6.*.in.door",
-            "other.6.demo.in.door",
-    #[test]
     fn whatever_the_filter_of_decisions_matches_has_a_job() {
         let among = |subject| subjects().among_decisions(subject).map(|job| job.to_string());
         for subject in [
@@ -394,6 +382,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn foreign_subjects_are_refused() {
+        let s = subjects();
+        for bad in [
+            "cb.6.demo.in.Boss",
+            "cb.6.demo.in.door.x",
+            "cb.6.demo.do.call",
+            "cb.6.demo.do.*.builtin",
+            "cb.6.demo.do.dance.>",
+            "cb.5.demo.in.door",
+            "cb.6.*.in.door",
+            "other.6.demo.in.door",
             "cb.6.demo.live",
             "cb",
             "",
