@@ -46,6 +46,11 @@ impl Census {
     }
 
     #[cfg(test)]
+    pub(super) fn figures<T>(&self, of: impl FnOnce(&Figures) -> T) -> T {
+        of(&self.lock().now)
+    }
+
+    #[cfg(test)]
     pub(in crate::actors) fn is_shown(shard: Shard) -> bool {
         shown().get(&shard).is_some_and(|census| census.strong_count() > 0)
     }

@@ -1,20 +1,25 @@
 //! How jobs are counted while they move.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, iter};
 
 use jiff::{SignedDuration, Timestamp};
 use proto::{
     agent::Agent,
     decision::Decision,
     fact::{Asked, AskedKind, Fact, PlanReply, Planned, Submitted},
-    id::{Attempt, JobId, Seq},
+    id::{Attempt, JobId, Seq, Shard},
     lang::Language,
     message::Usage,
     record::Known,
     subject::Family,
 };
 
-use super::{Labels, figures::Figures, walk::Walk};
+use runtime::telemetry::new_trace;
+
+use super::{
+    Census, Labels, Look, Place, Standpoint, Taken, Tally, figures::Figures, look::Looking,
+    walk::Walk,
+};
 use crate::machine::{At, Job, Standing};
 
 fn at(seq: u64) -> At {
@@ -176,4 +181,23 @@ fn a_question_that_is_answered_is_old_no_more_whatever_time_was_read_for_it() {
     let over = planning(1).standing().unwrap();
     figures.moves(&job, Seq(1), Some(&read), &over, &labels());
     assert_eq!((figures.questions, figures.oldest()), (0, None));
+}
+
+#[test]
+fn what_a_look_that_was_given_up_changed_is_counted_with_the_next_one() {
+    let (census, labels, root) = (Census::open(Shard(7), labels()), labels(), new_trace());
+    let place = Place { census: &census, labels: &labels };
+    let mut tally = Tally::default();
+    let look = |job: &Job, before: &Job, tally: &mut Tally| -> Looking {
+        let taken = Taken { before: Some(Standpoint::of(before)), ignored: Vec::new() };
+        Look::begin(iter::empty(), tally).taken(job, root, iter::empty(), taken, tally)
+    };
+    let (first, then) = (planning(1), waiting(1, 300));
+    look(&first, &Job::new(first.id().clone()), &mut tally).over(&first, root, place, &mut tally);
+    census.figures(|figures| expect(figures, &[("working planning", 1)]));
+    // A fact is taken in, and the look is given up.
+    drop(look(&then, &first, &mut tally));
+    // The next one reads the log, where that fact stands already.
+    look(&then, &then, &mut tally).over(&then, root, place, &mut tally);
+    census.figures(|figures| expect(figures, &[("input-required parked", 1)]));
 }
