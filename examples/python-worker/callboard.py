@@ -15,6 +15,7 @@ import hashlib
 import json
 import logging
 import signal
+import ssl
 import time
 import uuid
 from dataclasses import dataclass, field
@@ -133,12 +134,36 @@ def check(schema: dict[str, Any], args: Any) -> None:
             raise Fault("invalid_arguments", f"{name}: is longer than {wanted['maxLength']}")
 
 
+@dataclass(frozen=True)
+class Access:
+    """How a worker shows the broker who it is, where the broker asks; docs/security.md says more.
+
+    `nkey_seed` and `ca_file` are files. The seed is read whenever it connects, so a key that was
+    rotated is taken up; it needs the package nkeys. Answers come below `inbox_prefix`: of a user that
+    may listen nowhere else.
+    """
+
+    nkey_seed: str | None = None
+    ca_file: str | None = None
+    inbox_prefix: str = "_INBOX"
+
+    def options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {"inbox_prefix": self.inbox_prefix.encode()}
+        if self.nkey_seed:
+            options["nkeys_seed"] = self.nkey_seed
+        if self.ca_file:
+            options["tls"] = ssl.create_default_context(cafile=self.ca_file)
+        return options
+
+
 class Worker:
     """Announces tools and answers their calls until it is told to stop."""
 
     def __init__(self, pool: str, tools: list[Tool], *, servers: str, prefix: str = "cb",
-                 slots: int = 64, ack_wait_s: float = 30.0, name: str | None = None):
+                 slots: int = 64, ack_wait_s: float = 30.0, name: str | None = None,
+                 access: Access = Access()):
         self.pool, self.servers, self.prefix = pool, servers, prefix
+        self.access = access
         self.tools = {tool.name: tool for tool in tools}
         self.name = name or f"python-{uuid.uuid4().hex[:12]}"
         self.slots = asyncio.Semaphore(slots)
@@ -150,7 +175,8 @@ class Worker:
         loop = asyncio.get_running_loop()
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, self.stopping.set)
-        self.nats = await nats.connect(self.servers, name=self.name, max_reconnect_attempts=-1)
+        self.nats = await nats.connect(self.servers.split(","), name=self.name,
+                                       max_reconnect_attempts=-1, **self.access.options())
         self.js = self.nats.jetstream()
         shards = await self.shards()
         pullers = [asyncio.create_task(self.pull(shard)) for shard in shards]
@@ -266,6 +292,9 @@ class Worker:
     async def answer(self, message: Any) -> None:
         """One call: run it, store the result, and only then acknowledge."""
         _, shard, job, *_ = message.subject.split(".")
+        if self.forged(message, shard, job):
+            log.error("job %s: somebody had the server write a call; it is left out", job)
+            return await message.term()
         try:
             command = await self.body(message)
         except ValueError as error:
@@ -285,6 +314,14 @@ class Worker:
         finally:
             run.cancel()
             heart.cancel()
+
+    def forged(self, message: Any, shard: str, job: str) -> bool:
+        """Whether the server was made to write it, for somebody who may not: an answer to a read that
+        was asked for on this subject, or a message that came of a schedule. Decisions may name the
+        timer of their own job that they remove."""
+        headers = message.headers or {}
+        timer = headers.get("Nats-Scheduler", f"{self.prefix}.{shard}.{job}.at.")
+        return "Nats-Sequence" in headers or not timer.startswith(f"{self.prefix}.{shard}.{job}.at.")
 
     async def beat(self, message: Any, run: asyncio.Task[Any], effect: str) -> None:
         """Keeps the call alive. When the server has not been there for so long that it may soon hand

@@ -10,7 +10,7 @@ import os
 import sqlite3
 
 import traces
-from callboard import Call, Tool, Worker
+from callboard import Access, Call, Tool, Worker
 
 
 async def word_count(call: Call, args: dict) -> dict:
@@ -59,6 +59,12 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--servers", default=os.environ.get("CALLBOARD__NATS__URL", "nats://127.0.0.1:4222"))
     options.add_argument("--prefix", default=os.environ.get("CALLBOARD__NATS__PREFIX", "cb"))
+    options.add_argument("--nkey-seed", default=os.environ.get("CALLBOARD__NATS__NKEY__FILE"),
+                         help="a file with the seed of this worker's key")
+    options.add_argument("--ca", default=os.environ.get("CALLBOARD__NATS__TLS__CA_FILE"),
+                         help="a file with the authority that signed the servers' certificates")
+    options.add_argument("--inbox-prefix", default=os.environ.get("CALLBOARD__NATS__INBOX_PREFIX", "_INBOX"),
+                         help="where answers come: the inbox of this worker's user")
     options.add_argument("--data", default="lines.sqlite", help="where append_line keeps its lines")
     options.add_argument("--name", help="who announces the tools; a new name for each start when absent")
     options = options.parse_args()
@@ -70,10 +76,11 @@ def main() -> None:
         Tool("append_line", "Adds a line to a numbered list and gives its number.",
              text("line", "The line."), "idempotent", lines.append, timeout_ms=30_000, concurrency=1),
     ]
+    access = Access(options.nkey_seed, options.ca, options.inbox_prefix)
     traces.start()
     try:
         asyncio.run(Worker("python", tools, servers=options.servers, prefix=options.prefix,
-                           name=options.name).run())
+                           name=options.name, access=access).run())
     finally:
         traces.stop()
 

@@ -4,11 +4,19 @@
 use std::time::{Duration, Instant};
 
 use proto::{
-    fact::Source,
+    agent::Agent,
+    fact::{Fact, Source, Submitted},
     id::{JobId, Seq, WorkerId},
+    lang::Language,
     subject::{Family, Subjects},
+    trace::TraceContext,
 };
-use runtime::{broker::Broker, nats};
+use runtime::{
+    broker::Broker,
+    kv::Bucket,
+    log::{Entry, LogError},
+    nats,
+};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
@@ -32,6 +40,7 @@ struct Case {
     _brokers: Brokers,
     broker: Broker,
     tools: Wire,
+    executor: Wire,
     operator: Wire,
 }
 
@@ -52,32 +61,45 @@ impl Case {
         let subjects = Subjects::new("cb", 8).unwrap();
         let writer = WorkerId::new("test").unwrap();
         let broker = nats::connect(&options, subjects, writer).await.unwrap();
-        let (tools, operator) = (brokers.wire("tools"), brokers.wire("operator"));
-        Self { _brokers: brokers, broker, tools, operator }
+        let [tools, executor, operator] =
+            ["tools", "executor", "operator"].map(|user| brokers.wire(user));
+        Self { _brokers: brokers, broker, tools, executor, operator }
     }
 
-    /// What readers of the log see of the job.
-    async fn seen(&self) -> Vec<Family> {
+    /// What readers of the log see of the job, and how many positions with nothing in them.
+    async fn seen(&self) -> (Vec<Family>, usize) {
         let job = JobId::new("demo").unwrap();
         let entries = self.broker.log.read(&job, Seq(0)).await.unwrap();
-        entries.into_iter().map(|entry| entry.family).collect()
+        let (forged, seen): (Vec<_>, Vec<_>) = entries.into_iter().partition(Entry::is_forged);
+        let is_decision = |entry: &Entry| matches!(entry.family, Family::Do(..));
+        assert!(!forged.iter().any(is_decision), "{forged:?}");
+        (seen.into_iter().map(|entry| entry.family).collect(), forged.len())
     }
 
     /// Waits until something is stored on a subject. It is really there: what is tested is that
     /// nobody believes it.
     fn until_stored(&mut self, subject: &str) {
-        let ask = json!({"last_by_subj": subject}).to_string();
-        let get = format!("$JS.API.STREAM.MSG.GET.{STREAM}");
-        let started = Instant::now();
-        loop {
-            let said = self.operator.request("_INBOX_operator", &get, &[], &ask);
-            let said: Value = serde_json::from_str(&said.payload).unwrap();
-            if said.get("message").is_some() {
-                return;
-            }
-            assert!(started.elapsed() < Duration::from_secs(20), "nothing comes to {subject}");
-            super::broker::pause();
+        self.until_stored_in(STREAM, subject);
+    }
+
+    fn until_stored_in(&mut self, stream: &str, subject: &str) {
+        until_stored(&mut self.operator, stream, subject);
+    }
+}
+
+/// Waits until something is stored on a subject, as the operator.
+pub(super) fn until_stored(operator: &mut Wire, stream: &str, subject: &str) {
+    let ask = json!({"last_by_subj": subject}).to_string();
+    let get = format!("$JS.API.STREAM.MSG.GET.{stream}");
+    let started = Instant::now();
+    loop {
+        let said = operator.request("_INBOX_operator", &get, &[], &ask);
+        let said: Value = serde_json::from_str(&said.payload).unwrap();
+        if said.get("message").is_some() {
+            return;
         }
+        assert!(started.elapsed() < Duration::from_secs(20), "nothing comes to {subject}");
+        super::broker::pause();
     }
 }
 
@@ -90,10 +112,10 @@ async fn a_schedule_of_a_worker_forges_no_answer_no_decision_and_no_timer() {
         case.tools.request("_INBOX_tools", CREW, &headers, &answer());
         case.until_stored(target);
     }
-    assert_eq!(case.seen().await, []);
+    assert_eq!(case.seen().await, (vec![], 2));
     // And what is written as it should be is seen.
     case.tools.request("_INBOX_tools", CREW, &[], &answer());
-    assert_eq!(case.seen().await, [Family::In(Source::Crew)]);
+    assert_eq!(case.seen().await, (vec![Family::In(Source::Crew)], 2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,7 +130,43 @@ async fn a_read_that_is_answered_into_the_log_forges_nothing() {
         assert_eq!(complaints, Vec::<String>::new());
         case.until_stored(target);
     }
-    assert_eq!(case.seen().await, [Family::In(Source::Crew)]);
+    assert_eq!(case.seen().await, (vec![Family::In(Source::Crew)], 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_a_worker_took_is_refused_and_not_waited_for() {
+    let mut case = Case::new().await;
+    let door = "cb.6.demo.in.door";
+    let headers = [("Nats-Schedule", "@at 2020-01-01T00:00:00Z"), ("Nats-Schedule-Target", door)];
+    case.tools.request("_INBOX_tools", CREW, &headers, &answer());
+    case.until_stored(door);
+    let fact = Fact::Submitted(Submitted {
+        goal: "a goal".to_owned(),
+        agent: Agent::default(),
+        language: Language::En,
+        digest: String::new(),
+        by: None,
+        conversation: None,
+    });
+    let job = JobId::new("demo").unwrap();
+    let submitted = case.broker.log.submit(&job, &fact, TraceContext::new(1, 1, false));
+    let refused = tokio::time::timeout(Duration::from_secs(20), submitted).await.unwrap();
+    assert!(matches!(&refused, Err(LogError::Taken(_))), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_that_is_answered_into_a_bucket_forges_no_value() {
+    let mut case = Case::new().await;
+    let (tool, forged) = ("$KV.cb-tools.echo", r#"{"name":"echo"}"#);
+    // What a worker may write, the server can be made to write where it may not.
+    case.executor.request("_INBOX_executor", CREW, &[], forged);
+    let get = format!("$JS.API.DIRECT.GET.{STREAM}");
+    let ask = json!({"last_by_subj": CREW}).to_string();
+    assert_eq!(case.executor.publish(&get, Some(tool), &[], &ask), Vec::<String>::new());
+    case.until_stored_in("KV_cb-tools", tool);
+    let kv = &case.broker.kv;
+    assert_eq!(kv.get(Bucket::Tools, "echo").await.unwrap(), None);
+    assert_eq!(kv.list(Bucket::Tools, "").await.unwrap(), []);
 }
 
 /// What permissions cannot prevent, and docs/security.md says so. Should the server ever, the
@@ -118,5 +176,5 @@ async fn whoever_may_write_into_a_stream_can_erase_it() {
     let mut case = Case::new().await;
     case.tools.request("_INBOX_tools", "cb.6.demo.in.crew", &[], &answer());
     case.tools.request("_INBOX_tools", "cb.6.other.in.crew", &[("Nats-Rollup", "all")], "{}");
-    assert_eq!(case.seen().await, []);
+    assert_eq!(case.seen().await, (vec![], 0));
 }
