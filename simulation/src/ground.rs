@@ -1,0 +1,84 @@
+//! What everybody in a world stands on: the broker, the clock, the model, chance and the weather.
+
+use jiff::Timestamp;
+use model::script::ScriptModel;
+use proto::{id::WorkerId, subject::Subjects};
+use runtime::memory::{Memory, MemoryOptions, VirtualClock};
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    chance::Chance,
+    ledger::Ledger,
+    link::{Link, Pace},
+    mind,
+    plant::Plant,
+    story::Story,
+    weather::{Rough, Weather},
+};
+
+/// Shards of a world: few, so that jobs share them and supervisors fight for them.
+const SHARDS: u16 = 2;
+
+/// When every world begins. The time itself means nothing.
+const ORIGIN_S: i64 = 1_800_000_000;
+
+/// What everybody stands on.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    pub(crate) memory: Memory,
+    pub(crate) faults: Arc<runtime::memory::Faults>,
+    pub(crate) clock: VirtualClock,
+    pub(crate) origin: Timestamp,
+    pub(crate) mind: ScriptModel,
+    pub(crate) ledger: Ledger,
+    pub(crate) weather: Weather,
+    pub(crate) story: Story,
+    pub(crate) plant: Option<Plant>,
+    pace: Pace,
+    /// Chance of what happens on links.
+    pub(crate) wires: Chance,
+    /// Chance of what models and tools do.
+    pub(crate) outside: Chance,
+}
+
+impl Ground {
+    /// The ground of a seed's world. Must be called where its time runs.
+    pub(crate) fn lay(seed: u64, plant: Option<Plant>, story: Story) -> Self {
+        let chance = Chance::new(seed, "ground");
+        let origin = Timestamp::from_second(ORIGIN_S).unwrap_or(Timestamp::UNIX_EPOCH);
+        let clock = VirtualClock::starting_at(origin);
+        let faults = Arc::default();
+        let options = MemoryOptions {
+            ack_wait: Duration::from_secs(*chance.pick(&[3, 5, 10, 30])),
+            facts_ack_wait: Duration::from_secs(*chance.pick(&[2, 5, 15])),
+            records_max: None,
+            writer: WorkerId::new("world").expect("a plain word is an id"),
+            clock: Arc::new(clock),
+            faults: Arc::clone(&faults),
+        };
+        let subjects = Subjects::new("cb", SHARDS).expect("the prefix is a plain word");
+        Self {
+            memory: Memory::new(subjects, options),
+            faults,
+            clock,
+            origin,
+            mind: mind::scripted(),
+            ledger: Ledger::default(),
+            weather: Weather::new(Rough::draw(&chance)),
+            story,
+            plant,
+            pace: Pace {
+                usual_ms: *chance.pick(&[0, 1, 5, 50]),
+                slow_percent: *chance.pick(&[0, 0, 1, 5]),
+                slow_ms: 2_000,
+            },
+            wires: Chance::new(seed, "wires"),
+            outside: Chance::new(seed, "outside"),
+        }
+    }
+
+    /// A link that works.
+    pub(crate) fn link(&self) -> Link {
+        Link::new(self.wires.clone(), self.pace)
+    }
+}

@@ -1,0 +1,34 @@
+//! The whole of Callboard in one thread, and everything that can go wrong, from a seed.
+//!
+//! A seed builds a world: supervisors and workers with their real actors on the broker in memory, on
+//! a clock that moves only when everybody waits; jobs, people, and troubles. At the end all troubles
+//! stop, and the logs, the effects of tools and what people were told must be as promised. A seed
+//! replays exactly. `docs/simulation.md` says how to read what it finds.
+//!
+//! It must use nothing of its own where there is a real part, except for what lies outside Callboard:
+//! models, tools, people and the broker.
+
+mod chance;
+mod desk;
+mod errand;
+mod ground;
+mod ledger;
+mod link;
+mod mind;
+mod people;
+mod plant;
+mod post;
+mod process;
+mod run;
+mod story;
+mod tools;
+mod trouble;
+mod verdict;
+mod weather;
+mod wire;
+mod world;
+
+pub use self::{
+    plant::Plant,
+    run::{Judged, Sweep, judge, story, sweep},
+};

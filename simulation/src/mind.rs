@@ -1,0 +1,63 @@
+//! The model of the simulation: the scripted one, slower and less reliable.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::stream;
+use model::{
+    Delta, ErrorKind, Model, ModelError, ModelRequest, ModelStream, Phase, Timeouts,
+    script::{Script, ScriptModel},
+};
+use proto::message::{StopReason, Usage};
+
+use crate::{chance::Chance, link::Link, weather::Weather};
+
+/// What the model says: see the file.
+const SCRIPT: &str = include_str!("script.yaml");
+
+/// What all processes of a world ask: one script, so that what it counts is counted over all.
+pub(crate) fn scripted() -> ScriptModel {
+    let script = Script::parse(SCRIPT).expect("the script is parsed by every test");
+    ScriptModel::new(script, "scripted", Timeouts::default())
+}
+
+/// The model as one process reaches it.
+pub(crate) struct Moody {
+    pub(crate) inner: ScriptModel,
+    pub(crate) link: Arc<Link>,
+    pub(crate) chance: Chance,
+    pub(crate) weather: Weather,
+}
+
+#[async_trait]
+impl Model for Moody {
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        let longest = if self.chance.percent(5) { 15_000 } else { 300 };
+        tokio::time::sleep(self.chance.millis(1..=longest)).await;
+        self.link.run().await;
+        if self.chance.percent(self.weather.model_percent()) {
+            return self.trouble();
+        }
+        self.inner.stream(request).await
+    }
+}
+
+impl Moody {
+    fn trouble(&self) -> Result<ModelStream, ModelError> {
+        let failed = |kind| Err(ModelError::new(kind, "the simulation has it fail"));
+        match self.chance.number(0..=5) {
+            0 => failed(ErrorKind::Overloaded),
+            1 => failed(ErrorKind::Auth),
+            2 => Err(ModelError::timeout(Phase::Total)),
+            3 => Ok(said("I would rather talk about the weather.", StopReason::End)),
+            4 => Ok(said(r#"{"title": "cyclic", "steps": [{"id": "a", "description": "x", "depends_on": ["a"]}]}"#, StopReason::End)),
+            _ => Ok(said(r#"{"title": "cut", "steps": [{"id"#, StopReason::Length)),
+        }
+    }
+}
+
+fn said(text: &str, stop: StopReason) -> ModelStream {
+    let usage = Usage { input_tokens: 10, output_tokens: 5 };
+    let end = Delta::End { usage, stop, model: "scripted".to_owned() };
+    Box::pin(stream::iter([Ok(Delta::Text(text.to_owned())), Ok(end)]))
+}

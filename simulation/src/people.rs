@@ -1,0 +1,262 @@
+//! The people of a world: they submit jobs, say things to them, and answer questions, with delay,
+//! sometimes twice, sometimes wrongly, sometimes never. What they were told is held against the log
+//! in the end.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use proto::{
+    door::{InboxEntry, InboxPage, verbs},
+    error::Code,
+    fact::Signal,
+    id::{AskId, JobId},
+    interaction::{Field, Input, QuestionKind},
+};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::{
+    chance::Chance,
+    desk::{Counter, Heard},
+    errand::Errand,
+    story::Story,
+};
+
+/// Wait before something is asked again.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// The people of a world, and what they were told. Clones are the same people.
+#[derive(Debug, Clone)]
+pub(crate) struct People {
+    counter: Counter,
+    chance: Chance,
+    story: Story,
+    told: Arc<Mutex<Told>>,
+}
+
+/// What people were told, and what they left undone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Told {
+    /// Jobs that were accepted.
+    pub(crate) accepted: BTreeSet<JobId>,
+    /// Jobs of which somebody was told that he made them.
+    pub(crate) created: BTreeMap<JobId, u32>,
+    /// When somebody was told that a job is canceled and over.
+    pub(crate) canceled: BTreeMap<JobId, Instant>,
+    /// Questions that nobody will ever answer.
+    pub(crate) ignored: BTreeSet<(JobId, AskId)>,
+    /// Answers that were taken, by question.
+    pub(crate) answered: BTreeMap<(JobId, AskId), Vec<u64>>,
+    /// Things that are still to be said.
+    pub(crate) busy: usize,
+    /// What must not have been answered.
+    pub(crate) complaints: Vec<String>,
+    seen: BTreeSet<(JobId, AskId)>,
+}
+
+impl People {
+    /// People who begin with their errands now.
+    pub(crate) fn begin(
+        counter: Counter,
+        chance: Chance,
+        story: Story,
+        errands: Vec<Errand>,
+    ) -> Self {
+        let people = Self { counter, chance, story, told: Arc::default() };
+        people.lock().busy = errands.len();
+        for errand in errands {
+            tokio::spawn(people.clone().run(errand));
+        }
+        tokio::spawn(people.clone().look_into_the_inbox());
+        people
+    }
+
+    /// What they were told so far.
+    pub(crate) fn told(&self) -> Told {
+        self.lock().clone()
+    }
+
+    async fn run(self, errand: Errand) {
+        tokio::time::sleep(errand.at).await;
+        if errand.twice {
+            let second = self.clone().submit(errand.clone());
+            self.lock().busy += 1;
+            let people = self.clone();
+            tokio::spawn(async move {
+                second.await;
+                people.lock().busy -= 1;
+            });
+        }
+        self.clone().submit(errand.clone()).await;
+        for (after, signal) in &errand.signals {
+            tokio::time::sleep(*after).await;
+            self.signal(&errand.job, *signal).await;
+        }
+        self.lock().busy -= 1;
+    }
+
+    async fn submit(self, errand: Errand) {
+        let job = &errand.job;
+        loop {
+            match self.counter.ask(verbs::SUBMIT, &errand.body).await {
+                Heard::Reply(reply) => {
+                    let created = reply["created"] == json!(true);
+                    self.story.tell("people", || format!("{job} is accepted, created: {created}"));
+                    let mut told = self.lock();
+                    told.accepted.insert(job.clone());
+                    *told.created.entry(job.clone()).or_default() += u32::from(created);
+                    return;
+                }
+                Heard::Refused(code, why) => {
+                    let what = format!("the submission of {job} was refused: {code}: {why}");
+                    return self.lock().complaints.push(what);
+                }
+                Heard::Nothing => self.rest().await,
+            }
+        }
+    }
+
+    async fn signal(&self, job: &JobId, signal: Signal) {
+        let request = json!({ "job": job, "signal": signal, "by": "ann" });
+        loop {
+            match self.counter.ask(verbs::SIGNAL, &request).await {
+                Heard::Reply(reply) => {
+                    let state = reply["state"].as_str().unwrap_or_default().to_owned();
+                    self.story.tell("people", || format!("{job} heard {signal:?}: it is {state}"));
+                    if signal == Signal::Cancel && state == "canceled" {
+                        self.lock().canceled.entry(job.clone()).or_insert_with(Instant::now);
+                    }
+                    return;
+                }
+                // It had ended before; then there is nothing more to say to it.
+                Heard::Refused(Code::JobEnded, _) => return,
+                Heard::Refused(code, why) => {
+                    let what = format!("{signal:?} to {job} was refused: {code}: {why}");
+                    return self.lock().complaints.push(what);
+                }
+                Heard::Nothing => self.rest().await,
+            }
+        }
+    }
+
+    async fn look_into_the_inbox(self) {
+        loop {
+            tokio::time::sleep(self.chance.millis(500..=3_000)).await;
+            let Heard::Reply(page) = self.counter.ask(verbs::INBOX, &json!({})).await else {
+                continue;
+            };
+            match serde_json::from_value::<InboxPage>(page) {
+                Ok(page) => page.questions.into_iter().for_each(|entry| self.notice(entry)),
+                Err(error) => {
+                    self.lock().complaints.push(format!("the inbox cannot be read: {error}"));
+                }
+            }
+        }
+    }
+
+    /// Somebody sees a question, and makes up his mind about it.
+    fn notice(&self, entry: InboxEntry) {
+        let key = (entry.job.clone(), entry.question.id.clone());
+        if !self.lock().seen.insert(key.clone()) {
+            return;
+        }
+        if self.chance.percent(4) {
+            self.story.tell("people", || format!("nobody will answer {} of {}", key.1, key.0));
+            self.lock().ignored.insert(key);
+            return;
+        }
+        let people = if self.chance.percent(20) { 2 } else { 1 };
+        for _ in 0..people {
+            self.lock().busy += 1;
+            let (me, entry) = (self.clone(), entry.clone());
+            tokio::spawn(async move {
+                me.answer(&entry).await;
+                me.lock().busy -= 1;
+            });
+        }
+    }
+
+    async fn answer(&self, entry: &InboxEntry) {
+        let longest = if self.chance.percent(15) { 60_000 } else { 4_000 };
+        tokio::time::sleep(self.chance.millis(100..=longest)).await;
+        let (job, ask) = (&entry.job, &entry.question.id);
+        if self.chance.percent(15) {
+            let wrong = json!({ "job": job, "ask": ask, "decision": "respond", "value": [[1]], "by": "bob" });
+            if let Heard::Reply(_) = self.counter.ask(verbs::ANSWER, &wrong).await {
+                let what = format!("a wrong answer to {ask} of {job} was taken");
+                self.lock().complaints.push(what);
+            }
+        }
+        let mut request = self.draw(&entry.question.kind);
+        request["job"] = json!(job);
+        request["ask"] = json!(ask);
+        request["by"] = json!("ann");
+        loop {
+            match self.counter.ask(verbs::ANSWER, &request).await {
+                Heard::Reply(taken) => {
+                    self.story.tell("people", || format!("{ask} of {job} is answered: {request}"));
+                    let seq = taken["seq"].as_u64().unwrap_or_default();
+                    let key = (job.clone(), ask.clone());
+                    return self.lock().answered.entry(key).or_default().push(seq);
+                }
+                Heard::Refused(
+                    Code::AlreadyAnswered | Code::Closed | Code::JobEnded | Code::NotFound,
+                    _,
+                ) => return,
+                Heard::Refused(code, why) => {
+                    let what = format!("the answer to {ask} of {job} was refused: {code}: {why}");
+                    return self.lock().complaints.push(what);
+                }
+                Heard::Nothing => self.rest().await,
+            }
+        }
+    }
+
+    /// A valid answer.
+    fn draw(&self, kind: &QuestionKind) -> Value {
+        let respond = |value: Value| json!({ "decision": "respond", "value": value });
+        match kind {
+            QuestionKind::PlanCheck { digest, .. } => match self.chance.number(0..=9) {
+                0 => json!({ "decision": "reject" }),
+                1 | 2 => json!({ "decision": "respond", "text": "please another one" }),
+                _ => json!({ "decision": "approve", "digest": digest }),
+            },
+            QuestionKind::ToolApproval { digest, .. } => match self.chance.number(0..=9) {
+                0 | 1 => json!({ "decision": "reject" }),
+                _ => json!({ "decision": "approve", "digest": digest }),
+            },
+            QuestionKind::Question => respond(json!("for ann")),
+            QuestionKind::Choice { options, multiple } => {
+                let one = self.chance.pick(options).value.clone();
+                respond(if *multiple { json!([one]) } else { json!(one) })
+            }
+            QuestionKind::Form { fields } => {
+                let filled = fields.iter().map(|field| (field.key.clone(), filled_in(field)));
+                respond(Value::Object(filled.collect()))
+            }
+        }
+    }
+
+    async fn rest(&self) {
+        tokio::time::sleep(AGAIN + self.chance.millis(0..=1_000)).await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn filled_in(field: &Field) -> Value {
+    match &field.input {
+        Input::Text { .. } => json!("words"),
+        Input::Number { min, .. } => json!(min.unwrap_or(3.0)),
+        Input::Boolean => json!(true),
+        Input::Select { options, multiple } => {
+            let one = options.first().map(|option| option.value.clone()).unwrap_or_default();
+            if *multiple { json!([one]) } else { json!(one) }
+        }
+    }
+}

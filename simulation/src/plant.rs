@@ -1,0 +1,26 @@
+//! Bugs that can be planted without touching what is tested: the broker is made to lie to the
+//! processes in a way that is the same, seen from the log, as if they were wrong. Each is there to
+//! show that the simulation finds it.
+
+use clap::ValueEnum;
+
+/// A planted bug.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Plant {
+    /// Decisions are stored whatever was decided meanwhile: no compare-and-set.
+    NoCompareAndSet,
+    /// Timers are armed and never fire.
+    DropTimers,
+    /// A job's log is read once by each process, and never again: decisions are made before reading.
+    DecideBeforeReading,
+    /// Commands are acknowledged before they are carried out.
+    AckBeforeWork,
+    /// Facts are acknowledged before what follows from them is decided.
+    AckBeforeDeciding,
+    /// A `once` tool does not see who began its run before.
+    BlindIntents,
+    /// Nobody tells another supervisor that the facts of a shard were handed to somebody else.
+    NoResets,
+    /// Work on a job goes on after its end: no worker ever sees that it has ended.
+    NeverUnwanted,
+}

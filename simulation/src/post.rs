@@ -1,0 +1,176 @@
+//! A place in the company that is filled again when its process dies, as an init system does: one
+//! process at a time, each with a name and a link of its own.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use proto::id::WorkerId;
+use ractor::ActorCell;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    ground::Ground,
+    link::{Link, Moment, Standing},
+    mind::Moody,
+    process::{Equipment, MachineClock, Role, live},
+    tools::Bench,
+    wire::{self, Wire},
+};
+
+/// A place for a process.
+#[derive(Debug)]
+pub(crate) struct Post {
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    clock: MachineClock,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    link: Arc<Link>,
+    shutdown: CancellationToken,
+    /// How long it stays empty when its process dies; for ever when absent.
+    empty_for: Option<Duration>,
+    /// Nobody fills it any more, from when its process dies.
+    given_up: bool,
+}
+
+impl Post {
+    /// A place, and the task that keeps it filled.
+    pub(crate) fn open(ground: &Arc<Ground>, name: String, role: Role) -> Arc<Self> {
+        let post = Arc::new(Self {
+            name,
+            role,
+            clock: MachineClock::new(ground.clock),
+            state: Mutex::new(State {
+                link: Arc::new(ground.link()),
+                shutdown: CancellationToken::new(),
+                empty_for: Some(Duration::from_secs(1)),
+                given_up: false,
+            }),
+        });
+        tokio::spawn(fill(Arc::clone(ground), Arc::clone(&post)));
+        post
+    }
+
+    /// The process there is now, or was last.
+    pub(crate) fn link(&self) -> Arc<Link> {
+        Arc::clone(&self.lock().link)
+    }
+
+    /// The process dies at a moment of the call after `calls` more, or after a while if it makes no
+    /// more; the place stays empty for a time, or for ever.
+    pub(crate) fn crash(&self, calls: u32, moment: Moment, empty_for: Option<Duration>) {
+        let link = self.link();
+        let mut state = self.lock();
+        state.empty_for = empty_for;
+        state.given_up |= empty_for.is_none();
+        drop(state);
+        link.doom(calls, moment);
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            link.set(Standing::Gone);
+        });
+    }
+
+    /// The process is asked to end, and another takes its place.
+    pub(crate) fn replace(&self) {
+        self.lock().shutdown.cancel();
+    }
+
+    /// Whether the place stays empty once its process has died.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.lock().given_up
+    }
+
+    /// Somebody sets the clock of the machine.
+    pub(crate) fn step_clock(&self, by_ms: i64) {
+        self.clock.step(by_ms);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps a place filled.
+async fn fill(ground: Arc<Ground>, post: Arc<Post>) {
+    for n in 1.. {
+        let (link, shutdown) = (Arc::new(ground.link()), CancellationToken::new());
+        {
+            let mut state = post.lock();
+            state.link = Arc::clone(&link);
+            state.shutdown = shutdown.clone();
+            state.empty_for = Some(Duration::from_secs(1));
+        }
+        let name = format!("{}-{n}", post.name);
+        let root = Arc::new(Mutex::new(None));
+        let equipment = equip(&ground, &post, &name, &link, shutdown, Arc::clone(&root));
+        ground.story.tell(&name, || "starts".to_owned());
+        let mut life = tokio::spawn(live(equipment));
+        let end = tokio::select! {
+            biased;
+            () = link.gone() => "is killed".to_owned(),
+            end = &mut life => match end {
+                Ok(Ok(end)) => format!("ended: {end}"),
+                Ok(Err(error)) => format!("cannot start: {error}"),
+                Err(error) => format!("broke: {error}"),
+            },
+        };
+        link.set(Standing::Gone);
+        life.abort();
+        if let Some(root) = root.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            ActorCell::kill(&root);
+        }
+        ground.story.tell(&name, || end);
+        let empty_for = {
+            let state = post.lock();
+            if state.given_up { None } else { state.empty_for }
+        };
+        let Some(empty_for) = empty_for else { return };
+        tokio::time::sleep(empty_for).await;
+    }
+}
+
+fn equip(
+    ground: &Ground,
+    post: &Post,
+    name: &str,
+    link: &Arc<Link>,
+    shutdown: CancellationToken,
+    root: Arc<Mutex<Option<ActorCell>>>,
+) -> Equipment {
+    let worker = WorkerId::new(name).expect("letters, digits and dashes are an id");
+    let wire = Wire {
+        name: worker.clone(),
+        link: Arc::clone(link),
+        chance: ground.wires.clone(),
+        weather: ground.weather.clone(),
+        plant: ground.plant,
+    };
+    Equipment {
+        role: post.role,
+        broker: wire::behind(&wire, ground.memory.connect(worker.clone())),
+        worker,
+        clock: post.clock.clone(),
+        model: Arc::new(Moody {
+            inner: ground.mind.clone(),
+            link: Arc::clone(link),
+            chance: ground.outside.clone(),
+            weather: ground.weather.clone(),
+        }),
+        bench: Bench {
+            link: Arc::clone(link),
+            ledger: ground.ledger.clone(),
+            chance: ground.outside.clone(),
+            weather: ground.weather.clone(),
+            story: ground.story.clone(),
+            process: name.to_owned(),
+        },
+        shutdown,
+        root,
+    }
+}

@@ -1,0 +1,121 @@
+//! Runs seeds: one twice, to see that it replays; many over all processors.
+
+use std::{
+    fmt::Write as _,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use crate::{
+    plant::Plant,
+    world::{self, Outcome},
+};
+
+/// What came of a seed.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// The seed.
+    pub seed: u64,
+    /// What is wrong; empty when all is well.
+    pub wrong: Vec<String>,
+    /// How long its world took, in its own time.
+    pub time: Duration,
+    /// Records of all its jobs.
+    pub records: usize,
+}
+
+/// What came of many seeds.
+#[derive(Debug, Clone, Default)]
+pub struct Sweep {
+    /// How many were run.
+    pub seeds: u64,
+    /// Those in which something is wrong, in order.
+    pub failed: Vec<Judged>,
+    /// How long their worlds took together, in their own time.
+    pub time: Duration,
+    /// Records of all jobs of all worlds.
+    pub records: u64,
+}
+
+/// Runs a world in a runtime of its own, from a generator of its own.
+fn once(seed: u64, plant: Option<Plant>, with_story: bool) -> Outcome {
+    fastrand::seed(seed);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without I/O needs nothing from the machine");
+    runtime.block_on(world::run(seed, plant, with_story))
+}
+
+/// Runs a seed twice and tells what is wrong with it: also when the second run was another one.
+#[must_use]
+pub fn judge(seed: u64, plant: Option<Plant>) -> Judged {
+    let first = once(seed, plant, false);
+    let mut wrong = first.wrong;
+    // One that fails is replayed by whoever looks into it.
+    if wrong.is_empty() && once(seed, plant, false).hash != first.hash {
+        wrong.push("it does not replay: a second run of the same seed was another one".to_owned());
+    }
+    Judged { seed, wrong, time: first.time, records: first.records }
+}
+
+/// The story of a seed, for a person, and what is wrong at its end.
+#[must_use]
+pub fn story(seed: u64, plant: Option<Plant>) -> String {
+    let outcome = once(seed, plant, true);
+    let mut text = String::new();
+    for line in &outcome.story {
+        let _ = writeln!(text, "{:>10.3}  {:<8} {}", line.at.as_secs_f64(), line.who, line.what);
+    }
+    let _ = writeln!(text, "seed {seed}: {:?}, {} records", outcome.time, outcome.records);
+    for what in &outcome.wrong {
+        let _ = writeln!(text, "WRONG: {what}");
+    }
+    text
+}
+
+/// Runs `seeds` seeds from `from` on, over `threads` threads; `progress` is called now and then with
+/// what is known so far. Stops early after `failures_max` seeds in which something is wrong.
+#[must_use]
+pub fn sweep(
+    from: u64,
+    seeds: u64,
+    threads: usize,
+    failures_max: usize,
+    plant: Option<Plant>,
+    progress: impl Fn(&Sweep) + Sync,
+) -> Sweep {
+    let (next, enough) = (AtomicU64::new(0), AtomicBool::new(false));
+    let total = Mutex::new(Sweep::default());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    if n >= seeds || enough.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let judged = judge(from.saturating_add(n), plant);
+                    let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+                    total.seeds += 1;
+                    total.time += judged.time;
+                    total.records += judged.records as u64;
+                    if !judged.wrong.is_empty() {
+                        total.failed.push(judged);
+                        if total.failed.len() >= failures_max {
+                            enough.store(true, Ordering::Relaxed);
+                        }
+                    }
+                    progress(&total);
+                }
+            });
+        }
+    });
+    let mut total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    total.failed.sort_by_key(|judged| judged.seed);
+    total
+}

@@ -1,0 +1,61 @@
+//! What happened in a world, for the person who reads why a seed failed. Nothing depends on it, and
+//! nothing is kept when nobody wants to read it.
+
+use std::{
+    fmt::Display,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// Lines of a story, each with its time since the world began. Clones write the same one.
+#[derive(Debug, Clone)]
+pub(crate) struct Story {
+    start: Instant,
+    lines: Option<Arc<Mutex<Vec<Line>>>>,
+}
+
+/// One line.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    /// When, since the world began.
+    pub(crate) at: Duration,
+    /// Who or what.
+    pub(crate) who: String,
+    /// What happened.
+    pub(crate) what: String,
+}
+
+impl Story {
+    /// A story that begins now, kept if it is `wanted`.
+    pub(crate) fn begin(wanted: bool) -> Self {
+        Self { start: Instant::now(), lines: wanted.then(Arc::default) }
+    }
+
+    /// Time since it began.
+    pub(crate) fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// Whether anybody wants to read it.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.lines.is_some()
+    }
+
+    /// Adds a line.
+    pub(crate) fn tell(&self, who: impl Display, what: impl FnOnce() -> String) {
+        if let Some(lines) = &self.lines {
+            let line = Line { at: self.now(), who: who.to_string(), what: what() };
+            lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        }
+    }
+
+    /// Takes the lines out.
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let take = |lines: &Arc<Mutex<Vec<Line>>>| {
+            std::mem::take(&mut *lines.lock().unwrap_or_else(PoisonError::into_inner))
+        };
+        self.lines.as_ref().map(take).unwrap_or_default()
+    }
+}

@@ -1,0 +1,141 @@
+//! The tools of the simulation: each takes a while, has its effect in the [`Ledger`], and sometimes
+//! goes wrong. They stand in for everything a tool reaches outside; what carries them out is real.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use proto::{
+    decision::pools,
+    id::ToolName,
+    tool::{Approval, Effect, Fault, ToolResult, ToolSpec},
+};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tool_actors::{CallContext, InvalidToolset, Tool, ToolFault, Toolset};
+
+use crate::{
+    chance::Chance,
+    ledger::{Ledger, Run, Running},
+    link::Link,
+    story::Story,
+    weather::Weather,
+};
+
+/// What tools are made of.
+#[derive(Debug, Clone)]
+pub(crate) struct Bench {
+    pub(crate) link: Arc<Link>,
+    pub(crate) ledger: Ledger,
+    pub(crate) chance: Chance,
+    pub(crate) weather: Weather,
+    pub(crate) story: Story,
+    pub(crate) process: String,
+}
+
+/// How a tool behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// It works, as far as the weather lets it.
+    Works,
+    /// It is often not there.
+    Flaky,
+    /// It says no.
+    Doomed,
+}
+
+struct Errand {
+    name: &'static str,
+    effect: Effect,
+    approval: Approval,
+    manner: Manner,
+    bench: Bench,
+}
+
+/// All tools of a process.
+pub(crate) fn toolset(bench: &Bench) -> Result<Toolset, InvalidToolset> {
+    use Approval::{Always, Never};
+    use Effect::{Idempotent, Once, Pure};
+    use Manner::{Doomed, Flaky, Works};
+    let all = [
+        ("note", Pure, Never, Works),
+        ("put", Idempotent, Never, Works),
+        ("pay", Once, Never, Works),
+        ("wire", Once, Always, Works),
+        ("flaky", Idempotent, Never, Flaky),
+        ("doomed", Pure, Never, Doomed),
+    ];
+    let tools = all.into_iter().map(|(name, effect, approval, manner)| {
+        let bench = bench.clone();
+        Arc::new(Errand { name, effect, approval, manner, bench }) as Arc<dyn Tool>
+    });
+    Toolset::new(pools::builtin(), tools.collect())
+}
+
+#[async_trait]
+impl Tool for Errand {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: ToolName::new(self.name).expect("plain words are names of tools"),
+            description: "Does an errand.".to_owned(),
+            schema: json!({
+                "type": "object",
+                "properties": { "text": { "type": "string" } },
+                "required": ["text"],
+            }),
+            effect: self.effect,
+            pool: pools::builtin(),
+            timeout_ms: 20_000,
+            concurrency: 4,
+            approval: self.approval,
+            version: "1".to_owned(),
+        }
+    }
+
+    async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+        let running = self.begin(&context);
+        let Bench { chance, weather, link, story, process, .. } = &self.bench;
+        let rough = weather.tools_percent();
+        let longest = if chance.percent(10) { 12_000 } else { 400 };
+        tokio::time::sleep(chance.millis(1..=longest)).await;
+        // What it reaches is not the broker: it goes on while its process runs.
+        link.run().await;
+        if chance.percent(rough) || (self.manner == Manner::Flaky && chance.percent(40)) {
+            return Err(ToolFault::unavailable("what the tool needs is not there"));
+        }
+        if chance.percent(rough / 4) {
+            tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+        }
+        running.effect();
+        story.tell(process, || format!("{} of {} has its effect", context.work, context.job));
+        tokio::time::sleep(chance.millis(0..=longest)).await;
+        link.run().await;
+        if chance.percent(rough / 2) {
+            return Err(ToolFault::new(Fault::Internal, "the tool broke after its effect"));
+        }
+        match self.manner {
+            Manner::Doomed => Ok(ToolResult::failed("it will never work")),
+            Manner::Works | Manner::Flaky => Ok(ToolResult::ok(json!({ "text": args["text"] }))),
+        }
+    }
+}
+
+impl Errand {
+    fn begin(&self, context: &CallContext) -> Running {
+        let Bench { link, ledger, story, process, .. } = &self.bench;
+        let CallContext { job, work, attempt, idempotency_key, .. } = context;
+        story.tell(process, || format!("{} begins for {work} #{attempt} of {job}", self.name));
+        ledger.begin(Run {
+            job: job.clone(),
+            work: work.clone(),
+            attempt: *attempt,
+            tool: ToolName::new(self.name).expect("plain words are names of tools"),
+            effect: self.effect,
+            key: idempotency_key.clone(),
+            link: Arc::clone(link),
+            began: Instant::now(),
+            up_since: link.up_since(),
+            effect_at: None,
+            over: None,
+        })
+    }
+}

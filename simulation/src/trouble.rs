@@ -1,0 +1,212 @@
+//! What goes wrong in a world, and when: drawn from the seed before it begins, so that a story can
+//! be told of it. Chance troubles (lost messages, models, tools) are the [`crate::weather`]'s.
+
+use std::{sync::Arc, time::Duration};
+
+use proto::id::Shard;
+use runtime::{
+    log::LogError,
+    memory::{Call, Fault, TimerFault},
+};
+
+use crate::{
+    chance::Chance,
+    ground::Ground,
+    link::{Moment, Standing},
+    post::Post,
+    process::Role,
+};
+
+/// Something that goes wrong.
+#[derive(Debug, Clone)]
+enum Trouble {
+    /// A process dies.
+    Crash { post: usize, calls: u32, moment: Moment, empty_for: Option<Duration> },
+    /// A process does not run for a while.
+    Pause { post: usize, time: Duration },
+    /// A process does not reach the broker for a while.
+    Cut { post: usize, time: Duration },
+    /// A process is asked to end; another takes its place.
+    Replace { post: usize },
+    /// Somebody sets a machine's clock.
+    Clock { post: usize, by_ms: i64 },
+    /// The broker cannot be reached by anybody.
+    Down { time: Duration },
+    /// The broker has no room for more records.
+    Full { time: Duration },
+    /// The broker forgets which records it has seen.
+    Forgetful { time: Duration },
+    /// The next calls of a kind go wrong.
+    Calls { call: Call, fault: Fault, times: usize },
+    /// The next timers fire twice.
+    Timers { times: usize },
+    /// The next deliveries come twice.
+    Duplicates { times: usize },
+    /// The next deliveries overtake.
+    Reordered { times: usize },
+    /// The next acknowledgements are lost.
+    LostAcks { times: usize },
+    /// Everything that is not acknowledged is handed out again.
+    Redelivered,
+    /// The facts of a shard are handed to another supervisor.
+    Unpinned { shard: Shard },
+}
+
+/// The kinds that a seed may switch off, so that each also happens alone.
+const KINDS: u64 = 15;
+
+/// What goes wrong in a world, in order.
+#[derive(Debug)]
+pub(crate) struct Troubles {
+    at: Vec<(Duration, Trouble)>,
+}
+
+impl Troubles {
+    /// Draws what goes wrong within a time, with so many places for processes.
+    pub(crate) fn draw(chance: &Chance, within: Duration, posts: usize) -> Self {
+        let on: Vec<u64> = match chance.number(0..=9) {
+            0 => Vec::new(),
+            1..=3 => vec![chance.number(0..=KINDS - 1)],
+            _ => (0..KINDS).filter(|_| chance.percent(50)).collect(),
+        };
+        let many = if on.is_empty() { 0 } else { chance.number(1..=16) };
+        let last = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
+        let mut at: Vec<_> = (0..many)
+            .map(|_| (chance.millis(0..=last), one(chance, *chance.pick(&on), posts)))
+            .collect();
+        at.sort_by_key(|(at, _)| *at);
+        Self { at }
+    }
+
+    /// Lets everything go wrong at its time.
+    pub(crate) async fn happen(self, ground: Arc<Ground>, posts: Vec<Arc<Post>>) {
+        for (at, trouble) in self.at {
+            tokio::time::sleep(at.saturating_sub(ground.story.now())).await;
+            ground.story.tell("trouble", || format!("{trouble:?}"));
+            happens(trouble, &ground, &posts);
+        }
+    }
+}
+
+fn one(chance: &Chance, kind: u64, posts: usize) -> Trouble {
+    let post = usize::try_from(chance.number(0..=posts as u64 - 1)).unwrap_or_default();
+    let a_while = |most: u64| chance.millis(200..=most);
+    let times = usize::try_from(chance.number(1..=4)).unwrap_or(1);
+    match kind {
+        0 | 1 => Trouble::Crash {
+            post,
+            calls: u32::try_from(chance.number(0..=12)).unwrap_or_default(),
+            moment: *chance.pick(&[Moment::Sending, Moment::Hearing]),
+            empty_for: if chance.percent(15) { None } else { Some(a_while(20_000)) },
+        },
+        2 => Trouble::Pause { post, time: a_while(60_000) },
+        3 => Trouble::Cut { post, time: a_while(60_000) },
+        4 => Trouble::Replace { post },
+        5 => Trouble::Clock { post, by_ms: *chance.pick(&[3_600_000, -3_600_000]) },
+        6 => Trouble::Down { time: a_while(10_000) },
+        7 => Trouble::Full { time: a_while(20_000) },
+        8 => Trouble::Forgetful { time: a_while(60_000) },
+        9 => calls(chance, times),
+        10 => Trouble::Timers { times },
+        11 => Trouble::Duplicates { times: times * 3 },
+        12 => Trouble::Reordered { times: times * 3 },
+        13 => Trouble::LostAcks { times: times * 2 },
+        _ if chance.percent(50) => Trouble::Redelivered,
+        _ => Trouble::Unpinned { shard: Shard(u16::try_from(chance.number(0..=1)).unwrap_or(0)) },
+    }
+}
+
+fn calls(chance: &Chance, times: usize) -> Trouble {
+    let call = *chance.pick(&[
+        Call::Submit,
+        Call::Append,
+        Call::Append,
+        Call::Answer,
+        Call::Decide,
+        Call::Decide,
+        Call::Decide,
+        Call::Timer,
+        Call::Read,
+        Call::Kv,
+        Call::Objects,
+        Call::Bus,
+    ]);
+    let away = || LogError::Unavailable("the simulation has it fail".to_owned());
+    let faults = [
+        Fault::LyingConflict,
+        Fault::LyingConflict,
+        Fault::LostReply,
+        Fault::LostReply,
+        Fault::LostRequest,
+        Fault::Unavailable,
+        Fault::Fails(away()),
+    ];
+    Trouble::Calls { call, fault: chance.pick(&faults).clone(), times }
+}
+
+fn happens(trouble: Trouble, ground: &Arc<Ground>, posts: &[Arc<Post>]) {
+    let faults = &ground.faults;
+    match trouble {
+        Trouble::Crash { post, calls, moment, empty_for } => {
+            let role = posts[post].role;
+            // One of each role must come back.
+            let alone = posts.iter().filter(|other| other.role == role && !other.is_given_up());
+            let empty_for = match empty_for {
+                None if alone.count() <= 1 => Some(Duration::from_secs(10)),
+                drawn => drawn,
+            };
+            posts[post].crash(calls, moment, empty_for);
+        }
+        Trouble::Pause { post, time } => stand(&posts[post], Standing::Paused, time),
+        Trouble::Cut { post, time } => stand(&posts[post], Standing::Cut, time),
+        Trouble::Replace { post } => posts[post].replace(),
+        Trouble::Clock { post, by_ms } => posts[post].step_clock(by_ms),
+        Trouble::Down { time } => switch(ground, time, runtime::memory::Faults::set_down),
+        Trouble::Full { time } => switch(ground, time, runtime::memory::Faults::set_full),
+        Trouble::Forgetful { time } => switch(ground, time, runtime::memory::Faults::set_forgetful),
+        Trouble::Calls { call, fault, times } => faults.inject(call, &fault, times),
+        Trouble::Timers { times } => faults.inject_timer(TimerFault::Twice, times),
+        Trouble::Duplicates { times } => faults.duplicate_deliveries(times),
+        Trouble::Reordered { times } => faults.reorder_deliveries(times),
+        Trouble::LostAcks { times } => faults.lose_acks(times),
+        Trouble::Redelivered => ground.memory.redeliver_now(),
+        Trouble::Unpinned { shard } => ground.memory.unpin(shard),
+    }
+}
+
+/// Has a process stand so for a time.
+fn stand(post: &Post, standing: Standing, time: Duration) {
+    let link = post.link();
+    link.set(standing);
+    tokio::spawn(async move {
+        tokio::time::sleep(time).await;
+        if link.standing() == standing {
+            link.set(Standing::Up);
+        }
+    });
+}
+
+/// Switches a fault of the broker on for a time.
+fn switch(ground: &Arc<Ground>, time: Duration, set: fn(&runtime::memory::Faults, bool)) {
+    let faults = Arc::clone(&ground.faults);
+    set(&faults, true);
+    tokio::spawn(async move {
+        tokio::time::sleep(time).await;
+        set(&faults, false);
+    });
+}
+
+/// Nothing goes wrong from now on: what is away comes back, what is cut is mended.
+pub(crate) fn end_all(ground: &Ground, posts: &[Arc<Post>]) {
+    ground.story.tell("trouble", || "it is over".to_owned());
+    ground.faults.clear();
+    ground.weather.calm_down();
+    for post in posts {
+        let link = post.link();
+        if matches!(link.standing(), Standing::Cut | Standing::Paused) {
+            link.set(Standing::Up);
+        }
+    }
+    let there = |role| posts.iter().any(|post| post.role == role && !post.is_given_up());
+    debug_assert!(there(Role::Supervisor) && there(Role::Worker), "one of each role comes back");
+}

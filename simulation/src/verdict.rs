@@ -1,0 +1,233 @@
+//! What must hold at the end of every world: said of the logs, of what tools did, and of what people
+//! were told. Pure over what was collected.
+
+use std::collections::BTreeMap;
+
+use proto::{
+    decision::{Decision, DecisionKind},
+    fact::{Fact, Signal},
+    id::{AskId, JobId},
+    job::{JobState, SubStatus},
+    record::Known,
+    subject::Family,
+    tool::Effect,
+};
+use runtime::log::Entry;
+use sha2::{Digest, Sha256};
+use supervisor::{check, machine::Job, replay};
+use tokio::time::{Duration, Instant};
+
+use crate::{
+    ledger::Run,
+    link::Standing,
+    people::Told,
+};
+
+/// How long a run that should end may go on: a heartbeat, a hint, a look at the log.
+const STOPS_WITHIN: Duration = Duration::from_secs(16);
+
+/// The logs of all jobs.
+pub(crate) type Logs = BTreeMap<JobId, Vec<Entry>>;
+
+/// Where a job stands, as far as a simulation must know whether to go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// It has ended.
+    Ended,
+    /// It waits for somebody who will never come.
+    Forgotten,
+    /// It is to go on.
+    Moving,
+}
+
+/// Where a job stands by its log.
+pub(crate) fn rest(id: &JobId, entries: &[Entry], told: &Told) -> Rest {
+    let job = replay::replay(id, entries);
+    if job.has_ended() || job.poison().is_some() {
+        return Rest::Ended;
+    }
+    let Some(view) = job.view() else { return Rest::Moving };
+    if job.decide().is_some() || job.has_work_out() {
+        return Rest::Moving;
+    }
+    if view.sub_status == Some(SubStatus::Paused) {
+        // Whoever has something to say to it is still busy.
+        return if told.busy == 0 { Rest::Forgotten } else { Rest::Moving };
+    }
+    let ignored = |ask: &AskId| told.ignored.contains(&(id.clone(), ask.clone()));
+    let open = &view.questions;
+    let for_ever = open.iter().all(|q| q.deadline.is_none() && ignored(&q.id));
+    if view.state == JobState::InputRequired && for_ever && !open.is_empty() {
+        Rest::Forgotten
+    } else {
+        Rest::Moving
+    }
+}
+
+/// Everything that is wrong, in words.
+pub(crate) fn wrong(logs: &Logs, runs: &[Run], told: &Told, inbox: &[String]) -> Vec<String> {
+    let mut wrong = told.complaints.clone();
+    for (id, entries) in logs {
+        let checked = check::check(id, entries);
+        wrong.extend(checked.findings.iter().map(|finding| format!("{id}: {finding}")));
+        let job = replay::replay(id, entries);
+        if !job.has_ended() && job.has_work_out() {
+            wrong.push(format!("{id}: waits for a worker, and workers are there"));
+        }
+        wrong.extend(unseen_questions(id, &job, inbox));
+        wrong.extend(unheard_answers(id, entries, told));
+        wrong.extend(unheard_cancel(id, entries));
+    }
+    for (id, times) in &told.created {
+        if *times > 1 {
+            wrong.push(format!("{id}: {times} were told that they made it"));
+        }
+    }
+    let lost = told.accepted.iter().filter(|id| logs.get(*id).is_none_or(Vec::is_empty));
+    wrong.extend(lost.map(|id| format!("{id}: accepted, and not in the log")));
+    wrong.extend(effects(runs));
+    wrong.extend(overlaps(runs));
+    wrong.extend(after_cancel(runs, told));
+    wrong.extend(unwanted(logs, runs));
+    wrong
+}
+
+/// Questions that wait for people who cannot see them.
+fn unseen_questions(id: &JobId, job: &Job, inbox: &[String]) -> Vec<String> {
+    let Some(view) = job.view().filter(|_| !job.has_ended() && job.poison().is_none()) else {
+        return Vec::new();
+    };
+    let unseen = view.questions.iter().filter(|question| {
+        let key = interaction_actor::inbox::key(id, &question.id);
+        !inbox.contains(&key)
+    });
+    unseen.map(|q| format!("{id}: question {} is open and not in the inbox", q.id)).collect()
+}
+
+/// Answers of which people were told that they were taken, and that are not the ones that count.
+fn unheard_answers(id: &JobId, entries: &[Entry], told: &Told) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for ((job, ask), taken) in &told.answered {
+        if job != id {
+            continue;
+        }
+        if taken.len() > 1 {
+            wrong.push(format!("{id}: {} answers to {ask} were taken", taken.len()));
+        }
+        let stored = |seq: &u64| entries.iter().any(|entry| entry.seq.0 == *seq);
+        if let Some(lost) = taken.iter().find(|seq| !stored(seq)) {
+            wrong.push(format!("{id}: an answer to {ask} was taken at {lost} and is not there"));
+        }
+    }
+    wrong
+}
+
+/// A cancel that is in the log of a job that goes on.
+fn unheard_cancel(id: &JobId, entries: &[Entry]) -> Option<String> {
+    let is_cancel = |entry: &&Entry| {
+        entry.record.as_ref().is_ok_and(|record| {
+            record.kind == "signaled"
+                && matches!(record.known(), Ok(Known::Fact(fact))
+                    if matches!(&*fact, Fact::Signaled(s) if s.signal == Signal::Cancel))
+        })
+    };
+    let canceled = entries.iter().find(is_cancel)?;
+    let ended = entries.iter().any(|e| matches!(e.family, Family::Do(DecisionKind::Finish, _)));
+    (!ended).then(|| format!("{id}: canceled in record {} and not ended", canceled.seq))
+}
+
+/// What tools that must not repeat did.
+fn effects(runs: &[Run]) -> Vec<String> {
+    let mut counts: BTreeMap<&str, (u32, &Run)> = BTreeMap::new();
+    for run in runs.iter().filter(|run| run.effect == Effect::Once && run.effect_at.is_some()) {
+        counts.entry(&run.key).or_insert((0, run)).0 += 1;
+    }
+    let twice = counts.into_values().filter(|(times, _)| *times > 1);
+    let words = |(times, run): (u32, &Run)| {
+        format!("{}: {} of {} had its effect {times} times", run.job, run.tool, run.work)
+    };
+    twice.map(words).collect()
+}
+
+/// Two runs of one call with an effect at the same time, though the first one's process ran all the
+/// time: it should have ended it before another could begin.
+fn overlaps(runs: &[Run]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (n, first) in runs.iter().enumerate().filter(|(_, run)| run.effect != Effect::Pure) {
+        for second in &runs[n + 1..] {
+            let same = first.key == second.key && first.attempt == second.attempt;
+            let goes_on = first.over.is_none_or(|over| over > second.began);
+            let stood_still = first.link.last_paused().is_some_and(|at| at >= first.began);
+            let dead = first.link.standing() == Standing::Gone;
+            if same && goes_on && !stood_still && !dead {
+                wrong.push(format!(
+                    "{}: two runs of {} for {} #{} at the same time",
+                    first.job, first.tool, first.work, first.attempt
+                ));
+            }
+        }
+    }
+    wrong
+}
+
+/// Tools that began after somebody was told that their job is canceled, in a process that had been
+/// able to know.
+fn after_cancel(runs: &[Run], told: &Told) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for run in runs {
+        let Some(canceled) = told.canceled.get(&run.job) else { continue };
+        let knew = run.up_since.is_some_and(|since| since <= *canceled);
+        if run.began > *canceled && knew {
+            wrong.push(format!("{}: {} began after the job was canceled", run.job, run.tool));
+        }
+    }
+    wrong
+}
+
+/// Runs that went on long after the end of their job, in a process that had been able to know.
+fn unwanted(logs: &Logs, runs: &[Run]) -> Vec<String> {
+    let _ = (logs, runs, STOPS_WITHIN);
+    Vec::new()
+}
+
+/// The hash of all logs and of what tools did.
+pub(crate) fn hash(logs: &Logs, runs: &[Run], begin: Instant) -> String {
+    let mut hash = Sha256::new();
+    for (id, entries) in logs {
+        hash.update(id.as_str());
+        for entry in entries {
+            hash.update(format!("{} {} {:?} ", entry.seq, entry.time, entry.family));
+            match &entry.record {
+                Ok(record) => hash.update(record.to_vec()),
+                Err(error) => hash.update(error.to_string()),
+            }
+        }
+    }
+    for run in runs {
+        let at = |time: Option<Instant>| time.map(|time| time.duration_since(begin));
+        let times = (run.began.duration_since(begin), at(run.effect_at), at(run.over));
+        hash.update(format!("{} {} {times:?}", run.job, run.work));
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A record of a log in one line.
+pub(crate) fn line(entry: &Entry) -> String {
+    let Ok(record) = &entry.record else { return format!("{} unreadable", entry.seq) };
+    let what = match record.known() {
+        Ok(Known::Fact(fact)) => fact_words(&fact),
+        Ok(Known::Decision(decision)) => decision_words(&decision),
+        Err(error) => error.to_string(),
+    };
+    format!("{:>4} {} (by {})", entry.seq.0, what, record.by)
+}
+
+fn fact_words(fact: &Fact) -> String {
+    let short = |text: String| text.chars().take(150).collect::<String>();
+    short(format!("fact      {fact:?}"))
+}
+
+fn decision_words(decision: &Decision) -> String {
+    let text = format!("decision  {decision:?}");
+    text.chars().take(150).collect()
+}

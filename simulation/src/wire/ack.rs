@@ -1,0 +1,64 @@
+//! Acknowledgements: sent without waiting for a reply, so they are late or lost when the link is down.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use runtime::log::Ack;
+
+use super::Wire;
+use crate::link::Standing;
+
+/// An acknowledgement behind a link.
+#[derive(Debug)]
+pub(super) struct WiredAck {
+    wire: Wire,
+    inner: std::sync::Arc<dyn Ack>,
+}
+
+impl WiredAck {
+    pub(super) fn new(wire: Wire, inner: Box<dyn Ack>) -> Self {
+        Self { wire, inner: inner.into() }
+    }
+
+    /// Whether it can be sent now. A process that does not run sends nothing until it does; one that
+    /// is cut off believes that it has sent.
+    async fn leaves(&self) -> bool {
+        loop {
+            match self.wire.link.standing() {
+                Standing::Up => break,
+                Standing::Cut => return false,
+                Standing::Paused | Standing::Gone => self.wire.link.run().await,
+            }
+        }
+        tokio::task::yield_now().await;
+        true
+    }
+}
+
+#[async_trait]
+impl Ack for WiredAck {
+    async fn done(&self) {
+        if self.leaves().await {
+            return self.inner.done().await;
+        }
+        if self.wire.chance.percent(50) {
+            let (inner, link) = (std::sync::Arc::clone(&self.inner), self.wire.link.clone());
+            tokio::spawn(async move {
+                link.hold().await;
+                inner.done().await;
+            });
+        }
+    }
+
+    async fn working(&self) {
+        if self.leaves().await {
+            self.inner.working().await;
+        }
+    }
+
+    async fn later(&self, wait: Duration) {
+        if self.leaves().await {
+            self.inner.later(wait).await;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The bus behind a link: what is said may be lost, repeated and late; what is asked may be too.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::{StreamExt, stream::BoxStream};
+use proto::error::Failure;
+use runtime::bus::{Bus, BusError, Endpoint, Message, Reply, Request, RequestContext};
+
+use super::Wire;
+use crate::link::{Away, Standing};
+
+pub(super) struct WiredBus {
+    wire: Wire,
+    inner: Arc<dyn Bus>,
+}
+
+impl WiredBus {
+    pub(super) fn new(wire: Wire, inner: Arc<dyn Bus>) -> Self {
+        Self { wire, inner }
+    }
+
+    async fn send(&self) -> Result<(), BusError> {
+        self.wire.link.send().await.map_err(away)
+    }
+}
+
+fn away(_: Away) -> BusError {
+    BusError::Unavailable("the link is down".to_owned())
+}
+
+#[async_trait]
+impl Bus for WiredBus {
+    async fn publish(&self, subject: String, payload: Bytes) -> Result<(), BusError> {
+        self.send().await?;
+        let (chance, rough) = (&self.wire.chance, self.wire.weather.messages_percent());
+        if chance.percent(rough) {
+            return Ok(());
+        }
+        if chance.percent(rough) {
+            let (inner, late) = (Arc::clone(&self.inner), chance.millis(0..=5_000));
+            let (subject, payload) = (subject.clone(), payload.clone());
+            tokio::spawn(async move {
+                tokio::time::sleep(late).await;
+                let _ = inner.publish(subject, payload).await;
+            });
+        }
+        self.inner.publish(subject, payload).await
+    }
+
+    async fn settle(&self) -> Result<(), BusError> {
+        self.send().await?;
+        self.inner.settle().await
+    }
+
+    async fn subscribe(&self, subject: String) -> Result<BoxStream<'static, Message>, BusError> {
+        self.send().await?;
+        let mut messages = self.inner.subscribe(subject).await?;
+        let link = Arc::clone(&self.wire.link);
+        Ok(Box::pin(async_stream::stream! {
+            while let Some(message) = messages.next().await {
+                // What is sent while nobody can be reached is gone; a process that does not run
+                // finds it when it does.
+                if link.standing() != Standing::Cut {
+                    link.hold().await;
+                    yield message;
+                }
+            }
+        }))
+    }
+
+    async fn request(
+        &self,
+        subject: String,
+        payload: Bytes,
+        context: RequestContext,
+        timeout: Duration,
+    ) -> Result<Message, BusError> {
+        self.send().await?;
+        let reply = self.inner.request(subject, payload, context, timeout).await;
+        self.wire.link.hear().await.map_err(away)?;
+        reply
+    }
+
+    async fn request_many(
+        &self,
+        subject: String,
+        payload: Bytes,
+        context: RequestContext,
+        idle: Duration,
+    ) -> Result<BoxStream<'static, Result<Message, BusError>>, BusError> {
+        self.send().await?;
+        self.inner.request_many(subject, payload, context, idle).await
+    }
+
+    async fn serve(
+        &self,
+        endpoints: Vec<Endpoint>,
+    ) -> Result<BoxStream<'static, Request>, BusError> {
+        self.send().await?;
+        let mut requests = self.inner.serve(endpoints).await?;
+        let wire = self.wire.clone();
+        Ok(Box::pin(async_stream::stream! {
+            while let Some(request) = requests.next().await {
+                if wire.link.standing() == Standing::Cut {
+                    continue;
+                }
+                wire.link.hold().await;
+                let reply = Box::new(WiredReply { wire: wire.clone(), inner: request.reply });
+                yield Request { reply, ..request };
+            }
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct WiredReply {
+    wire: Wire,
+    inner: Box<dyn Reply>,
+}
+
+impl WiredReply {
+    /// Whether an answer arrives. Who answers is not told.
+    async fn arrives(&self) -> Result<bool, BusError> {
+        self.wire.link.send().await.map_err(away)?;
+        Ok(!self.wire.chance.percent(self.wire.weather.messages_percent()))
+    }
+}
+
+#[async_trait]
+impl Reply for WiredReply {
+    async fn send(&self, payload: Bytes) -> Result<(), BusError> {
+        if self.arrives().await? { self.inner.send(payload).await } else { Ok(()) }
+    }
+
+    async fn refuse(&self, failure: Failure) -> Result<(), BusError> {
+        if self.arrives().await? { self.inner.refuse(failure).await } else { Ok(()) }
+    }
+}

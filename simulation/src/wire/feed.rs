@@ -1,0 +1,140 @@
+//! What is handed out, behind a link: late, and only while the process can be reached. A broker that
+//! hears nothing of a process for a while gives the facts of a shard to another one; the process
+//! finds out when it is back.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{StreamExt, stream::BoxStream};
+use proto::id::Shard;
+use runtime::log::{Delivery, Feed, Log, LogError};
+
+use super::{Wire, log::wired};
+use crate::{
+    link::{Link, Standing},
+    plant::Plant,
+};
+
+/// How long the broker keeps the place of a process that it does not hear.
+const PLACE_KEPT: Duration = Duration::from_secs(2);
+
+type Stream<T> = BoxStream<'static, Result<T, LogError>>;
+
+/// A stream of the broker's. It notices only after a while that its process has died.
+struct Place<T: 'static> {
+    stream: Option<Stream<T>>,
+    link: Arc<Link>,
+}
+
+impl<T> Place<T> {
+    async fn next(&mut self) -> Option<Result<T, LogError>> {
+        match &mut self.stream {
+            Some(stream) => stream.next().await,
+            None => None,
+        }
+    }
+}
+
+impl<T> Drop for Place<T> {
+    fn drop(&mut self) {
+        let in_world = tokio::runtime::Handle::try_current();
+        if let (Some(stream), Standing::Gone, Ok(world)) =
+            (self.stream.take(), self.link.standing(), in_world)
+        {
+            world.spawn(async move {
+                tokio::time::sleep(PLACE_KEPT).await;
+                drop(stream);
+            });
+        }
+    }
+}
+
+/// The facts of a shard.
+pub(super) fn facts(
+    wire: Wire,
+    log: Arc<dyn Log>,
+    shard: Shard,
+    first: Stream<Feed>,
+) -> Stream<Feed> {
+    let mut place = Place { stream: Some(first), link: Arc::clone(&wire.link) };
+    let mut resets = 0;
+    Box::pin(async_stream::stream! {
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = wire.link.down() => None,
+                next = place.next() => Some(next),
+            };
+            let fed = match next {
+                Some(Some(Ok(fed))) => fed,
+                Some(Some(Err(error))) => {
+                    yield Err(error);
+                    continue;
+                }
+                Some(None) => return,
+                None => {
+                    if tokio::time::timeout(PLACE_KEPT, wire.link.hold()).await.is_ok() {
+                        continue;
+                    }
+                    if wire.link.standing() == Standing::Gone {
+                        std::future::pending::<()>().await;
+                    }
+                    place.stream = None;
+                    wire.link.hold().await;
+                    match log.facts(shard).await {
+                        Ok(stream) => place.stream = Some(stream),
+                        Err(error) => {
+                            yield Err(error);
+                            return;
+                        }
+                    }
+                    continue;
+                }
+            };
+            wire.link.travel().await;
+            wire.link.hold().await;
+            match fed {
+                Feed::Fact(delivery) => {
+                    if wire.plant == Some(Plant::AckBeforeDeciding) {
+                        delivery.ack.done().await;
+                    }
+                    yield Ok(Feed::Fact(wired(&wire, delivery)));
+                }
+                Feed::Reset => {
+                    resets += 1;
+                    if resets == 1 || wire.plant != Some(Plant::NoResets) {
+                        yield Ok(Feed::Reset);
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// Commands of one kind for one pool.
+pub(super) fn commands(wire: Wire, commands: Stream<Delivery>) -> Stream<Delivery> {
+    let mut place = Place { stream: Some(commands), link: Arc::clone(&wire.link) };
+    Box::pin(async_stream::stream! {
+        loop {
+            wire.link.hold().await;
+            let next = tokio::select! {
+                biased;
+                () = wire.link.down() => continue,
+                next = place.next() => next,
+            };
+            let delivery = match next {
+                Some(Ok(delivery)) => delivery,
+                Some(Err(error)) => {
+                    yield Err(error);
+                    continue;
+                }
+                None => return,
+            };
+            wire.link.travel().await;
+            wire.link.hold().await;
+            if wire.plant == Some(Plant::AckBeforeWork) {
+                delivery.ack.done().await;
+            }
+            yield Ok(wired(&wire, delivery));
+        }
+    })
+}

@@ -1,0 +1,284 @@
+//! The log behind a link, and the lies that planted bugs are made of.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
+use jiff::Timestamp;
+use proto::{
+    decision::{Decision, DecisionKind},
+    fact::Fact,
+    id::{JobId, Pool, Seq, Shard, TimerName},
+    subject::{Family, Subjects},
+    trace::TraceContext,
+};
+use runtime::log::{
+    Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
+    Submission,
+};
+use tokio::sync::Semaphore;
+
+use super::{Lost, Wire, ack::WiredAck, feed};
+use crate::plant::Plant;
+
+pub(super) struct WiredLog {
+    wire: Wire,
+    inner: Arc<dyn Log>,
+    /// What was read first of each job, for a planted bug.
+    first_read: Mutex<BTreeMap<JobId, Vec<Entry>>>,
+}
+
+type Call<T> = BoxFuture<'static, Result<T, LogError>>;
+
+impl WiredLog {
+    pub(super) fn new(wire: Wire, inner: Arc<dyn Log>) -> Self {
+        Self { wire, inner, first_read: Mutex::default() }
+    }
+
+    async fn write<T: Send + 'static>(&self, call: Call<T>) -> Result<T, LogError> {
+        self.wire.carry(true, call).await.map_err(|lost| match lost {
+            Lost::Unsent => LogError::Unavailable("the link is down".to_owned()),
+            Lost::Unheard => LogError::Unknown("no reply came over the link".to_owned()),
+        })?
+    }
+
+    async fn ask<T: Send + 'static>(&self, call: Call<T>) -> Result<T, LogError> {
+        let away = |_| LogError::Unavailable("the link is down".to_owned());
+        self.wire.carry(false, call).await.map_err(away)?
+    }
+
+    fn planted(&self, plant: Plant) -> bool {
+        self.wire.plant == Some(plant)
+    }
+
+    /// What a process with a planted bug sees of a log.
+    fn lie(&self, job: &JobId, after: Seq, mut entries: Vec<Entry>) -> Vec<Entry> {
+        if self.planted(Plant::DecideBeforeReading) {
+            let mut first = self.first_read.lock().unwrap_or_else(PoisonError::into_inner);
+            let seen = first.entry(job.clone()).or_insert_with(|| entries.clone());
+            entries = seen.iter().filter(|entry| entry.seq > after).cloned().collect();
+        }
+        if self.planted(Plant::BlindIntents) {
+            let of_another = |entry: &Entry| {
+                entry.record.as_ref().is_ok_and(|record| {
+                    record.kind == "started" && record.by != self.wire.name.as_str()
+                })
+            };
+            entries.retain(|entry| !of_another(entry));
+        }
+        if self.planted(Plant::NeverUnwanted) {
+            let end = |entry: &Entry| matches!(entry.family, Family::Do(DecisionKind::Finish, _));
+            entries.retain(|entry| !end(entry));
+        }
+        entries
+    }
+}
+
+#[async_trait]
+impl Log for WiredLog {
+    fn subjects(&self) -> &Subjects {
+        self.inner.subjects()
+    }
+
+    async fn submit(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        trace: TraceContext,
+    ) -> Result<Submission, LogError> {
+        let (inner, job, fact) = (Arc::clone(&self.inner), job.clone(), fact.clone());
+        self.write(Box::pin(async move { inner.submit(&job, &fact, trace).await })).await
+    }
+
+    async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {
+        let (inner, job, fact) = (Arc::clone(&self.inner), job.clone(), fact.clone());
+        self.write(Box::pin(async move { inner.append(&job, &fact, trace).await })).await
+    }
+
+    async fn answer(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        after: Seq,
+        trace: TraceContext,
+    ) -> Result<Guarded, LogError> {
+        let (inner, job, fact) = (Arc::clone(&self.inner), job.clone(), fact.clone());
+        self.write(Box::pin(async move { inner.answer(&job, &fact, after, trace).await })).await
+    }
+
+    async fn decide(
+        &self,
+        job: &JobId,
+        decision: &Decision,
+        after: Seq,
+        disarm: Option<&TimerName>,
+        trace: TraceContext,
+    ) -> Result<Guarded, LogError> {
+        let (inner, job, decision) = (Arc::clone(&self.inner), job.clone(), decision.clone());
+        let (disarm, unguarded) = (disarm.cloned(), self.planted(Plant::NoCompareAndSet));
+        let call = async move {
+            let after = if unguarded { last_decision(&*inner, &job).await? } else { after };
+            inner.decide(&job, &decision, after, disarm.as_ref(), trace).await
+        };
+        self.write(Box::pin(call)).await
+    }
+
+    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
+        let (inner, id) = (Arc::clone(&self.inner), job.clone());
+        let entries = self.ask(Box::pin(async move { inner.read(&id, after).await })).await?;
+        Ok(self.lie(job, after, entries))
+    }
+
+    async fn watch(
+        &self,
+        job: &JobId,
+        after: Seq,
+    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
+        let (inner, job) = (Arc::clone(&self.inner), job.clone());
+        let call = Box::pin(async move { inner.watch(&job, after).await });
+        let mut entries = self.ask(call).await?;
+        let link = Arc::clone(&self.wire.link);
+        Ok(Box::pin(async_stream::stream! {
+            while let Some(entry) = entries.next().await {
+                link.hold().await;
+                yield entry;
+            }
+        }))
+    }
+
+    async fn facts(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
+        let inner = Arc::clone(&self.inner);
+        let call = Box::pin(async move { inner.facts(shard).await });
+        let facts = self.ask(call).await?;
+        Ok(feed::facts(self.wire.clone(), Arc::clone(&self.inner), shard, facts))
+    }
+
+    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
+        let inner = Arc::clone(&self.inner);
+        self.ask(Box::pin(async move { inner.unsettled(shard).await })).await
+    }
+
+    async fn commands(
+        &self,
+        kind: DecisionKind,
+        pool: &Pool,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
+        let (inner, pool) = (Arc::clone(&self.inner), pool.clone());
+        let call = Box::pin(async move { inner.commands(kind, &pool, slots).await });
+        let commands = self.ask(call).await?;
+        Ok(feed::commands(self.wire.clone(), commands))
+    }
+
+    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
+        let (inner, pool) = (Arc::clone(&self.inner), pool.clone());
+        self.ask(Box::pin(async move { inner.depth(kind, &pool).await })).await
+    }
+
+    fn ack_wait(&self) -> Duration {
+        self.inner.ack_wait()
+    }
+
+    async fn arm(
+        &self,
+        job: &JobId,
+        timer: &TimerName,
+        at: Timestamp,
+        trace: TraceContext,
+    ) -> Result<(), LogError> {
+        if self.planted(Plant::DropTimers) {
+            return Ok(());
+        }
+        let (inner, job, timer) = (Arc::clone(&self.inner), job.clone(), timer.clone());
+        self.write(Box::pin(async move { inner.arm(&job, &timer, at, trace).await })).await
+    }
+
+    async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError> {
+        let (inner, job, timer) = (Arc::clone(&self.inner), job.clone(), timer.clone());
+        self.write(Box::pin(async move { inner.disarm(&job, &timer).await })).await
+    }
+
+    async fn submissions(
+        &self,
+        shard: Shard,
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, LogError> {
+        let inner = Arc::clone(&self.inner);
+        self.ask(Box::pin(async move { inner.submissions(shard, before, limit).await })).await
+    }
+
+    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        let (inner, jobs) = (Arc::clone(&self.inner), jobs.to_vec());
+        self.ask(Box::pin(async move { inner.ended(&jobs).await })).await
+    }
+
+    async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
+        let inner = Arc::clone(&self.inner);
+        self.ask(Box::pin(async move { inner.progress(shard).await })).await
+    }
+
+    async fn armed(&self, job: &JobId) -> Result<BTreeSet<TimerName>, LogError> {
+        let (inner, job) = (Arc::clone(&self.inner), job.clone());
+        self.ask(Box::pin(async move { inner.armed(&job).await })).await
+    }
+
+    async fn timers(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Armed, LogError>>, LogError> {
+        let inner = Arc::clone(&self.inner);
+        self.ask(Box::pin(async move { inner.timers(shard).await })).await
+    }
+
+    async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {
+        let inner = Arc::clone(&self.inner);
+        self.ask(Box::pin(async move { inner.load(shard).await })).await
+    }
+
+    async fn storage(&self) -> Result<Storage, LogError> {
+        let inner = Arc::clone(&self.inner);
+        self.ask(Box::pin(async move { inner.storage().await })).await
+    }
+
+    fn keeper(&self) -> String {
+        self.inner.keeper()
+    }
+
+    async fn ping(&self) -> Result<u64, LogError> {
+        let inner = Arc::clone(&self.inner);
+        self.ask(Box::pin(async move { inner.ping().await })).await
+    }
+
+    async fn close(&self) {
+        self.inner.close().await;
+    }
+
+    async fn check(&self) -> Result<(), LogError> {
+        let inner = Arc::clone(&self.inner);
+        self.ask(Box::pin(async move { inner.check().await })).await
+    }
+
+    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
+        let (inner, job) = (Arc::clone(&self.inner), job.clone());
+        self.write(Box::pin(async move { inner.purge(&job).await })).await
+    }
+}
+
+async fn last_decision(log: &dyn Log, job: &JobId) -> Result<Seq, LogError> {
+    let entries = log.read(job, Seq(0)).await?;
+    let decided = entries.iter().rev().find(|entry| matches!(entry.family, Family::Do(..)));
+    Ok(decided.map_or(Seq(0), |entry| entry.seq))
+}
+
+/// A delivery whose acknowledgement passes the link.
+pub(super) fn wired(wire: &Wire, delivery: Delivery) -> Delivery {
+    Delivery { ack: Box::new(WiredAck::new(wire.clone(), delivery.ack)), ..delivery }
+}

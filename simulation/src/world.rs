@@ -1,0 +1,173 @@
+//! One world, from its beginning to its verdict: everything in one thread, on a clock that moves
+//! only when everybody waits.
+
+use std::{sync::Arc, time::Duration};
+
+use proto::id::{JobId, Seq, WorkerId};
+use runtime::{broker::Broker, kv::Bucket};
+use tokio::time::Instant;
+
+use crate::{
+    chance::Chance,
+    desk::Counter,
+    errand::Errand,
+    ground::Ground,
+    link::{Link, Pace},
+    people::People,
+    plant::Plant,
+    post::Post,
+    process::Role,
+    story::{Line, Story},
+    trouble::{self, Troubles},
+    verdict::{self, Logs, Rest},
+    weather::{Rough, Weather},
+    wire::{self, Wire},
+};
+
+/// How long a world may take to come to rest once nothing goes wrong any more.
+const REST_WITHIN: Duration = Duration::from_secs(30 * 60);
+/// How long it is looked at after it came to rest: what is late comes now.
+const AFTER_REST: Duration = Duration::from_secs(30);
+/// How often it is looked whether everything rests.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// What came of a world.
+#[derive(Debug, Clone)]
+pub(crate) struct Outcome {
+    /// What is wrong.
+    pub(crate) wrong: Vec<String>,
+    /// The hash of everything that was stored and done.
+    pub(crate) hash: String,
+    /// How long it took, in its own time.
+    pub(crate) time: Duration,
+    /// Records of all jobs.
+    pub(crate) records: usize,
+    /// What happened, when that was wanted.
+    pub(crate) story: Vec<Line>,
+}
+
+/// Runs the world of a seed. Must be called where time stands still until everybody waits.
+pub(crate) async fn run(seed: u64, plant: Option<Plant>, with_story: bool) -> Outcome {
+    let begin = Instant::now();
+    let story = Story::begin(with_story);
+    let ground = Arc::new(Ground::lay(seed, plant, story.clone()));
+    let chance = Chance::new(seed, "world");
+    let rough = chance.millis(10_000..=120_000);
+    let posts = posts(&ground, &chance);
+    let errands = Errand::draw(&Chance::new(seed, "errands"), rough);
+    let jobs: Vec<JobId> = errands.iter().map(|errand| errand.job.clone()).collect();
+    let people = people(&ground, seed, errands);
+    let troubles = Troubles::draw(&Chance::new(seed, "troubles"), rough, posts.len());
+    tokio::spawn(troubles.happen(Arc::clone(&ground), posts.clone()));
+    tokio::time::sleep(rough).await;
+    trouble::end_all(&ground, &posts);
+
+    let witness = witness(&ground);
+    let mut wrong = Vec::new();
+    if let Err(moving) = come_to_rest(&witness, &jobs, &people).await {
+        wrong.extend(moving.into_iter().map(|job| format!("{job}: does not come to rest")));
+    }
+    tokio::time::sleep(AFTER_REST).await;
+
+    let logs = logs(&witness, &jobs).await;
+    let (runs, told) = (ground.ledger.runs(), people.told());
+    let inbox = witness.kv.list(Bucket::Inbox, "").await.unwrap_or_default();
+    let inbox: Vec<String> = inbox.into_iter().map(|value| value.key).collect();
+    wrong.extend(verdict::wrong(&logs, &runs, &told, &inbox));
+    Outcome {
+        hash: verdict::hash(&logs, &runs, begin),
+        time: begin.elapsed(),
+        records: logs.values().map(Vec::len).sum(),
+        story: if story.is_wanted() { merged(&ground, &logs, story.lines()) } else { Vec::new() },
+        wrong,
+    }
+}
+
+fn posts(ground: &Arc<Ground>, chance: &Chance) -> Vec<Arc<Post>> {
+    let supervisors = chance.number(1..=3);
+    let workers = chance.number(1..=3);
+    let supervisors =
+        (1..=supervisors).map(|n| Post::open(ground, format!("s{n}"), Role::Supervisor));
+    let mut posts: Vec<_> = supervisors.collect();
+    posts.extend((1..=workers).map(|n| Post::open(ground, format!("w{n}"), Role::Worker)));
+    posts
+}
+
+fn people(ground: &Ground, seed: u64, errands: Vec<Errand>) -> People {
+    let chance = Chance::new(seed, "people");
+    let wire = Wire {
+        name: WorkerId::new("people").expect("a plain word is an id"),
+        link: Arc::new(ground.link()),
+        chance: ground.wires.clone(),
+        weather: ground.weather.clone(),
+        plant: None,
+    };
+    let broker = wire::behind(&wire, ground.memory.connect(wire.name.clone()));
+    People::begin(Counter { broker }, chance, ground.story.clone(), errands)
+}
+
+/// A connection of somebody who only looks, and whom nothing keeps from it.
+fn witness(ground: &Ground) -> Broker {
+    let pace = Pace { usual_ms: 0, slow_percent: 0, slow_ms: 0 };
+    let chance = Chance::new(0, "witness");
+    let wire = Wire {
+        name: WorkerId::new("witness").expect("a plain word is an id"),
+        link: Arc::new(Link::new(chance.clone(), pace)),
+        chance,
+        weather: Weather::new(Rough::default()),
+        plant: None,
+    };
+    wire::behind(&wire, ground.memory.connect(wire.name.clone()))
+}
+
+/// Waits until every job rests; else those that do not.
+async fn come_to_rest(
+    witness: &Broker,
+    jobs: &[JobId],
+    people: &People,
+) -> Result<(), Vec<JobId>> {
+    let until = Instant::now() + REST_WITHIN;
+    let mut moving: Vec<JobId> = jobs.to_vec();
+    loop {
+        let told = people.told();
+        let mut left = Vec::new();
+        for job in moving {
+            let entries = witness.log.read(&job, Seq(0)).await.unwrap_or_default();
+            match verdict::rest(&job, &entries, &told) {
+                Rest::Ended => {}
+                Rest::Forgotten if told.busy == 0 => {}
+                Rest::Forgotten | Rest::Moving => left.push(job),
+            }
+        }
+        if left.is_empty() && told.busy == 0 {
+            return Ok(());
+        }
+        if Instant::now() >= until {
+            return Err(left);
+        }
+        moving = left;
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+async fn logs(witness: &Broker, jobs: &[JobId]) -> Logs {
+    let mut logs = Logs::new();
+    for job in jobs {
+        let entries = witness.log.read(job, Seq(0)).await.unwrap_or_default();
+        logs.insert(job.clone(), entries);
+    }
+    logs
+}
+
+/// The story with the records of all logs in between.
+fn merged(ground: &Ground, logs: &Logs, mut lines: Vec<Line>) -> Vec<Line> {
+    for (job, entries) in logs {
+        lines.extend(entries.iter().map(|entry| Line {
+            at: Duration::try_from(entry.time.duration_since(ground.origin)).unwrap_or_default(),
+            who: job.to_string(),
+            what: verdict::line(entry),
+        }));
+    }
+    lines.sort_by_key(|line| line.at);
+    lines
+}
