@@ -81,6 +81,7 @@ impl Asking {
             Decision::Plan(_)
             | Decision::Turn(_)
             | Decision::Call(_)
+            | Decision::Note(Note::Stopped { .. })
             | Decision::Wait(_)
             | Decision::Finish(_) => Ok(()),
         }
@@ -100,6 +101,7 @@ impl Work for Asking {
         while let Err(error) = self.once(&task).await {
             tracing::warn!(job = %task.job, %error, "the inbox could not be kept; trying again");
             tokio::select! {
+                biased;
                 () = tokio::time::sleep(wait) => {}
                 () = task.canceled.cancelled() => return None,
             }

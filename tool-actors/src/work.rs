@@ -101,6 +101,7 @@ impl Work for ToolWork {
             return None;
         };
         tokio::select! {
+            biased;
             called = self.carry_out(&task, call) => Some(Fact::Called(called)),
             // The tool's future is dropped; what it left on other threads sees the token.
             () = task.canceled.cancelled() => None,

@@ -66,6 +66,7 @@ pub struct Faults {
     timers: Mutex<VecDeque<TimerFault>>,
     deliveries: Mutex<Deliveries>,
     down: AtomicBool,
+    full: AtomicBool,
     forgetful: AtomicBool,
 }
 
@@ -105,6 +106,21 @@ impl Faults {
     /// Whether the broker cannot be reached at all. Deliveries stop too.
     pub fn set_down(&self, down: bool) {
         self.down.store(down, Ordering::SeqCst);
+    }
+
+    /// Whether there is no room for more records.
+    pub fn set_full(&self, full: bool) {
+        self.full.store(full, Ordering::SeqCst);
+    }
+
+    /// Nothing goes wrong from now on: whatever was asked for and has not come to pass is forgotten.
+    pub fn clear(&self) {
+        lock(&self.calls).clear();
+        lock(&self.timers).clear();
+        *lock(&self.deliveries) = Deliveries::default();
+        self.set_down(false);
+        self.set_full(false);
+        self.set_forgetful(false);
     }
 
     /// Whether a record that is sent a second time is stored a second time.
@@ -155,6 +171,10 @@ impl Faults {
 
     pub(super) fn is_down(&self) -> bool {
         self.down.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.full.load(Ordering::SeqCst)
     }
 
     pub(super) fn is_forgetful(&self) -> bool {

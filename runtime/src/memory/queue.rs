@@ -18,7 +18,7 @@ use super::stream::Message;
 use crate::log::{self, Depth, Progress};
 
 /// Names a queue.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum QueueKey {
     /// The facts of a shard.
     Facts(Shard),

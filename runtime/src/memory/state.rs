@@ -1,7 +1,7 @@
 //! Everything an installation in memory holds, behind one lock that is never kept over an await.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
@@ -38,7 +38,7 @@ impl Shared {
         let state = State {
             streams: subjects.all_shards().map(|_| Stream::default()).collect(),
             options: options.clone(),
-            queues: HashMap::new(),
+            queues: BTreeMap::new(),
             watchers: HashMap::new(),
             remembered: VecDeque::new(),
             seq_of: HashMap::new(),
@@ -59,7 +59,7 @@ impl Shared {
 pub(super) struct State {
     streams: Vec<Stream>,
     options: MemoryOptions,
-    queues: HashMap<QueueKey, Queue>,
+    queues: BTreeMap<QueueKey, Queue>,
     watchers: HashMap<JobId, Weak<Notify>>,
     remembered: VecDeque<String>,
     seq_of: HashMap<String, Seq>,
@@ -106,7 +106,8 @@ impl State {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.options.records_max.is_some_and(|max| self.records >= max)
+        self.options.faults.is_full()
+            || self.options.records_max.is_some_and(|max| self.records >= max)
     }
 
     /// Stores a record at the end, and wakes whoever waits for it.

@@ -74,6 +74,7 @@ async fn listen(broker: Broker, members: Said, latest: Said) {
             Ok(mut said) => loop {
                 failures = 0;
                 tokio::select! {
+                    biased;
                     message = said.next() => {
                         let Some(message) = message else { break };
                         hear(&mut heard, &message.payload);

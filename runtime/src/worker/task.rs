@@ -230,6 +230,7 @@ impl Assignment {
             std::future::pending().await
         };
         tokio::select! {
+            biased;
             () = self.abort.cancelled() => Interrupt::Abort,
             interrupt = self.watch(stops_when_cut_off) => interrupt,
             never = taken => never,
@@ -248,16 +249,18 @@ impl Assignment {
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let hinted = tokio::select! {
-                _ = beats.tick() => false,
-                () = self.hint.notified() => true,
+                biased;
                 () = tokio::time::sleep_until(heard + lease), if stops_when_cut_off => {
                     return Interrupt::CutOff;
                 }
+                () = self.hint.notified() => true,
+                _ = beats.tick() => false,
             };
             self.beat();
             let sent = Instant::now();
             self.ack.working().await;
             let looked = tokio::select! {
+                biased;
                 looked = look(&mut wanted, log, hinted) => looked,
                 () = tokio::time::sleep_until(heard + lease), if stops_when_cut_off => {
                     return Interrupt::CutOff;
@@ -294,6 +297,7 @@ impl Assignment {
             }
         };
         tokio::select! {
+            biased;
             out = something => out,
             never = beats => never,
         }
@@ -325,6 +329,7 @@ async fn look(
 /// done.
 async fn store(at: &Assignment, decision: &Decision, fact: &Fact, trace: TraceContext) -> bool {
     let stored = tokio::select! {
+        biased;
         stored = at.kept_alive(append(at, fact, trace)) => stored,
         () = at.abort.cancelled() => {
             at.ack.later(Duration::ZERO).await;
