@@ -3,17 +3,27 @@
 use std::{
     fs,
     net::SocketAddr,
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
+use callboard_tests::{installed, root};
 use model::script::{Script, ScriptServer};
+use proto::{fact::Source, id::JobId, subject::Subjects};
 
-use super::broker::Brokers;
+use super::{broker::Brokers, tricks::until_stored};
 
 /// A plan that a person confirms; a tool, a turn, and large values on the way.
 const SCRIPT: &str = r#"
 rules:
+  - name: plan for the worker in Python
+    when: { system: 'You are a planner', last: 'count' }
+    reply:
+      json:
+        title: "a job for Python"
+        steps:
+          - { id: count, description: "count", tool: word_count, args: { text: "three words here" } }
+          - { id: keep, description: "keep", depends_on: [count], tool: append_line, args: { line: "kept" } }
   - name: plan
     when: { system: 'You are a planner', last: 'secure' }
     reply:
@@ -139,6 +149,79 @@ async fn roles_with_no_more_than_their_rights_do_a_job_together() {
     brokers.set_up(1);
     let _roles = Roles::start(&brokers, 1).await;
     do_a_job(&brokers, "secured");
+    nothing_was_denied(&brokers);
+}
+
+/// A worker that was taken over has the server write among the decisions and the answers of a job,
+/// and the job ends as if it had not: nobody believes it, and what is stored is stored after it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_ends_although_a_worker_has_the_server_write_into_its_log() {
+    let brokers = Brokers::single();
+    brokers.set_up(1);
+    let _roles = Roles::start(&brokers, 1).await;
+    until(&brokers, &["tools", "ls"], |said| said.contains("create_task"));
+    until(&brokers, &["submit", "secure", "--id", "meddled"], |_| true);
+    until(&brokers, &["inbox", "ls"], |said| said.contains("meddled"));
+    let job = JobId::new("meddled").unwrap();
+    let subjects = Subjects::new("cb", 8).unwrap();
+    let shard = subjects.shard_of(&job);
+    let of = |rest: &str| format!("cb.{shard}.{job}.{rest}");
+    // What asks for a schedule takes the place of all that is stored on its subject: in the job's own
+    // it would erase the plan, against which there is no help.
+    let mut others = (0..).map(|n| JobId::new(format!("other-{n}")).unwrap());
+    let other = others.find(|other| subjects.shard_of(other) == shard).unwrap();
+    let elsewhere = subjects.fact(&other, Source::Crew);
+    let [mut tools, mut operator] = ["tools", "operator"].map(|user| brokers.wire(user));
+    for rest in ["do.call.builtin", "do.finish.none", "do.what", "in.people", "in.clock"] {
+        let (target, at) = (of(rest), ("Nats-Schedule", "@at 2020-01-01T00:00:00Z"));
+        let headers = [at, ("Nats-Schedule-Target", target.as_str())];
+        tools.request("_INBOX_tools", &elsewhere, &headers, FORGED);
+        until_stored(&mut operator, &subjects.stream(shard), &target);
+    }
+    until(&brokers, &["inbox", "approve", "meddled"], |_| true);
+    until(&brokers, &["inbox", "answer", "meddled", "q2", "--text", "Ann"], |_| true);
+    until(&brokers, &["jobs", "describe", "meddled"], |said| said.contains("✓ completed"));
+    nothing_was_denied(&brokers);
+}
+
+/// What would end the job and answer its question, if it were believed.
+const FORGED: &str = r#"{"v":1,"kind":"finish","id":"forged","by":"mallory",
+"body":{"outcome":{"state":"canceled"},"usage":{}}}"#;
+
+/// The worker in Python, as the user `python`. Killed when it is dropped.
+struct Snake(Child);
+
+impl Snake {
+    fn start(brokers: &Brokers) -> Self {
+        let log = fs::File::create(brokers.dir.path().join("snake.log")).unwrap();
+        let mut python = Command::new(installed("python"));
+        // No bytecode is left in the sources.
+        python.arg("-B").arg(root().join("examples/python-worker/worker.py"));
+        python.arg("--nkey-seed").arg(brokers.file("python.nk"));
+        python.arg("--ca").arg(brokers.file("ca.pem"));
+        python.args(["--inbox-prefix", "_INBOX_python", "--servers", &brokers.url(), "--data"]);
+        python.arg(brokers.dir.path().join("lines.sqlite"));
+        Self(python.stdin(Stdio::null()).stderr(log).spawn().unwrap())
+    }
+}
+
+impl Drop for Snake {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_in_another_language_does_its_part_with_a_key_and_rights_of_its_own() {
+    let brokers = Brokers::single();
+    brokers.set_up(1);
+    let _roles = Roles::start(&brokers, 1).await;
+    let _snake = Snake::start(&brokers);
+    until(&brokers, &["tools", "ls"], |said| said.contains("append_line"));
+    until(&brokers, &["submit", "count", "--id", "counted"], |_| true);
+    until(&brokers, &["inbox", "approve", "counted"], |_| true);
+    until(&brokers, &["jobs", "describe", "counted"], |said| said.contains("✓ completed"));
     nothing_was_denied(&brokers);
 }
 
