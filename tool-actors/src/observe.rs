@@ -1,10 +1,7 @@
 //! What is measured about a call: an `execute_tool` span of its own, and how long the tool took.
 //! Arguments and results are put into the span only as [`Content`] lets them be seen.
 
-use std::{
-    sync::LazyLock,
-    time::{Duration, Instant},
-};
+use std::{sync::LazyLock, time::Duration};
 
 use opentelemetry::KeyValue;
 use proto::{
@@ -14,6 +11,7 @@ use proto::{
     trace::TraceContext,
 };
 use runtime::telemetry::{self, Content, Histogram, Kind, SECONDS, Span, keys};
+use tokio::time::Instant;
 
 use crate::tool::ToolFault;
 
