@@ -101,7 +101,7 @@ pub(crate) fn subjects(config: &Config) -> Result<Subjects, CliError> {
 }
 
 /// A name for this process. Commands write no records; the broker wants one all the same.
-fn writer() -> WorkerId {
+pub(crate) fn writer() -> WorkerId {
     let random = uuid::Uuid::new_v4().simple().to_string();
     WorkerId::new(format!("cli-{}", random.get(..8).unwrap_or_default()))
         .expect("letters, digits and a dash are an id")

@@ -1,5 +1,6 @@
 //! The `callboard` program: commands, what they print, and the composition of the roles. It is a
-//! client of the front door like any other; it never touches a job's log by itself.
+//! client of the front door like any other; it never touches a job's log by itself, but for `fsck`,
+//! which reads them all and writes nothing.
 
 mod answer;
 mod args;

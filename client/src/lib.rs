@@ -12,8 +12,8 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use proto::{
     door::{
-        AnswerTaken, Crew, Get, GiveAnswer, Inbox, InboxPage, List, Listed, SendSignal, Signaled,
-        Submit, Submitted, Tools, verbs,
+        AnswerTaken, Crew, Dead, DeadLetters, Get, GiveAnswer, Inbox, InboxPage, List, Listed,
+        SendSignal, Signaled, Submit, Submitted, Tools, verbs,
     },
     error::{Code, Failure},
     id::JobId,
@@ -124,7 +124,15 @@ impl Client {
         self.ask(verbs::LIST, list).await
     }
 
-    /// Cancels, pauses or resumes a job.
+    /// What stands still until somebody does something, newest jobs first.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked.
+    pub async fn dead(&self, dead: &Dead) -> Result<DeadLetters, Failure> {
+        self.ask(verbs::DEAD, dead).await
+    }
+
+    /// Cancels, pauses or resumes a job, or has it try again.
     ///
     /// # Errors
     /// What the server refuses, or why it could not be asked.

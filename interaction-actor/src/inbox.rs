@@ -23,7 +23,7 @@ const GOAL_CHARS: usize = 200;
 /// The key of a question.
 #[must_use]
 pub fn key(job: &JobId, ask: &AskId) -> String {
-    format!("{job}.{ask}")
+    runtime::kv::inbox_key(job, ask)
 }
 
 /// The entry of a question: shortened when it is too large to be kept whole. The job's log has it

@@ -15,7 +15,7 @@ use crate::{
     agent::Agent,
     error::Failure,
     fact::Signal,
-    id::{AgentName, AskId, JobId, Seq, Shard},
+    id::{AgentName, AskId, Attempt, JobId, Seq, Shard, WorkId},
     interaction::{Question, Verdict},
     job::JobState,
     lang::Language,
@@ -33,8 +33,10 @@ pub mod verbs {
     pub const LIST: &str = "list";
     /// A job's log from a position on, then live: many replies.
     pub const WATCH: &str = "watch";
-    /// Cancel, pause or resume.
+    /// Cancel, pause, resume or retry.
     pub const SIGNAL: &str = "signal";
+    /// What stands still until somebody does something.
+    pub const DEAD: &str = "dead";
     /// Answers a question.
     pub const ANSWER: &str = "answer";
     /// Open questions.
@@ -239,6 +241,72 @@ pub struct Signaled {
     pub state: JobState,
     /// The position of the signal's record.
     pub seq: Seq,
+}
+
+/// Asks for what stands still until somebody does something.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dead {
+    /// Only that of one job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobId>,
+    /// How many (1 to 500, 50 when absent).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// What stands still until somebody does something.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeadLetters {
+    /// Of the newest jobs first.
+    pub letters: Vec<DeadLetter>,
+    /// Whether there are jobs that were not looked at.
+    pub more: bool,
+}
+
+/// Something that stands still until somebody does something.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeadLetter {
+    /// The job.
+    pub job: JobId,
+    /// What kind of thing.
+    pub kind: DeadKind,
+    /// The record that it is about.
+    pub seq: Seq,
+    /// Why. May quote what users and tools wrote.
+    pub reason: String,
+    /// Since when, by the server's clock.
+    pub since: jiff::Timestamp,
+    /// The unit of work that was given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<WorkId>,
+    /// Its last attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<Attempt>,
+}
+
+/// Why something stands still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeadKind {
+    /// A record of the job cannot be read, or cannot follow what went before it.
+    Unreadable,
+    /// The code that reads the job breaks.
+    Broken,
+    /// Work of which no attempt is left.
+    GivenUp,
+}
+
+impl DeadKind {
+    /// The word for people and programs.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unreadable => "unreadable",
+            Self::Broken => "broken",
+            Self::GivenUp => "given_up",
+        }
+    }
 }
 
 /// Answers a question.

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
+use proto::id::{AskId, JobId};
 
 /// Which values belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,6 +32,19 @@ impl Bucket {
             Self::Tasks => "tasks",
         }
     }
+}
+
+/// The key of a question in the inbox.
+#[must_use]
+pub fn inbox_key(job: &JobId, ask: &AskId) -> String {
+    format!("{job}.{ask}")
+}
+
+/// The question that a key of the inbox is of.
+#[must_use]
+pub fn inbox_question(key: &str) -> Option<(JobId, AskId)> {
+    let (job, ask) = key.split_once('.')?;
+    Some((JobId::new(job).ok()?, AskId::new(ask).ok()?))
 }
 
 /// A value and how often its bucket had changed when it was written.

@@ -5,6 +5,8 @@
 
 pub mod actors;
 pub mod check;
+pub mod dead;
 pub mod door;
+pub mod fsck;
 pub mod machine;
 pub mod replay;

@@ -3,6 +3,8 @@
 use clap::{Args, Subcommand};
 use proto::job::JobState;
 
+use super::fsck::DeadCommand;
+
 /// `jobs`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum JobsCommand {
@@ -21,6 +23,9 @@ pub(crate) enum JobsCommand {
     Pause(SignalArgs),
     /// Go on after a pause
     Resume(SignalArgs),
+    /// What stands still until somebody does something
+    #[command(subcommand)]
+    Dead(DeadCommand),
 }
 
 /// Names a job.

@@ -1,5 +1,6 @@
 //! The command line: what can be typed, and the help that says so. It decides nothing.
 
+mod fsck;
 mod inbox;
 mod jobs;
 mod operate;
@@ -10,6 +11,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{ArgAction, Args, Parser, Subcommand, builder::Styles};
 
 pub(crate) use self::{
+    fsck::{DeadCommand, DeadListArgs, FsckArgs, RetryArgs},
     inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     jobs::{JobsCommand, ListArgs, ShowArgs, SignalArgs},
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
@@ -148,6 +150,8 @@ pub(crate) enum Command {
     Crew(CrewCommand),
     /// Say what is wrong, and what to do about it
     Doctor(DoctorArgs),
+    /// Prove of every job that it has ended, or that what moves it is on its way; name the others
+    Fsck(FsckArgs),
     /// Ask one process whether it lives, and whether it can do its work
     Health(HealthArgs),
     /// Show the level of one process's log, or change it while it runs

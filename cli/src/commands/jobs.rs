@@ -42,6 +42,7 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
         JobsCommand::Cancel(args) => signal(global, output, Signal::Cancel, args).await,
         JobsCommand::Pause(args) => signal(global, output, Signal::Pause, args).await,
         JobsCommand::Resume(args) => signal(global, output, Signal::Resume, args).await,
+        JobsCommand::Dead(command) => super::dead::run(global, output, command).await,
     }
 }
 

@@ -3,10 +3,12 @@
 mod completions;
 mod config;
 mod crew;
+mod dead;
 mod demo;
 mod dev;
 mod doctor;
 mod embedded;
+mod fsck;
 mod inbox;
 mod jobs;
 mod keys;
@@ -43,6 +45,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Tools(_) => tools::ls(&global, output).await,
         Command::Crew(_) => crew::ls(&global, output).await,
         Command::Doctor(args) => doctor::run(&global, output, args).await,
+        Command::Fsck(args) => fsck::run(&global, output, args).await,
         Command::Health(args) => operate::health(&global, output, args).await,
         Command::Log(args) => operate::log(&global, output, args).await,
         Command::Config(_) => config::show(&global, output),

@@ -2,8 +2,10 @@
 //! from a model, a tool or a person is neutralised here, on its way in.
 
 pub(crate) mod crew;
+pub(crate) mod dead;
 pub(crate) mod describe;
 pub(crate) mod findings;
+pub(crate) mod fsck;
 pub(crate) mod history;
 pub(crate) mod jobs;
 pub(crate) mod line;

@@ -84,6 +84,26 @@ pub enum Finding {
     },
 }
 
+impl Finding {
+    /// A stable word for programs.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::NeverSubmitted => "never_submitted",
+            Self::Misplaced { .. } => "misplaced",
+            Self::Parked { .. } => "parked",
+            Self::DecidedTwice { .. } => "decided_twice",
+            Self::AfterTheEnd { .. } => "after_the_end",
+            Self::KeyChanged { .. } => "key_changed",
+            Self::Commandless { .. } => "commandless",
+            Self::CountedTwice { .. } => "counted_twice",
+            Self::Unanswered { .. } => "unanswered",
+            Self::MissingDecision { .. } => "missing_decision",
+            Self::WaitsForNothing { .. } => "waits_for_nothing",
+        }
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -98,7 +98,7 @@ fn unfolded(first: &Entry) -> Option<JobSummary> {
 }
 
 /// The submissions of all shards, merged: newest first.
-struct Submissions<'a> {
+pub(super) struct Submissions<'a> {
     log: &'a dyn Log,
     shards: Vec<Newest>,
     page: usize,
@@ -114,7 +114,7 @@ struct Newest {
 }
 
 impl<'a> Submissions<'a> {
-    fn of(log: &'a dyn Log, page: usize) -> Self {
+    pub(super) fn of(log: &'a dyn Log, page: usize) -> Self {
         let shards = log.subjects().all_shards();
         let shards =
             shards.map(|shard| Newest { shard, read: VecDeque::new(), before: None, dry: false });
@@ -122,7 +122,7 @@ impl<'a> Submissions<'a> {
     }
 
     /// The next few.
-    async fn take(&mut self, count: usize) -> Result<Vec<Entry>, Failure> {
+    pub(super) async fn take(&mut self, count: usize) -> Result<Vec<Entry>, Failure> {
         let mut taken = Vec::new();
         while taken.len() < count {
             self.fill().await?;

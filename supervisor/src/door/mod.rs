@@ -5,6 +5,7 @@
 //! a request whose answer got lost can be sent again.
 
 mod admit;
+mod dead;
 mod fit;
 mod fold;
 mod list;
@@ -71,7 +72,7 @@ pub struct Door {
     crew: Crew,
 }
 
-const ENDPOINTS: [Endpoint; 7] = [
+const ENDPOINTS: [Endpoint; 8] = [
     Endpoint {
         verb: verbs::SUBMIT,
         description: "Stores a new job, or attaches to the one with the same id and body.",
@@ -82,7 +83,14 @@ const ENDPOINTS: [Endpoint; 7] = [
         verb: verbs::WATCH,
         description: "A job's log from a position on, then live: many replies.",
     },
-    Endpoint { verb: verbs::SIGNAL, description: "Cancels, pauses or resumes a job." },
+    Endpoint {
+        verb: verbs::SIGNAL,
+        description: "Cancels, pauses or resumes a job, or has it try again.",
+    },
+    Endpoint {
+        verb: verbs::DEAD,
+        description: "What stands still until somebody does something.",
+    },
     Endpoint { verb: verbs::TOOLS, description: "Registered tools." },
     Endpoint { verb: verbs::CREW, description: "Live processes." },
 ];
@@ -144,6 +152,7 @@ impl Service for Door {
             verbs::LIST => self.list(call).await,
             verbs::WATCH => self.watch(call).await,
             verbs::SIGNAL => self.signal(call).await,
+            verbs::DEAD => self.dead(call).await,
             verbs::TOOLS => self.tools(call),
             verbs::CREW => self.crew(call),
             other => {

@@ -14,6 +14,7 @@ mod cluster;
 mod dashboards;
 mod deployment;
 mod documents;
+mod fsck;
 mod markdown;
 mod parking;
 mod paused;

@@ -1,0 +1,69 @@
+//! `jobs dead`: what stands still until somebody does something.
+
+use client::Client;
+use proto::{
+    door::{Dead, SendSignal, Signaled},
+    error::Code,
+    fact::Signal,
+    id::JobId,
+};
+
+use super::jobs::caller;
+use crate::{
+    args::{DeadCommand, DeadListArgs, Global, RetryArgs},
+    connect,
+    exit::Exit,
+    failure::{CliError, Outcome},
+    output::Output,
+    render::{dead, marks},
+};
+
+/// Does what was asked.
+pub(super) async fn run(global: &Global, output: Output, command: DeadCommand) -> Outcome {
+    match command {
+        DeadCommand::Ls(args) => ls(global, output, args).await,
+        DeadCommand::Retry(args) => retry(global, output, args).await,
+    }
+}
+
+async fn ls(global: &Global, output: Output, args: DeadListArgs) -> Outcome {
+    let client = connect::client(global, output).await?;
+    let found = client.dead(&Dead { job: args.job, limit: Some(args.limit) }).await?;
+    let id = |letter: &proto::door::DeadLetter| letter.job.to_string();
+    output.list(&found, &found.letters, id, |look| dead::list(look, &found))?;
+    Ok(Exit::Success)
+}
+
+async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {
+    let client = connect::client(global, output).await?;
+    let mut all: Vec<Signaled> = Vec::new();
+    for named in &args.jobs {
+        let job = named_job(&client, named).await?;
+        let (signal, reason) = (Signal::Retry, args.reason.clone());
+        all.push(client.signal(&SendSignal { job, signal, reason, by: caller() }).await?);
+    }
+    output.list(
+        &all,
+        &all,
+        |one| one.job.to_string(),
+        |look| {
+            let line = |one: &Signaled| {
+                let (_, tone) = marks::job(one.state);
+                format!("{}\n", look.paint(tone, &format!("{} is tried again", one.job)))
+            };
+            all.iter().map(line).collect()
+        },
+    )?;
+    Ok(Exit::Success)
+}
+
+/// The job that is meant. One that cannot be read has no view, and must be named wholly.
+async fn named_job(client: &Client, named: &str) -> Result<JobId, CliError> {
+    match connect::job(client, named).await {
+        Ok(view) => Ok(view.job),
+        Err(error) if [Code::Poisoned, Code::Internal].iter().any(|c| error.code == c.as_str()) => {
+            Ok(JobId::new(named).map_err(proto::error::Failure::from)?)
+        }
+        Err(error) => Err(error),
+    }
+}

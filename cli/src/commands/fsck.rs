@@ -1,0 +1,47 @@
+//! `fsck`: proves of every job that it is where it should be. The one command that reads logs by
+//! itself; it writes nothing.
+
+use proto::id::Shard;
+use supervisor::fsck::{self, FsckError, Scope};
+
+use crate::{
+    args::{FsckArgs, Global},
+    connect,
+    exit::Exit,
+    failure::{CliError, Outcome},
+    output::{Format, Output},
+    render,
+};
+
+/// Looks.
+pub(super) async fn run(global: &Global, mut output: Output, args: FsckArgs) -> Outcome {
+    if args.json {
+        output.format = Format::Json;
+    }
+    let cannot_look = |error: CliError| CliError { exit: Exit::Usage, ..error };
+    let config = connect::config(global)?;
+    let shards = config.nats.shards;
+    if let Some(shard) = args.shard.iter().find(|shard| **shard >= shards) {
+        let why = format!("there is no shard {shard}: they are 0 to {}", shards.saturating_sub(1));
+        return Err(CliError::input("--shard", why));
+    }
+    let broker = connect::broker(&config, connect::writer(), false).await.map_err(cannot_look)?;
+    let scope = Scope {
+        shards: args.shard.into_iter().map(Shard).collect(),
+        jobs: args.jobs,
+        ..Scope::default()
+    };
+    let looked = fsck::look(&broker, &scope).await;
+    let report = looked.map_err(|error| match error {
+        FsckError::Log(error) => cannot_look(CliError::unavailable(error.to_string())),
+        FsckError::Kv(error) => cannot_look(CliError::unavailable(error.to_string())),
+    })?;
+    let wrong = &report.wrong;
+    output.list(
+        &report,
+        wrong,
+        |wrong| wrong.job.to_string(),
+        |look| render::fsck::report(look, &report),
+    )?;
+    Ok(if report.is_clean() { Exit::Success } else { Exit::Failed })
+}

@@ -1,0 +1,48 @@
+//! What stands still until somebody does something.
+
+use proto::{
+    door::{DeadKind, DeadLetter, DeadLetters},
+    escape,
+};
+
+use crate::{
+    look::{Look, Tone},
+    render::table::{Piece, note, plain, table},
+};
+
+/// The list.
+pub(crate) fn list(look: &Look, found: &DeadLetters) -> String {
+    let mut out = rows(look, &found.letters);
+    if found.more {
+        out.push_str(&note(look, "there may be more: `callboard fsck` looks at every job"));
+    }
+    out
+}
+
+/// The letters, one a row.
+pub(crate) fn rows(look: &Look, letters: &[DeadLetter]) -> String {
+    let heads = ["JOB", "WHY", "RECORD", "SINCE?", "WORK?", "REASON"];
+    let rows = letters.iter().map(|letter| row(look, letter)).collect();
+    table(look, &heads, rows, "nothing stands still")
+}
+
+fn row(look: &Look, letter: &DeadLetter) -> Vec<Piece> {
+    let why = match letter.kind {
+        DeadKind::Unreadable => "parked",
+        DeadKind::Broken => "breaks",
+        DeadKind::GivenUp => "given up",
+    };
+    let work = match (&letter.work, letter.attempt) {
+        (Some(work), Some(attempt)) => format!("{work} #{attempt}"),
+        (Some(work), None) => work.to_string(),
+        (None, _) => String::new(),
+    };
+    vec![
+        plain(letter.job.as_str()),
+        (Tone::Bad, why.to_owned()),
+        plain(letter.seq.to_string()),
+        plain(look.time(letter.since)),
+        plain(work),
+        plain(escape::line(&letter.reason)),
+    ]
+}

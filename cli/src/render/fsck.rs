@@ -1,0 +1,72 @@
+//! What a look at every job found.
+
+use proto::escape;
+use supervisor::fsck::{Report, Standing};
+
+use crate::{
+    look::{Look, Tone},
+    render::{
+        dead,
+        table::{Piece, note, plain, table},
+    },
+    text,
+};
+
+/// What is wrong, what stands still, and the line that sums it up.
+pub(crate) fn report(look: &Look, report: &Report) -> String {
+    let mut out = String::new();
+    if !report.wrong.is_empty() {
+        let heads = ["JOB", "SHARD?", "WRONG", "FOUND"];
+        let rows: Vec<Vec<Piece>> = report
+            .wrong
+            .iter()
+            .flat_map(|wrong| wrong.findings.iter().map(move |found| (wrong, found)))
+            .map(|(wrong, found)| {
+                vec![
+                    plain(wrong.job.as_str()),
+                    plain(wrong.shard.to_string()),
+                    (Tone::Bad, found.word().to_owned()),
+                    plain(escape::line(&found.to_string())),
+                ]
+            })
+            .collect();
+        out.push_str(&table(look, &heads, rows, ""));
+        let mut advice: Vec<(&str, &str)> = Vec::new();
+        for found in report.wrong.iter().flat_map(|wrong| &wrong.findings) {
+            if !advice.iter().any(|(word, _)| *word == found.word()) {
+                advice.push((found.word(), found.advice()));
+            }
+        }
+        for (word, what) in advice {
+            out.push_str(&note(look, &format!("{word} → {what}")));
+        }
+        out.push('\n');
+    }
+    if !report.dead.is_empty() {
+        out.push_str(&dead::rows(look, &report.dead));
+        out.push_str(&note(look, "→ `callboard jobs dead retry JOB` once the reason is gone"));
+        out.push('\n');
+    }
+    out.push_str(&summary(look, report));
+    out
+}
+
+fn summary(look: &Look, report: &Report) -> String {
+    let standings = Standing::ALL.iter().filter_map(|standing| {
+        let count = report.standing(*standing);
+        (count > 0).then(|| format!("{count} {}", standing.words()))
+    });
+    let mut parts: Vec<String> = standings.collect();
+    if report.idle_timers > 0 {
+        parts.push(format!("{} timers of jobs that ended (harmless)", report.idle_timers));
+    }
+    let (tone, verdict) = match report.wrong.len() {
+        0 => (Tone::Good, "✓ every job is where it should be".to_owned()),
+        1 => (Tone::Bad, "✗ one job is not where it should be".to_owned()),
+        n => (Tone::Bad, format!("✗ {n} jobs are not where they should be")),
+    };
+    let jobs = if report.jobs == 1 { "1 job".to_owned() } else { format!("{} jobs", report.jobs) };
+    let counts = if parts.is_empty() { jobs } else { format!("{jobs}: {}", parts.join(", ")) };
+    let lines = text::wrap(&format!("{verdict}; {counts}"), look.columns());
+    lines.iter().map(|line| format!("{}\n", look.paint(tone, line))).collect()
+}

@@ -1,0 +1,96 @@
+//! `dead`: what stands still until somebody does something, newest jobs first.
+
+use std::collections::BTreeMap;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use proto::{
+    door::{Dead, DeadLetter, DeadLetters},
+    error::{Code, Failure},
+    id::{JobId, Seq, Shard},
+    limits, strict,
+};
+use runtime::{
+    config::Role,
+    log::Log,
+    service::{Call, Handled},
+};
+
+use super::{Door, fold, list::Submissions};
+use crate::dead;
+
+/// Letters when no number is asked for.
+const USUAL: u32 = 50;
+/// Jobs that are read at a time.
+const AT_A_TIME: usize = 16;
+/// Submissions of one look at which jobs have ended.
+const PAGE: usize = 200;
+/// Submissions that are looked through at most; `fsck` looks through all.
+const SUBMISSIONS_MAX: usize = 10 * limits::LIST_LOOKED_AT_MAX;
+
+impl Door {
+    pub(super) async fn dead(&self, call: &Call) -> Result<Handled, Failure> {
+        self.admit(call, Role::Read)?;
+        let request: Dead =
+            if call.payload.is_empty() { Dead::default() } else { strict::request(&call.payload)? };
+        let limit = request.limit.unwrap_or(USUAL);
+        if !(1..=limits::LIST_MAX).contains(&limit) {
+            let why = format!("limit: must be 1 to {}", limits::LIST_MAX);
+            return Err(Failure::new(Code::InvalidRequest, why).at("limit"));
+        }
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let log = &*self.broker.log;
+        let found = match request.job {
+            Some(job) => {
+                // Somebody who names a job wants to be told when there is none.
+                fold::read(log, &job).await?;
+                DeadLetters { letters: letters(log, job).await?, more: false }
+            }
+            None => newest(log, limit).await?,
+        };
+        Handled::json(&found)
+    }
+}
+
+async fn newest(log: &dyn Log, limit: usize) -> Result<DeadLetters, Failure> {
+    let mut submissions = Submissions::of(log, PAGE);
+    let (mut found, mut through, mut looked_at) = (Vec::new(), 0, 0);
+    while through < SUBMISSIONS_MAX && looked_at < limits::LIST_LOOKED_AT_MAX {
+        let page = submissions.take(PAGE).await?;
+        if page.is_empty() {
+            return Ok(DeadLetters { letters: found, more: false });
+        }
+        through += page.len();
+        let open = open(log, page.into_iter().map(|entry| entry.job)).await?;
+        looked_at += open.len();
+        let looks = stream::iter(open).map(|job| letters(log, job)).buffered(AT_A_TIME);
+        let all: Vec<Vec<DeadLetter>> = looks.try_collect().await?;
+        found.extend(all.into_iter().flatten());
+        if found.len() >= limit {
+            found.truncate(limit);
+            return Ok(DeadLetters { letters: found, more: true });
+        }
+    }
+    let more = !submissions.take(1).await?.is_empty();
+    Ok(DeadLetters { letters: found, more })
+}
+
+/// Those of some jobs that have not ended, in their order.
+async fn open(log: &dyn Log, jobs: impl Iterator<Item = JobId>) -> Result<Vec<JobId>, Failure> {
+    let jobs: Vec<JobId> = jobs.collect();
+    let mut by_shard: BTreeMap<Shard, Vec<JobId>> = BTreeMap::new();
+    for job in &jobs {
+        by_shard.entry(log.subjects().shard_of(job)).or_default().push(job.clone());
+    }
+    let ended = by_shard.values().map(|jobs| log.ended(jobs));
+    let ended = futures::future::try_join_all(ended).await?;
+    let is_open = |job: &JobId| !ended.iter().any(|some| some.contains(job));
+    Ok(jobs.into_iter().filter(is_open).collect())
+}
+
+async fn letters(log: &dyn Log, job: JobId) -> Result<Vec<DeadLetter>, Failure> {
+    let entries = log.read(&job, Seq(0)).await?;
+    Ok(match dead::fold(&job, &entries) {
+        Ok(folded) => dead::letters(&folded, &entries),
+        Err(letter) => vec![*letter],
+    })
+}

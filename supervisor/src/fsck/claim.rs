@@ -1,0 +1,149 @@
+//! What a job's log claims: how it ended, what is wrong with it, or what it waits for and where in
+//! the log each of that is. Pure; whether it is so is looked at elsewhere.
+
+use std::collections::BTreeMap;
+
+use proto::{
+    decision::{Decision, DecisionKind},
+    door::{DeadKind, DeadLetter},
+    id::{AskId, Attempt, JobId, Seq, TimerName, WorkId},
+    record::{Known, Record},
+    subject::Family,
+};
+use runtime::log::{Entry, Queue};
+
+use super::Finding;
+use crate::{check, dead, machine::Waits};
+
+/// What a job's log claims.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Claim {
+    /// The last record.
+    pub(super) seq: Seq,
+    pub(super) ended: bool,
+    /// What the log alone shows to be wrong.
+    pub(super) wrong: Vec<Finding>,
+    /// What stands still until somebody does something.
+    pub(super) dead: Vec<DeadLetter>,
+    /// A decision that should follow, after which; and the last fact, which is to bring it about.
+    pub(super) due: Option<Due>,
+    /// Commands that have no result, where each is and who hands it out.
+    pub(super) commands: Vec<Command>,
+    /// Open questions, and the command that put each into the inbox.
+    pub(super) asks: Vec<(AskId, Option<Command>)>,
+    pub(super) timers: Vec<TimerName>,
+    pub(super) rests: Rests,
+}
+
+/// A decision that is not there yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Due {
+    pub(super) kind: DecisionKind,
+    pub(super) after: Seq,
+    pub(super) last_fact: Seq,
+}
+
+/// A command in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Command {
+    pub(super) seq: Seq,
+    pub(super) queue: Queue,
+}
+
+/// What holds a job for which nothing is on its way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Rests {
+    pub(super) paused: bool,
+    pub(super) backing_off: bool,
+}
+
+impl Claim {
+    /// What a whole log claims.
+    pub(super) fn of(job: &JobId, entries: &[Entry]) -> Self {
+        let folded = match dead::fold(job, entries) {
+            Ok(folded) => folded,
+            Err(letter) => return Self::nothing_but(entries, *letter),
+        };
+        let checked = check::check(job, entries).findings;
+        let due = checked.iter().find_map(|found| match found {
+            check::Finding::MissingDecision { kind, after } => {
+                Some(Due { kind: *kind, after: *after, last_fact: last_fact(entries) })
+            }
+            _other => None,
+        });
+        let wrong = checked.into_iter().filter(|found| {
+            !matches!(found, check::Finding::Parked { .. } | check::Finding::MissingDecision { .. })
+        });
+        let Waits { commands, questions, timers, backing_off, paused, .. } = folded.waits();
+        let sent = Sent::of(entries);
+        Self {
+            seq: folded.seq(),
+            ended: folded.has_ended(),
+            wrong: wrong.map(Finding::Log).collect(),
+            dead: dead::letters(&folded, entries),
+            due,
+            commands: commands.iter().filter_map(|unit| sent.works.get(unit).cloned()).collect(),
+            asks: questions.into_iter().map(|ask| sent.with(ask)).collect(),
+            timers,
+            rests: Rests { paused, backing_off },
+        }
+    }
+
+    fn nothing_but(entries: &[Entry], letter: DeadLetter) -> Self {
+        debug_assert_eq!(letter.kind, DeadKind::Broken, "a log that cannot be folded");
+        Self {
+            seq: entries.last().map_or(Seq(0), |entry| entry.seq),
+            ended: false,
+            wrong: Vec::new(),
+            dead: vec![letter],
+            due: None,
+            commands: Vec::new(),
+            asks: Vec::new(),
+            timers: Vec::new(),
+            rests: Rests::default(),
+        }
+    }
+}
+
+fn last_fact(entries: &[Entry]) -> Seq {
+    let is_fact = |entry: &&Entry| matches!(entry.family, Family::In(_) | Family::UnknownIn(_));
+    entries.iter().rev().find(is_fact).map_or(Seq(0), |entry| entry.seq)
+}
+
+/// Where commands are.
+#[derive(Default)]
+struct Sent {
+    works: BTreeMap<(WorkId, Attempt), Command>,
+    asks: BTreeMap<AskId, Command>,
+}
+
+impl Sent {
+    fn of(entries: &[Entry]) -> Self {
+        let mut sent = Self::default();
+        for entry in entries {
+            let Family::Do(kind, pool) = &entry.family else { continue };
+            let Ok(Ok(Known::Decision(decision))) = entry.record.as_ref().map(Record::known) else {
+                continue;
+            };
+            let queue = Queue::Commands(*kind, pool.clone());
+            let command = Command { seq: entry.seq, queue };
+            match *decision {
+                Decision::Plan(work) => sent.work(work.work, work.attempt, command),
+                Decision::Turn(work) => sent.work(work.work, work.attempt, command),
+                Decision::Call(work) => sent.work(work.work, work.attempt, command),
+                Decision::Ask(work) => drop(sent.asks.insert(work.question.id, command)),
+                Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => {}
+            }
+        }
+        sent
+    }
+
+    fn work(&mut self, work: WorkId, attempt: Attempt, command: Command) {
+        self.works.insert((work, attempt), command);
+    }
+
+    fn with(&self, ask: AskId) -> (AskId, Option<Command>) {
+        let command = self.asks.get(&ask).cloned();
+        (ask, command)
+    }
+}

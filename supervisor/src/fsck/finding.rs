@@ -1,0 +1,215 @@
+//! What can be wrong with a job, and where jobs stand when nothing is.
+
+use std::fmt;
+
+use proto::{
+    decision::DecisionKind,
+    id::{AskId, Seq, TimerName},
+};
+use runtime::log::Queue;
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+
+use crate::check;
+
+/// Something that must not be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding {
+    /// The log alone shows it.
+    Log(check::Finding),
+    /// A decision should follow, and no fact is on its way to the supervisor that would bring it
+    /// about.
+    Unattended {
+        /// Which decision.
+        kind: DecisionKind,
+        /// After which.
+        after: Seq,
+    },
+    /// A command has no result and was acknowledged: nobody will be handed it again.
+    Dropped {
+        /// The command.
+        seq: Seq,
+        /// What handed it out.
+        queue: Queue,
+    },
+    /// One of several commands that were handed out has no result and was acknowledged; which of
+    /// them, the broker does not say.
+    OneOfDropped {
+        /// The command.
+        seq: Seq,
+        /// What handed it out.
+        queue: Queue,
+        /// How many were handed out and have no result.
+        commands: usize,
+        /// How many of these are in somebody's hands.
+        held: u64,
+    },
+    /// A command that no consumer hands out.
+    Uncovered {
+        /// The command.
+        seq: Seq,
+        /// What would hand it out.
+        queue: Queue,
+    },
+    /// A timer that the job waits for is not armed, and has not fired.
+    NoTimer {
+        /// Which.
+        timer: TimerName,
+    },
+    /// An open question that nobody can find: it is not in the inbox, nor on its way there.
+    NotInInbox {
+        /// Which.
+        ask: AskId,
+    },
+    /// The inbox shows a question that is not open.
+    StillInInbox {
+        /// Which.
+        ask: AskId,
+    },
+}
+
+impl Finding {
+    /// Whether it is what an earlier look found: the numbers of others may have changed since.
+    pub(super) fn stays(&self, before: &Self) -> bool {
+        match (self, before) {
+            (Self::OneOfDropped { seq, .. }, Self::OneOfDropped { seq: earlier, .. }) => {
+                seq == earlier
+            }
+            (now, before) => now == before,
+        }
+    }
+
+    /// A stable word for programs.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Log(found) => found.word(),
+            Self::Unattended { .. } => "unattended",
+            Self::Dropped { .. } | Self::OneOfDropped { .. } => "dropped",
+            Self::Uncovered { .. } => "uncovered",
+            Self::NoTimer { .. } => "no_timer",
+            Self::NotInInbox { .. } => "not_in_inbox",
+            Self::StillInInbox { .. } => "still_in_inbox",
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::Log(_) => "keep the log (`callboard jobs show JOB -o json`) and report it",
+            Self::Unattended { .. } => {
+                "start a supervisor; it looks at every open job of its shards"
+            }
+            Self::Dropped { .. } | Self::OneOfDropped { .. } => {
+                "cancel the job and submit its goal again; keep its log and report it"
+            }
+            Self::Uncovered { .. } => {
+                "start a worker of this pool, or have an operator run `callboard setup --tool-pool POOL`"
+            }
+            Self::NoTimer { .. } => {
+                "`callboard jobs dead retry JOB` has what waits for the clock tried now"
+            }
+            Self::NotInInbox { .. } => {
+                "answer it all the same: `callboard jobs describe JOB` shows it"
+            }
+            Self::StillInInbox { .. } => "harmless: an answer to it is refused",
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Log(found) => found.fmt(f),
+            Self::Unattended { kind, after } => write!(
+                f,
+                "a {} should follow record {after}, and no fact is on its way that would bring it about",
+                kind.as_str()
+            ),
+            Self::Dropped { seq, queue } => {
+                write!(f, "the command {seq} of {queue} was acknowledged and has no result")
+            }
+            Self::OneOfDropped { seq, queue, commands, held } => write!(
+                f,
+                "the command {seq} of {queue} is one of {commands} without a result, of which {held} are in somebody's hands"
+            ),
+            Self::Uncovered { seq, queue } => {
+                write!(f, "nothing hands out the command {seq}: {queue} has no consumer")
+            }
+            Self::NoTimer { timer } => {
+                write!(f, "it waits for the timer {timer}, which is not armed")
+            }
+            Self::NotInInbox { ask } => {
+                write!(f, "the question {ask} is open and not in the inbox")
+            }
+            Self::StillInInbox { ask } => {
+                write!(f, "the question {ask} is in the inbox and not open")
+            }
+        }
+    }
+}
+
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut found = serializer.serialize_struct("Finding", 3)?;
+        found.serialize_field("kind", self.word())?;
+        found.serialize_field("found", &self.to_string())?;
+        found.serialize_field("advice", self.advice())?;
+        found.end()
+    }
+}
+
+/// Where a job stands with which nothing is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It has ended.
+    Ended,
+    /// What moves it waits to be handed out: a command to a worker, or a fact to the supervisor.
+    Queued,
+    /// A worker has its command.
+    Leased,
+    /// It waits for a person; the question is in the inbox.
+    Person,
+    /// It waits for the clock; the timer is armed.
+    Clock,
+    /// An operator holds it.
+    Held,
+    /// Work of it was given up, and waits for an operator.
+    DeadLettered,
+    /// A record of it cannot be read.
+    Parked,
+    /// It moved each time it was looked at.
+    Moving,
+}
+
+impl Standing {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Self; 9] = [
+        Self::Ended,
+        Self::Queued,
+        Self::Leased,
+        Self::Person,
+        Self::Clock,
+        Self::Held,
+        Self::DeadLettered,
+        Self::Parked,
+        Self::Moving,
+    ];
+
+    /// The word for people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Ended => "ended",
+            Self::Queued => "queued",
+            Self::Leased => "with a worker",
+            Self::Person => "waiting for a person",
+            Self::Clock => "waiting for the clock",
+            Self::Held => "held by an operator",
+            Self::DeadLettered => "dead-lettered",
+            Self::Parked => "parked at a record",
+            Self::Moving => "moving all the time",
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What the inbox shows and nobody asks.
+
+use std::collections::BTreeMap;
+
+use futures::StreamExt;
+use proto::id::{AskId, JobId, Seq};
+use runtime::{
+    broker::Broker,
+    kv::{self, Bucket, Change},
+};
+
+use super::{FsckError, Report, Scope, Wrong, finding::Finding};
+use crate::dead;
+
+/// Looks through the inbox, entry by entry, and again at what looks wrong.
+pub(super) async fn look(
+    broker: &Broker,
+    scope: &Scope,
+    report: &mut Report,
+) -> Result<(), FsckError> {
+    let mut doubts = Vec::new();
+    let mut entries = broker.kv.watch(Bucket::Inbox).await?;
+    while let Some(change) = entries.next().await {
+        match change? {
+            Change::Put(entry) => {
+                if let Some((job, ask)) = kv::inbox_question(&entry.key)
+                    && scope.has(broker, &job)
+                    && !is_asking(broker, &job, &ask).await?
+                {
+                    doubts.push((job, ask));
+                }
+            }
+            Change::Deleted(_) => {}
+            Change::CaughtUp => break,
+        }
+    }
+    drop(entries);
+    if doubts.is_empty() {
+        return Ok(());
+    }
+    tokio::time::sleep(scope.settle).await;
+    let mut wrong: BTreeMap<JobId, Vec<Finding>> = BTreeMap::new();
+    for (job, ask) in doubts {
+        let is_there = broker.kv.get(Bucket::Inbox, &kv::inbox_key(&job, &ask)).await?.is_some();
+        if is_there && !is_asking(broker, &job, &ask).await? {
+            wrong.entry(job).or_default().push(Finding::StillInInbox { ask });
+        }
+    }
+    for (job, mut findings) in wrong {
+        match report.wrong.iter_mut().find(|one| one.job == job) {
+            Some(one) => one.findings.append(&mut findings),
+            None => {
+                let shard = broker.log.subjects().shard_of(&job);
+                report.wrong.push(Wrong { job, shard, findings });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the question is open. Of a job that is parked or breaks nobody knows, and nothing is said.
+async fn is_asking(broker: &Broker, job: &JobId, ask: &AskId) -> Result<bool, FsckError> {
+    let entries = broker.log.read(job, Seq(0)).await?;
+    Ok(dead::fold(job, &entries).map_or(true, |job| job.poison().is_some() || job.is_asking(ask)))
+}

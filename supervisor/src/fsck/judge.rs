@@ -1,0 +1,172 @@
+//! Holds what a job's log claims against what the broker says of queues, timers and the inbox.
+
+use std::collections::BTreeMap;
+
+use proto::{
+    door::{DeadKind, DeadLetter},
+    id::{JobId, Seq},
+};
+use runtime::{
+    broker::Broker,
+    kv::{self, Bucket},
+    log::{Progress, Queue, Whereabouts},
+};
+
+use super::{
+    FsckError,
+    claim::{Claim, Command},
+    finding::{Finding, Standing},
+};
+
+/// How far every queue of a shard has come.
+#[derive(Debug, Default)]
+pub(super) struct Queues(BTreeMap<Queue, Progress>);
+
+impl Queues {
+    pub(super) fn new(all: Vec<Progress>) -> Self {
+        Self(all.into_iter().map(|one| (one.queue.clone(), one)).collect())
+    }
+
+    /// How many commands of a queue are in somebody's hands.
+    pub(super) fn held(&self, queue: &Queue) -> u64 {
+        self.0.get(queue).map_or(0, |progress| progress.unacknowledged)
+    }
+
+    fn of(&self, command: &Command) -> Option<Whereabouts> {
+        self.0.get(&command.queue).map(|progress| progress.of(command.seq))
+    }
+}
+
+/// What became of the look at one job.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Verdict {
+    pub(super) seq: Seq,
+    pub(super) standing: Standing,
+    pub(super) findings: Vec<Finding>,
+    pub(super) dead: Vec<DeadLetter>,
+    /// Commands that were handed out: whether all of a queue's are in somebody's hands can only be
+    /// said of all together.
+    pub(super) handed_out: Vec<Command>,
+}
+
+/// Looks at one job. `queues` must have been asked before its log is read: then what has no result
+/// in the log had not been acknowledged when the queues were asked.
+pub(super) async fn look(
+    broker: &Broker,
+    queues: &Queues,
+    job: &JobId,
+) -> Result<Verdict, FsckError> {
+    let entries = broker.log.read(job, Seq(0)).await?;
+    let claim = Claim::of(job, &entries);
+    let mut judge =
+        Judge { queues, findings: claim.wrong.clone(), queued: false, handed_out: Vec::new() };
+    if !claim.ended && claim.dead.iter().all(|letter| letter.kind == DeadKind::GivenUp) {
+        judge.due(&claim);
+        claim.commands.iter().for_each(|command| judge.command(command));
+        judge.timers(broker, job, &claim).await?;
+        judge.inbox(broker, job, &claim).await?;
+    }
+    Ok(Verdict {
+        seq: claim.seq,
+        standing: judge.standing(&claim),
+        findings: judge.findings,
+        dead: claim.dead,
+        handed_out: judge.handed_out,
+    })
+}
+
+struct Judge<'a> {
+    queues: &'a Queues,
+    findings: Vec<Finding>,
+    queued: bool,
+    handed_out: Vec<Command>,
+}
+
+impl Judge<'_> {
+    /// A decision that is not there yet must have a fact before it that a supervisor will be handed.
+    fn due(&mut self, claim: &Claim) {
+        let Some(due) = &claim.due else { return };
+        let fact = Command { seq: due.last_fact, queue: Queue::Facts };
+        match self.queues.of(&fact) {
+            // Without a consumer no supervisor has ever been there: the first one is handed all.
+            None | Some(Whereabouts::Queued | Whereabouts::HandedOut) => self.queued = true,
+            Some(Whereabouts::Done) => {
+                self.findings.push(Finding::Unattended { kind: due.kind, after: due.after });
+            }
+        }
+    }
+
+    fn command(&mut self, command: &Command) {
+        let Command { seq, queue } = command.clone();
+        match self.queues.of(command) {
+            None => self.findings.push(Finding::Uncovered { seq, queue }),
+            Some(Whereabouts::Queued) => self.queued = true,
+            Some(Whereabouts::HandedOut) => self.handed_out.push(command.clone()),
+            Some(Whereabouts::Done) => self.findings.push(Finding::Dropped { seq, queue }),
+        }
+    }
+
+    async fn timers(
+        &mut self,
+        broker: &Broker,
+        job: &JobId,
+        claim: &Claim,
+    ) -> Result<(), FsckError> {
+        if claim.timers.is_empty() {
+            return Ok(());
+        }
+        let armed = broker.log.armed(job).await?;
+        let missing = claim.timers.iter().filter(|timer| !armed.contains(*timer));
+        self.findings.extend(missing.map(|timer| Finding::NoTimer { timer: timer.clone() }));
+        Ok(())
+    }
+
+    /// An open question is in the inbox, or the command that puts it there is on its way.
+    async fn inbox(
+        &mut self,
+        broker: &Broker,
+        job: &JobId,
+        claim: &Claim,
+    ) -> Result<(), FsckError> {
+        for (ask, command) in &claim.asks {
+            if broker.kv.get(Bucket::Inbox, &kv::inbox_key(job, ask)).await?.is_some() {
+                continue;
+            }
+            match command.as_ref().map(|command| (command, self.queues.of(command))) {
+                Some((_, Some(Whereabouts::Queued | Whereabouts::HandedOut))) => {}
+                Some((Command { seq, queue }, None)) => {
+                    self.findings.push(Finding::Uncovered { seq: *seq, queue: queue.clone() });
+                }
+                Some((_, Some(Whereabouts::Done))) | None => {
+                    self.findings.push(Finding::NotInInbox { ask: ask.clone() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn standing(&self, claim: &Claim) -> Standing {
+        if claim.ended {
+            return Standing::Ended;
+        }
+        match claim.dead.first().map(|letter| letter.kind) {
+            Some(DeadKind::Unreadable | DeadKind::Broken) => return Standing::Parked,
+            Some(DeadKind::GivenUp) | None => {}
+        }
+        if !self.handed_out.is_empty() {
+            Standing::Leased
+        } else if self.queued {
+            Standing::Queued
+        } else if claim.rests.paused {
+            Standing::Held
+        } else if !claim.asks.is_empty() {
+            Standing::Person
+        } else if claim.rests.backing_off {
+            Standing::Clock
+        } else if !claim.dead.is_empty() {
+            Standing::DeadLettered
+        } else {
+            Standing::Moving
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Proves of every job that it has ended, or that what moves it is really on its way: a command in
+//! its queue or with a worker, a question in the inbox, a timer that is armed; or that it stands
+//! still and says why. Names every job that is none of these.
+//!
+//! It must never write anything, and never believe what one look shows: jobs move while it looks, so
+//! what looks wrong is looked at again until it stays so. What is in order is not kept in memory.
+
+mod claim;
+mod finding;
+mod inbox;
+mod judge;
+mod walk;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use proto::{
+    door::DeadLetter,
+    id::{JobId, Shard},
+};
+use runtime::{broker::Broker, kv::KvError, log::LogError};
+use serde::Serialize;
+
+pub use self::finding::{Finding, Standing};
+
+/// What is looked at, and how patiently.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// Only these shards; all when empty.
+    pub shards: Vec<Shard>,
+    /// Only these jobs; all when empty.
+    pub jobs: Vec<JobId>,
+    /// How long something that looks wrong is given before it is looked at again.
+    pub settle: Duration,
+    /// Looks after which a job that moves each time is left alone.
+    pub looks: u32,
+}
+
+impl Default for Scope {
+    fn default() -> Self {
+        Self { shards: Vec::new(), jobs: Vec::new(), settle: Duration::from_secs(2), looks: 5 }
+    }
+}
+
+impl Scope {
+    /// Only these jobs.
+    #[must_use]
+    pub fn of(jobs: Vec<JobId>) -> Self {
+        Self { jobs, ..Self::default() }
+    }
+
+    fn has(&self, broker: &Broker, job: &JobId) -> bool {
+        let shard = broker.log.subjects().shard_of(job);
+        (self.jobs.is_empty() || self.jobs.contains(job))
+            && (self.shards.is_empty() || self.shards.contains(&shard))
+    }
+}
+
+/// A job with which something is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Wrong {
+    /// The job.
+    pub job: JobId,
+    /// Its shard.
+    pub shard: Shard,
+    /// What.
+    pub findings: Vec<Finding>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// Jobs that were looked at.
+    pub jobs: u64,
+    /// How many stand where, those with which something is wrong not counted.
+    #[serde(serialize_with = "by_word")]
+    pub standings: BTreeMap<usize, u64>,
+    /// Jobs with which something is wrong.
+    pub wrong: Vec<Wrong>,
+    /// What stands still until somebody does something.
+    pub dead: Vec<DeadLetter>,
+    /// Timers of jobs that have ended: they do nothing.
+    pub idle_timers: u64,
+}
+
+fn by_word<S: serde::Serializer>(
+    standings: &BTreeMap<usize, u64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let each = Standing::ALL.iter().enumerate();
+    serializer.collect_map(
+        each.map(|(n, standing)| (standing, standings.get(&n).copied().unwrap_or_default())),
+    )
+}
+
+impl Report {
+    /// Whether nothing is wrong. What stands still and says why is not wrong.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.wrong.is_empty()
+    }
+
+    /// How many jobs stand there.
+    #[must_use]
+    pub fn standing(&self, standing: Standing) -> u64 {
+        let place = Standing::ALL.iter().position(|one| *one == standing);
+        place.and_then(|n| self.standings.get(&n)).copied().unwrap_or_default()
+    }
+
+    fn count(&mut self, standing: Standing) {
+        self.jobs += 1;
+        if let Some(n) = Standing::ALL.iter().position(|one| *one == standing) {
+            *self.standings.entry(n).or_default() += 1;
+        }
+    }
+}
+
+/// It could not be looked.
+#[derive(Debug, thiserror::Error)]
+pub enum FsckError {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The inbox.
+    #[error(transparent)]
+    Kv(#[from] KvError),
+}
+
+/// Looks at an installation.
+///
+/// # Errors
+/// When something cannot be read. What was found until then is lost: it proves nothing.
+pub async fn look(broker: &Broker, scope: &Scope) -> Result<Report, FsckError> {
+    let mut report = Report::default();
+    for shard in broker.log.subjects().all_shards() {
+        let of_it = |job: &&JobId| broker.log.subjects().shard_of(job) == shard;
+        let named: Vec<JobId> = scope.jobs.iter().filter(of_it).cloned().collect();
+        let wanted = scope.shards.is_empty() || scope.shards.contains(&shard);
+        if !wanted || (!scope.jobs.is_empty() && named.is_empty()) {
+            continue;
+        }
+        let shard = walk::Shard { broker, scope, shard };
+        if scope.jobs.is_empty() {
+            shard.all(&mut report).await?;
+        } else {
+            shard.some(named, &mut report).await?;
+        }
+    }
+    inbox::look(broker, scope, &mut report).await?;
+    report.wrong.sort_by(|a, b| (a.shard, &a.job).cmp(&(b.shard, &b.job)));
+    report.dead.sort_by(|a, b| (a.since, &a.job, a.seq).cmp(&(b.since, &b.job, b.seq)));
+    Ok(report)
+}

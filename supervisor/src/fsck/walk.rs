@@ -1,0 +1,171 @@
+//! Walks through the jobs of a shard, a page at a time, and looks again at those that must be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use proto::id::{self, JobId};
+use runtime::{broker::Broker, log::Queue};
+
+use super::{
+    FsckError, Report, Scope, Wrong,
+    finding::{Finding, Standing},
+    judge::{self, Queues, Verdict},
+};
+
+/// Jobs between two questions how far the queues have come.
+const PAGE: usize = 200;
+/// Jobs looked at side by side.
+const LOOKS: usize = 16;
+/// Timers whose jobs are asked for at a time.
+const TIMERS: usize = 500;
+
+/// One shard.
+pub(super) struct Shard<'a> {
+    pub(super) broker: &'a Broker,
+    pub(super) scope: &'a Scope,
+    pub(super) shard: id::Shard,
+}
+
+/// What is known of a job that must be looked at again.
+#[derive(Debug, Default)]
+struct Doubt {
+    /// What the look before found.
+    before: Vec<Finding>,
+}
+
+impl Shard<'_> {
+    /// Looks at every job.
+    pub(super) async fn all(&self, report: &mut Report) -> Result<(), FsckError> {
+        let (mut doubts, mut before) = (BTreeMap::new(), None);
+        loop {
+            let page = self.broker.log.submissions(self.shard, before, PAGE).await?;
+            let Some(oldest) = page.last() else { break };
+            before = Some(oldest.seq);
+            let jobs = page.into_iter().map(|entry| entry.job).collect();
+            self.page(jobs, report, &mut doubts).await?;
+        }
+        self.settle(report, doubts).await?;
+        report.idle_timers += self.idle_timers().await?;
+        Ok(())
+    }
+
+    /// Looks at some jobs.
+    pub(super) async fn some(
+        &self,
+        jobs: Vec<JobId>,
+        report: &mut Report,
+    ) -> Result<(), FsckError> {
+        let mut doubts = BTreeMap::new();
+        self.page(jobs, report, &mut doubts).await?;
+        self.settle(report, doubts).await
+    }
+
+    async fn page(
+        &self,
+        jobs: Vec<JobId>,
+        report: &mut Report,
+        doubts: &mut BTreeMap<JobId, Doubt>,
+    ) -> Result<(), FsckError> {
+        for (job, verdict) in self.looks(jobs).await? {
+            // What was handed out is said only of all of a queue together.
+            if verdict.findings.is_empty() && verdict.handed_out.is_empty() {
+                passed(report, verdict);
+            } else {
+                doubts.insert(job, Doubt { before: verdict.findings });
+            }
+        }
+        Ok(())
+    }
+
+    async fn looks(&self, jobs: Vec<JobId>) -> Result<Vec<(JobId, Verdict)>, FsckError> {
+        let queues = Queues::new(self.broker.log.progress(self.shard).await?);
+        let queues = &queues;
+        let looks = stream::iter(jobs).map(|job| async move {
+            let verdict = judge::look(self.broker, queues, &job).await?;
+            Ok::<_, FsckError>((job, verdict))
+        });
+        let mut all: Vec<_> = looks.buffer_unordered(LOOKS).try_collect().await?;
+        missing_from_hands(queues, &mut all);
+        Ok(all)
+    }
+
+    /// Looks again at what is in doubt, until each is in order or stays wrong. All of them are looked
+    /// at with one answer of how far the queues have come.
+    async fn settle(
+        &self,
+        report: &mut Report,
+        mut doubts: BTreeMap<JobId, Doubt>,
+    ) -> Result<(), FsckError> {
+        for round in 0..self.scope.looks {
+            if doubts.is_empty() {
+                return Ok(());
+            }
+            if round > 0 || doubts.values().any(|doubt| !doubt.before.is_empty()) {
+                tokio::time::sleep(self.scope.settle).await;
+            }
+            let jobs: Vec<JobId> = doubts.keys().cloned().collect();
+            for (job, verdict) in self.looks(jobs).await? {
+                let Some(doubt) = doubts.get_mut(&job) else { continue };
+                let stays: Vec<Finding> = verdict
+                    .findings
+                    .iter()
+                    .filter(|found| doubt.before.iter().any(|before| found.stays(before)))
+                    .cloned()
+                    .collect();
+                if verdict.findings.is_empty() {
+                    doubts.remove(&job);
+                    passed(report, verdict);
+                } else if stays.is_empty() {
+                    doubt.before = verdict.findings;
+                } else {
+                    doubts.remove(&job);
+                    report.jobs += 1;
+                    report.dead.extend(verdict.dead);
+                    report.wrong.push(Wrong { job, shard: self.shard, findings: stays });
+                }
+            }
+        }
+        // Each look found something else, and nothing that was there before: it moves.
+        doubts.keys().for_each(|_| report.count(Standing::Moving));
+        Ok(())
+    }
+
+    /// Timers of jobs that have ended.
+    async fn idle_timers(&self) -> Result<u64, FsckError> {
+        let timers = self.broker.log.timers(self.shard).await?;
+        let mut pages = timers.try_chunks(TIMERS);
+        let mut idle = 0;
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|cut| cut.1)?;
+            let jobs: BTreeSet<JobId> = page.iter().map(|armed| armed.job.clone()).collect();
+            let jobs: Vec<JobId> = jobs.into_iter().collect();
+            let ended = self.broker.log.ended(&jobs).await?;
+            idle += page.iter().filter(|armed| ended.contains(&armed.job)).count() as u64;
+        }
+        Ok(idle)
+    }
+}
+
+fn passed(report: &mut Report, verdict: Verdict) {
+    report.count(verdict.standing);
+    report.dead.extend(verdict.dead);
+}
+
+/// Of the commands that were handed out and have no result, each must be in somebody's hands. When
+/// there are more of them than are, some are not, and nobody says which.
+fn missing_from_hands(queues: &Queues, all: &mut [(JobId, Verdict)]) {
+    let mut handed_out: BTreeMap<Queue, usize> = BTreeMap::new();
+    for command in all.iter().flat_map(|(_, verdict)| &verdict.handed_out) {
+        *handed_out.entry(command.queue.clone()).or_default() += 1;
+    }
+    for (_, verdict) in all {
+        for command in &verdict.handed_out {
+            let commands = handed_out.get(&command.queue).copied().unwrap_or_default();
+            let held = queues.held(&command.queue);
+            if commands as u64 > held {
+                let (seq, queue) = (command.seq, command.queue.clone());
+                verdict.findings.push(Finding::OneOfDropped { seq, queue, commands, held });
+            }
+        }
+    }
+}

@@ -1,0 +1,469 @@
+//! `callboard fsck` on a real nats-server: each thing that can be wrong is planted, and must be
+//! named; what is in order must not be.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use callboard_tests::{company::Company, load};
+use futures::StreamExt;
+use jiff::{SignedDuration, Timestamp};
+use proto::{
+    agent::{Agent, OnGivenUp, PlanWhen},
+    decision::{Decision, DecisionKind, Finish, pools},
+    fact::{
+        Answered, Called, Fact, PlanReply, Planned, Signal, Signaled, Source, Submitted, WorkError,
+    },
+    id::{AskId, Attempt, JobId, Pool, Seq, Shard, StepId, TimerName, ToolName, WorkId},
+    interaction::Answer,
+    job::Outcome,
+    lang::Language,
+    message::Usage,
+    plan::{Action, Plan, Step},
+    retry::RetryPolicy,
+    subject::Family,
+    tool::{Approval, Binding, Effect, ToolResult},
+};
+use runtime::{
+    broker::Broker,
+    kv::{self, Bucket},
+    log::{Delivery, Entry, Feed, Guarded},
+    telemetry::new_trace,
+    testing::RawWriter,
+};
+use serde_json::{Value, json};
+use supervisor::{
+    fsck::{self, Report, Scope, Standing},
+    replay::replay,
+};
+use tokio::sync::Semaphore;
+
+/// One for each job that must have a queue to itself.
+const SHARDS: u16 = 32;
+
+/// An installation without any process: jobs are moved by hand.
+struct Stage {
+    company: Company,
+    broker: Broker,
+    raw: RawWriter,
+    /// Deliveries that somebody has in hand.
+    held: Vec<Delivery>,
+    next: u16,
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let mut company =
+            Company::start("rules: [ { name: none, when: { any: 'x' }, reply: { text: x } } ]")
+                .await;
+        company.set("NATS__SHARDS", &SHARDS.to_string());
+        company.set("NATS__ACK_WAIT_MS", "30000");
+        company.set("NATS__FACTS_ACK_WAIT_MS", "30000");
+        company.set("NATS__PIN_TIMEOUT_MS", "2000");
+        let broker = load::connect(&company, SHARDS, 1).await;
+        for (kind, pool) in [
+            (DecisionKind::Plan, pools::models()),
+            (DecisionKind::Call, pools::builtin()),
+            (DecisionKind::Ask, pools::people()),
+            (DecisionKind::Note, pools::people()),
+        ] {
+            broker.log.depth(kind, &pool).await.unwrap();
+        }
+        let raw = RawWriter::connect(company.nats.url()).await;
+        Self { company, broker, raw, held: Vec::new(), next: 0 }
+    }
+
+    /// A job in a shard that no other job is in.
+    async fn job(&mut self, name: &str, change: impl FnOnce(&mut Agent)) -> JobId {
+        let shard = Shard(self.next);
+        self.next += 1;
+        self.job_in(shard, name, change).await
+    }
+
+    async fn job_in(&self, shard: Shard, name: &str, change: impl FnOnce(&mut Agent)) -> JobId {
+        let subjects = self.broker.log.subjects();
+        let names = (0u32..).map(|n| JobId::new(format!("{name}-{n}")).unwrap());
+        let id = names.into_iter().find(|id| subjects.shard_of(id) == shard).unwrap();
+        let mut agent = Agent { confirm: false, ..Agent::default() };
+        change(&mut agent);
+        let submitted = Fact::Submitted(Submitted {
+            goal: "g".to_owned(),
+            agent,
+            language: Language::En,
+            digest: "d".to_owned(),
+            by: None,
+        });
+        self.broker.log.submit(&id, &submitted, new_trace()).await.unwrap();
+        id
+    }
+
+    /// Stores what should follow; arms timers only when asked to.
+    async fn drive(&self, job: &JobId, arms: bool) {
+        loop {
+            let folded = replay(job, &self.broker.log.read(job, Seq(0)).await.unwrap());
+            let Some(next) = folded.decide() else { return };
+            for timer in next.arm.iter().filter(|_| arms) {
+                self.broker.log.arm(job, &timer.timer, timer.at, new_trace()).await.unwrap();
+            }
+            self.decide(job, &next.decision).await;
+        }
+    }
+
+    async fn decide(&self, job: &JobId, decision: &Decision) {
+        let after = replay(job, &self.broker.log.read(job, Seq(0)).await.unwrap()).last_decision();
+        let stored = self.broker.log.decide(job, decision, after, None, new_trace()).await;
+        assert!(matches!(stored, Ok(Guarded::Stored(_))), "{stored:?}");
+    }
+
+    async fn fact(&self, job: &JobId, fact: Fact) {
+        self.broker.log.append(job, &fact, new_trace()).await.unwrap();
+    }
+
+    /// Plans one call of a tool of this pool.
+    async fn plan(&self, job: &JobId, pool: &str) {
+        let binding = Binding {
+            pool: Pool::new(pool).unwrap(),
+            effect: Effect::Pure,
+            approval: Approval::Never,
+            version: "1".into(),
+        };
+        let step = Step {
+            id: StepId::new("a").unwrap(),
+            title: String::new(),
+            description: "a".to_owned(),
+            depends_on: Vec::new(),
+            action: Action::Tool { tool: ToolName::new("echo").unwrap(), args: json!({}), binding },
+        };
+        let plan = Plan { title: "t".into(), steps: vec![step] };
+        self.planned(job, PlanReply::Plan { plan }).await;
+    }
+
+    async fn planned(&self, job: &JobId, reply: PlanReply) {
+        let (work, attempt) = (WorkId::new("g0.p1").unwrap(), Attempt(1));
+        let usage = Usage::default();
+        self.fact(job, Fact::Planned(Planned { work, attempt, reply, usage })).await;
+    }
+
+    async fn called(&self, job: &JobId, attempt: u32) {
+        let called = Called {
+            work: WorkId::new("g0.r0.a").unwrap(),
+            attempt: Attempt(attempt),
+            result: ToolResult::ok(json!(1)),
+            fault: None,
+            duration_ms: 1,
+        };
+        self.fact(job, Fact::Called(called)).await;
+    }
+
+    /// Takes the next commands, those of these jobs into hand and the others back.
+    async fn take(&self, kind: DecisionKind, pool: &Pool, jobs: &[&JobId]) -> Vec<Delivery> {
+        let slots = Arc::new(Semaphore::new(256));
+        let mut commands = self.broker.log.commands(kind, pool, slots).await.unwrap();
+        let (mut taken, mut others) = (Vec::new(), Vec::new());
+        while taken.len() < jobs.len() {
+            let next = tokio::time::timeout(Duration::from_secs(10), commands.next()).await;
+            let delivery: Delivery = next.expect("a command comes").unwrap().unwrap();
+            if jobs.contains(&&delivery.entry.job) {
+                taken.push(delivery);
+            } else {
+                others.push(delivery);
+            }
+        }
+        for other in others {
+            other.ack.later(Duration::ZERO).await;
+        }
+        taken
+    }
+
+    /// Acknowledges all facts of a job's shard, as a supervisor would that then does nothing.
+    async fn forget_facts(&self, job: &JobId) {
+        let shard = self.broker.log.subjects().shard_of(job);
+        let mut facts = self.broker.log.facts(shard).await.unwrap();
+        let entries = self.broker.log.read(job, Seq(0)).await.unwrap();
+        let is_fact = |entry: &&Entry| matches!(entry.family, Family::In(_));
+        let last = entries.iter().rev().find(is_fact).unwrap().seq;
+        loop {
+            if let Feed::Fact(delivery) = facts.next().await.unwrap().unwrap() {
+                delivery.ack.done().await;
+                if delivery.entry.seq >= last {
+                    break;
+                }
+            }
+        }
+        // The acknowledgement has no answer.
+        let progress = async || {
+            let all = self.broker.log.progress(shard).await.unwrap();
+            all.into_iter().find(|one| one.queue == runtime::log::Queue::Facts).unwrap()
+        };
+        while progress().await.done < last {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn look(&self, jobs: &[&JobId]) -> Report {
+        let jobs = jobs.iter().map(|job| (*job).clone()).collect();
+        let scope = Scope { settle: Duration::from_millis(300), ..Scope::of(jobs) };
+        fsck::look(&self.broker, &scope).await.unwrap()
+    }
+
+    /// What is found with some jobs: `word: text`, by job.
+    async fn found(&self, jobs: &[&JobId]) -> Vec<String> {
+        let report = self.look(jobs).await;
+        let all = report.wrong.iter().flat_map(|wrong| &wrong.findings);
+        all.map(|found| format!("{}: {found}", found.word())).collect()
+    }
+
+    async fn stands(&self, job: &JobId, standing: Standing) {
+        let report = self.look(&[job]).await;
+        assert!(report.is_clean(), "{job}: {:?}", report.wrong);
+        assert_eq!(report.standing(standing), 1, "{job}: {report:?}");
+    }
+}
+
+fn far() -> Timestamp {
+    Timestamp::now().checked_add(SignedDuration::from_hours(1)).unwrap()
+}
+
+fn transient() -> PlanReply {
+    let message = "503".to_owned();
+    PlanReply::Failed { error: WorkError { message, transient: true, retry_after_ms: None } }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_that_are_where_they_should_be_are_counted_and_not_named() {
+    let mut stage = Stage::new().await;
+    let queued = stage.job("queued", |_| {}).await;
+    stage.stands(&queued, Standing::Queued).await;
+    stage.drive(&queued, true).await;
+    stage.forget_facts(&queued).await;
+    stage.stands(&queued, Standing::Queued).await;
+
+    let leased = stage.job("leased", |_| {}).await;
+    stage.drive(&leased, true).await;
+    stage.held = stage.take(DecisionKind::Plan, &pools::models(), &[&leased]).await;
+    stage.stands(&leased, Standing::Leased).await;
+
+    let asking = stage.job("asking", |agent| agent.confirm = true).await;
+    stage.drive(&asking, true).await;
+    stage.plan(&asking, "builtin").await;
+    stage.drive(&asking, true).await;
+    stage.stands(&asking, Standing::Person).await;
+
+    let backing = stage.job("backing", slow).await;
+    stage.drive(&backing, true).await;
+    stage.planned(&backing, transient()).await;
+    stage.drive(&backing, true).await;
+    stage.stands(&backing, Standing::Clock).await;
+
+    let paused = stage.job("paused", |_| {}).await;
+    let pause = Signaled { signal: Signal::Pause, reason: None, by: None };
+    stage.fact(&paused, Fact::Signaled(pause)).await;
+    stage.stands(&paused, Standing::Held).await;
+
+    let lost = stage.job("lost", |agent| {
+        agent.tool.retry = RetryPolicy::never();
+        agent.tool.on_given_up = OnGivenUp::Park;
+    });
+    let lost = lost.await;
+    stage.drive(&lost, true).await;
+    stage.planned(&lost, transient()).await;
+    stage.drive(&lost, true).await;
+    stage.stands(&lost, Standing::DeadLettered).await;
+
+    let ended = ended(&mut stage, "ended").await;
+    stage.stands(&ended, Standing::Ended).await;
+    stage
+        .broker
+        .log
+        .arm(&ended, &TimerName::new("late").unwrap(), far(), new_trace())
+        .await
+        .unwrap();
+
+    let strange = stage.job("strange", |_| {}).await;
+    let subject = stage.broker.log.subjects().fact(&strange, Source::Crew);
+    let record = r#"{"v":1,"kind":"danced","id":"1","by":"w","body":{}}"#;
+    stage.raw.store(subject, record, None).await.unwrap();
+    stage.stands(&strange, Standing::Parked).await;
+
+    let whole = fsck::look(&stage.broker, &Scope::default()).await.unwrap();
+    assert!(whole.is_clean(), "{:?}", whole.wrong);
+    assert_eq!((whole.jobs, whole.idle_timers), (8, 1));
+    let letters: Vec<String> = whole
+        .dead
+        .iter()
+        .map(|letter| format!("{} {}", letter.job, letter.kind.as_str()))
+        .collect();
+    assert_eq!(letters, [format!("{lost} given_up"), format!("{strange} unreadable")]);
+}
+
+fn slow(agent: &mut Agent) {
+    agent.tool.retry = RetryPolicy {
+        initial_interval_ms: 3_600_000,
+        max_interval_ms: 3_600_000,
+        ..RetryPolicy::default()
+    };
+}
+
+/// A job that completed.
+async fn ended(stage: &mut Stage, name: &str) -> JobId {
+    let job = stage.job(name, |_| {}).await;
+    stage.drive(&job, true).await;
+    stage.plan(&job, "builtin").await;
+    stage.drive(&job, true).await;
+    stage.called(&job, 1).await;
+    stage.drive(&job, true).await;
+    job
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_that_can_be_wrong_is_named() {
+    let mut stage = Stage::new().await;
+    let mut expected: BTreeMap<JobId, &str> = BTreeMap::new();
+
+    let unattended = stage.job("unattended", |_| {}).await;
+    stage.forget_facts(&unattended).await;
+    let found = stage.found(&[&unattended]).await;
+    assert_eq!(found.len(), 1);
+    assert!(found[0].starts_with("unattended: a plan should follow record 0"), "{found:?}");
+    expected.insert(unattended, "unattended");
+
+    let dropped = stage.job("dropped", |_| {}).await;
+    stage.drive(&dropped, true).await;
+    for taken in stage.take(DecisionKind::Plan, &pools::models(), &[&dropped]).await {
+        taken.ack.done().await;
+    }
+    expected.insert(dropped, "dropped");
+
+    // One of two is in somebody's hands, and comes first: what is after it may be either.
+    let shard = Shard(stage.next);
+    let (one, two) = (stage.job("one", |_| {}).await, stage.job_in(shard, "two", |_| {}).await);
+    stage.drive(&one, true).await;
+    stage.drive(&two, true).await;
+    let taken = stage.take(DecisionKind::Plan, &pools::models(), &[&one, &two]).await;
+    for delivery in taken {
+        if delivery.entry.job == two {
+            delivery.ack.done().await;
+        } else {
+            stage.held.push(delivery);
+        }
+    }
+    let found = loop {
+        // The acknowledgement has no answer.
+        let found = stage.found(&[&one, &two]).await;
+        if !found.is_empty() {
+            break found;
+        }
+    };
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("one of 2 without a result, of which 1 are"), "{found:?}");
+    expected.extend([(one, "dropped"), (two, "dropped")]);
+
+    let uncovered = stage.job("uncovered", |_| {}).await;
+    stage.drive(&uncovered, true).await;
+    stage.plan(&uncovered, "nowhere").await;
+    stage.drive(&uncovered, true).await;
+    let found = stage.found(&[&uncovered]).await;
+    assert!(found[0].ends_with("call.nowhere has no consumer"), "{found:?}");
+    expected.insert(uncovered, "uncovered");
+
+    let timeless = stage.job("timeless", slow).await;
+    stage.drive(&timeless, true).await;
+    stage.planned(&timeless, transient()).await;
+    stage.drive(&timeless, false).await;
+    let found = stage.found(&[&timeless]).await;
+    assert_eq!(found, ["no_timer: it waits for the timer retry-1, which is not armed"]);
+    expected.insert(timeless, "no_timer");
+
+    let unseen = stage.job("unseen", |agent| agent.confirm = true).await;
+    stage.drive(&unseen, true).await;
+    stage.plan(&unseen, "builtin").await;
+    stage.drive(&unseen, true).await;
+    for taken in stage.take(DecisionKind::Ask, &pools::people(), &[&unseen]).await {
+        taken.ack.done().await;
+    }
+    expected.insert(unseen, "not_in_inbox");
+
+    let shown = ended(&mut stage, "shown").await;
+    let key = kv::inbox_key(&shown, &AskId::new("q1").unwrap());
+    stage.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();
+    expected.insert(shown, "still_in_inbox");
+
+    let twice = ended(&mut stage, "twice").await;
+    let outcome = Outcome::Canceled { reason: None };
+    stage.decide(&twice, &Decision::Finish(Finish { outcome, usage: Usage::default() })).await;
+    expected.insert(twice, "after_the_end decided_twice");
+
+    let foreign = stage.job("foreign", |agent| agent.plan.when = PlanWhen::Never).await;
+    stage.drive(&foreign, true).await;
+    stage.called(&foreign, 7).await;
+    expected.insert(foreign, "commandless uncovered");
+
+    let report = fsck::look(&stage.broker, &Scope::default()).await.unwrap();
+    let words = |wrong: &fsck::Wrong| {
+        let words: Vec<_> = wrong.findings.iter().map(fsck::Finding::word).collect();
+        words.join(" ")
+    };
+    let found: BTreeMap<JobId, String> =
+        report.wrong.iter().map(|wrong| (wrong.job.clone(), words(wrong))).collect();
+    let expected: BTreeMap<JobId, String> =
+        expected.into_iter().map(|(job, words)| (job, words.to_owned())).collect();
+    assert_eq!(found, expected);
+    programs_are_told(&stage, &expected);
+}
+
+/// The command says the same, by its exit code and as JSON.
+fn programs_are_told(stage: &Stage, expected: &BTreeMap<JobId, String>) {
+    let run = |arguments: &[&str]| {
+        let output = stage.company.command().arg("fsck").args(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), said, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said, _) = run(&["--json"]);
+    let report: Value = serde_json::from_str(&said).unwrap();
+    let jobs: Vec<&str> =
+        report["wrong"].as_array().unwrap().iter().map(|w| w["job"].as_str().unwrap()).collect();
+    assert_eq!((code, jobs.len()), (Some(1), expected.len()), "{said}");
+    for job in expected.keys() {
+        assert!(jobs.contains(&job.as_str()), "{job} is not named: {said}");
+    }
+    let (code, said, _) = run(&[]);
+    assert!(said.contains("jobs are not where they should be"), "{said}");
+    assert!(said.contains("call.nowhere has no consumer") && code == Some(1), "{said}");
+    let (code, said, _) = run(&["never-submitted"]);
+    assert!(said.contains("it was never submitted") && code == Some(1), "{said}");
+    let (code, _, why) = run(&["--shard", "32"]);
+    assert!(why.contains("there is no shard 32") && code == Some(2), "{why}");
+    let (code, _, why) = run(&["--url", "nats://127.0.0.1:1", "--timeout", "500ms"]);
+    assert_eq!(code, Some(2), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_moves_meanwhile_is_looked_at_again_before_it_is_named() {
+    let mut stage = Stage::new().await;
+    let job = stage.job("moves", |agent| agent.confirm = true).await;
+    stage.forget_facts(&job).await;
+    let scope = Scope { settle: Duration::from_millis(1500), ..Scope::default() };
+    let (report, ()) = tokio::join!(fsck::look(&stage.broker, &scope), async {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        stage.drive(&job, true).await;
+        stage.plan(&job, "builtin").await;
+        stage.drive(&job, true).await;
+    });
+    let report = report.unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    assert_eq!(report.standing(Standing::Person), 1, "{report:?}");
+
+    // An answer that was given is not held against the inbox while it is being removed.
+    let answered = Answered {
+        ask: AskId::new("q1").unwrap(),
+        answer: Answer::approve(None),
+        by: "ann".to_owned(),
+    };
+    let key = kv::inbox_key(&job, &AskId::new("q1").unwrap());
+    stage.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();
+    stage.fact(&job, Fact::Answered(answered)).await;
+    stage.drive(&job, true).await;
+    let (report, removed) = tokio::join!(fsck::look(&stage.broker, &scope), async {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        stage.broker.kv.delete(Bucket::Inbox, &key).await
+    });
+    assert!(removed.is_ok() && report.unwrap().is_clean());
+}
