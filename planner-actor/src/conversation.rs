@@ -1,6 +1,9 @@
 //! From a command to the conversation a model is shown. Pure: equal commands and tools give equal
 //! conversations.
 
+mod shown;
+mod turns;
+
 use std::collections::BTreeSet;
 
 use model::{ModelRequest, Params};
@@ -8,74 +11,103 @@ use proto::{
     asking,
     decision::{PlanTalk, PlanWork, StepEnd},
     id::StepId,
-    message::{Message, ModelCall},
-    plan::{Action, Plan},
+    lang::Language,
+    message::{Message, ModelCall, ToolOffer},
+    policy::PlanOutput,
     step::StepState,
     toolbox::Toolbox,
 };
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use crate::prompt;
+use self::shown::shown;
+use crate::{prompt, protocol};
 
 /// What the model is asked.
 pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>) -> ModelRequest {
+    let offers = offers(work);
     ModelRequest {
         messages: messages(work, tools),
-        tools: if work.may_ask { vec![asking::offer(work.language)] } else { Vec::new() },
         params: Params {
             model: work.model.model.clone(),
             temperature: work.model.temperature,
             // Some providers have no JSON mode beside tools, so it is asked for when none is offered.
-            json: !work.may_ask,
+            json: offers.is_empty(),
             parallel_tool_calls: false,
             ..Params::default()
         },
+        tools: offers,
     }
 }
 
-/// The steps that have completed, by all the dialogue says.
-pub(crate) fn completed(work: &PlanWork) -> BTreeSet<StepId> {
-    work.dialogue
-        .iter()
-        .flat_map(|talk| match talk {
-            PlanTalk::Progressed { steps, .. } => steps.as_slice(),
-            PlanTalk::Asked { .. } | PlanTalk::Revised { .. } | PlanTalk::Rejected { .. } => &[],
-        })
-        .filter(|step| step.state == StepState::Completed)
-        .map(|step| step.id.clone())
-        .collect()
+/// A way to ask, unless asking is an action like others; and one to hand the plan over.
+fn offers(work: &PlanWork) -> Vec<ToolOffer> {
+    let mut offers = Vec::new();
+    if work.output == PlanOutput::Tool {
+        let description = match work.language {
+            Language::En => "Hand over the reply. Call it once, alone.",
+            Language::Zh => "提交回复。单独调用一次。",
+        };
+        offers.push(ToolOffer {
+            name: protocol::function(work.protocol).to_owned(),
+            description: description.to_owned(),
+            schema: protocol::schema(work.protocol),
+        });
+    }
+    if work.may_ask && !work.protocol.is_turn_by_turn() {
+        offers.push(asking::offer(work.language));
+    }
+    offers
+}
+
+/// The steps of all plans that were begun, and those of them that have completed.
+pub(crate) fn earlier(work: &PlanWork) -> (BTreeSet<StepId>, BTreeSet<StepId>) {
+    let (mut all, mut completed) = (BTreeSet::new(), BTreeSet::new());
+    for talk in &work.dialogue {
+        let PlanTalk::Progressed { plan, steps } = talk else { continue };
+        all.extend(plan.steps.iter().map(|step| step.id.clone()));
+        let done = steps.iter().filter(|step| step.state == StepState::Completed);
+        completed.extend(done.map(|step| step.id.clone()));
+    }
+    (all, completed)
 }
 
 fn messages(work: &PlanWork, tools: &Toolbox<'_>) -> Vec<Message> {
+    let mut messages = vec![Message::System { text: prompt::system(work, tools.offered()) }];
+    if work.protocol.is_turn_by_turn() {
+        messages.extend(turns::messages(work));
+        return messages;
+    }
     let language = work.language;
-    let system = prompt::system(language, &work.model.system, tools.offered(), work.may_ask);
-    let mut messages = vec![
-        Message::System { text: system },
-        Message::User { text: prompt::plan(language, &work.goal) },
-    ];
+    messages.push(Message::User { text: prompt::plan(language, &work.goal) });
     for (n, talk) in work.dialogue.iter().enumerate() {
         match talk {
             PlanTalk::Asked { question, answer } => {
                 messages.extend(asked(work, n, question, answer));
             }
             PlanTalk::Revised { plan, words } => {
-                messages.push(said(shown(plan).to_string()));
+                messages.push(said(shown(plan, work).to_string()));
                 messages.push(Message::User { text: prompt::revise(language, words) });
             }
             PlanTalk::Rejected { reply, error } => {
-                // Providers refuse a message that holds nothing.
-                if !reply.trim().is_empty() {
-                    messages.push(said(reply.clone()));
-                }
-                messages.push(Message::User { text: prompt::rejected(language, error) });
+                messages.extend(rejected(language, reply, error));
             }
             PlanTalk::Progressed { plan, steps } => {
-                messages.push(said(shown(plan).to_string()));
+                messages.push(said(shown(plan, work).to_string()));
                 messages.push(progressed(work, steps));
             }
+            // Said by a protocol that goes one action at a time; a job has one protocol.
+            PlanTalk::Noted { .. } => {}
         }
     }
     messages
+}
+
+/// A reply that could not be used, and why.
+fn rejected(language: Language, reply: &str, error: &str) -> Vec<Message> {
+    // Providers refuse a message that holds nothing.
+    let reply = (!reply.trim().is_empty()).then(|| said(reply.to_owned()));
+    let why = Message::User { text: prompt::rejected(language, error) };
+    reply.into_iter().chain([why]).collect()
 }
 
 fn progressed(work: &PlanWork, steps: &[StepEnd]) -> Message {
@@ -106,34 +138,6 @@ fn asked(work: &PlanWork, n: usize, question: &str, answer: &str) -> [Message; 2
 
 fn said(text: String) -> Message {
     Message::Assistant { text, calls: Vec::new() }
-}
-
-/// A plan in the shape the model is asked for: without what only the machine needs.
-fn shown(plan: &Plan) -> Value {
-    let steps: Vec<Value> = plan
-        .steps
-        .iter()
-        .map(|step| {
-            let mut fields = Map::new();
-            fields.insert("id".to_owned(), json!(step.id));
-            if !step.title.is_empty() {
-                fields.insert("title".to_owned(), json!(step.title));
-            }
-            fields.insert("description".to_owned(), json!(step.description));
-            if !step.depends_on.is_empty() {
-                fields.insert("depends_on".to_owned(), json!(step.depends_on));
-            }
-            match &step.action {
-                Action::Tool { tool, args, binding: _ } => {
-                    fields.insert("tool".to_owned(), json!(tool));
-                    fields.insert("args".to_owned(), args.clone());
-                }
-                Action::Agent => {}
-            }
-            Value::Object(fields)
-        })
-        .collect();
-    json!({"title": plan.title, "steps": steps})
 }
 
 #[cfg(test)]

@@ -5,9 +5,11 @@
 //! kept between commands. Everything but the call to the model is pure.
 
 mod conversation;
-mod normalise;
+mod course;
+mod detect;
 mod parse;
 mod prompt;
+mod protocol;
 mod reply;
 mod start;
 mod summary;
@@ -18,5 +20,7 @@ pub use self::{
     work::{Planner, ROLE},
 };
 
+#[cfg(test)]
+mod normalise;
 #[cfg(test)]
 mod testing;

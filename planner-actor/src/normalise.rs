@@ -1,190 +1,172 @@
-//! From a draft to a plan that can be run: ids given, tools found, arguments checked, dependencies
-//! whole. A plan that is not whole is refused as a whole, with the first thing that is wrong.
-//!
-//! One thing is mended: a step that reads `{{step1.id}}` and forgot to say that it depends on
-//! step1 is made to, when step1 stands before it or has completed. Everything else is told.
+//! Drafts, and the plans or reasons they become.
+
+#![expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
+
+use rstest::rstest;
+use runtime::{
+    arguments::{self, Placeholders},
+    schema::Schemas,
+};
 
 use std::collections::BTreeSet;
 
 use proto::{
-    id::{InvalidId, StepId},
-    limits, placeholder,
-    plan::{Action, Plan, PlanError, Step},
+    draft::{self, Frame},
+    id::StepId,
+    plan::{Action, Plan},
     tool::ToolSpec,
-    toolbox::{NoTool, Toolbox},
+    toolbox::Toolbox,
 };
 use serde_json::{Value, json};
 
-use crate::parse::{Draft, DraftStep};
+use crate::testing;
 
-/// Says what is wrong with a tool's arguments, some of which may hold placeholders.
-pub(crate) type CheckArgs<'a> = &'a dyn Fn(&ToolSpec, &Value) -> Result<(), String>;
-
-/// Why a draft is no plan, in words the model can act upon.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unsound {
-    /// An id that is none.
-    #[error("{field}: {why}")]
-    Id {
-        /// Where it stands.
-        field: String,
-        /// What is wrong with it.
-        why: InvalidId,
-    },
-    /// A tool that cannot be used.
-    #[error("step {step}: {why}")]
-    Tool {
-        /// The step.
-        step: StepId,
-        /// What is wrong with it.
-        why: NoTool,
-    },
-    /// Arguments without a tool.
-    #[error("step {0} has arguments but names no tool")]
-    NoTool(StepId),
-    /// Arguments that do not fit.
-    #[error("step {step}: the arguments of {tool} do not fit: {why}")]
-    Args {
-        /// The step.
-        step: StepId,
-        /// The tool.
-        tool: String,
-        /// The argument and what is wrong with it.
-        why: String,
-    },
-    /// The plan as a whole.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-}
-
-/// What a draft is measured against.
-pub(crate) struct Frame<'a> {
-    /// The job's goal, which names a plan that has no title.
-    pub(crate) goal: &'a str,
-    /// The tools.
-    pub(crate) tools: &'a Toolbox<'a>,
-    /// Steps of earlier plans that have completed.
-    pub(crate) completed: &'a BTreeSet<StepId>,
-    /// The check of arguments.
-    pub(crate) check_args: CheckArgs<'a>,
-}
-
-/// Makes a plan of a draft.
-pub(crate) fn plan(draft: Draft, frame: &Frame<'_>) -> Result<Plan, Unsound> {
-    if draft.steps.len() > limits::PLAN_STEPS_MAX {
-        return Err(PlanError::TooManySteps(draft.steps.len()).into());
-    }
-    let ids = ids(&draft.steps, frame.completed)?;
-    let mut steps = Vec::with_capacity(ids.len());
-    for (n, written) in draft.steps.into_iter().enumerate() {
-        let (Some(before), Some(id)) = (ids.get(..n), ids.get(n)) else { break };
-        steps.push(step(written, id, before, frame)?);
-    }
-    let title = if draft.title.is_empty() { frame.goal } else { &draft.title };
-    let plan = Plan { title: title_of(title), steps };
-    plan.check(frame.completed)?;
-    Ok(plan)
-}
-
-/// The ids of the steps: those that were given, and `step<n>` for the others, where `n` is the place
-/// of the step or the next number that is free.
-fn ids(steps: &[DraftStep], completed: &BTreeSet<StepId>) -> Result<Vec<StepId>, Unsound> {
-    let mut taken = completed.clone();
-    let mut given = Vec::with_capacity(steps.len());
-    for (n, step) in steps.iter().enumerate() {
-        let id = match &step.id {
-            None => None,
-            Some(id) => Some(step_id(id, || format!("steps[{n}].id"))?),
-        };
-        taken.extend(id.clone());
-        given.push(id);
-    }
-    let mut next = 0usize;
-    given
-        .into_iter()
-        .enumerate()
-        .map(|(n, id)| match id {
-            Some(id) => Ok(id),
-            None => {
-                next = next.max(n + 1);
-                loop {
-                    let id = step_id(&format!("step{next}"), || format!("steps[{n}].id"))?;
-                    next += 1;
-                    if taken.insert(id.clone()) {
-                        return Ok(id);
-                    }
-                }
-            }
-        })
-        .collect()
-}
-
-fn step_id(id: &str, field: impl FnOnce() -> String) -> Result<StepId, Unsound> {
-    StepId::new(id).map_err(|why| Unsound::Id { field: field(), why })
-}
-
-fn step(
-    written: DraftStep,
-    id: &StepId,
-    before: &[StepId],
-    frame: &Frame<'_>,
-) -> Result<Step, Unsound> {
-    let DraftStep { id: _, title, description, depends_on, tool, args } = written;
-    let mut declared = Vec::with_capacity(depends_on.len());
-    for on in &depends_on {
-        let on = step_id(on, || format!("step {id}: depends_on"))?;
-        if !declared.contains(&on) {
-            declared.push(on);
-        }
-    }
-    let action = match tool {
-        Some(name) => {
-            let args = args.unwrap_or_else(|| json!({}));
-            let tool =
-                frame.tools.find(&name).map_err(|why| Unsound::Tool { step: id.clone(), why })?;
-            for read in placeholder::references(&args) {
-                if declared.contains(&read) {
-                    continue;
-                }
-                if !before.contains(&read) && !frame.completed.contains(&read) {
-                    return Err(PlanError::Undeclared { step: id.clone(), on: read }.into());
-                }
-                declared.push(read);
-            }
-            (frame.check_args)(tool, &args).map_err(|why| Unsound::Args {
-                step: id.clone(),
-                tool: tool.name.to_string(),
-                why,
-            })?;
-            Action::Tool { tool: tool.name.clone(), args, binding: tool.binding() }
-        }
-        None if args.as_ref().is_some_and(has_content) => {
-            return Err(Unsound::NoTool(id.clone()));
-        }
-        None => Action::Agent,
+/// Steps as `id[tool]<dependencies`, or what is wrong. Step `old` has completed before.
+fn normalised(value: Value) -> Result<Plan, String> {
+    let draft = draft::of(value).unwrap();
+    let (specs, schemas) = (testing::tools(), Schemas::new());
+    let work = testing::work(json!({}));
+    let tools = Toolbox::new(&specs, work.model.tools.as_deref());
+    let completed = BTreeSet::from([StepId::new("old").unwrap(), StepId::new("step2").unwrap()]);
+    let check =
+        |tool: &ToolSpec, args: &Value| arguments::check(&schemas, tool, args, Placeholders::Open);
+    let frame = Frame {
+        goal: "the goal\nat length",
+        tools: &tools,
+        completed: &completed,
+        earlier: &BTreeSet::new(),
+        check_args: &check,
     };
-    Ok(Step { id: id.clone(), title, description, depends_on: declared, action })
+    draft::plan(draft, &frame).map_err(|e| e.to_string())
 }
 
-fn has_content(args: &Value) -> bool {
-    match args {
-        Value::Object(fields) => !fields.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::String(text) => !text.is_empty(),
-        Value::Null => false,
-        Value::Bool(_) | Value::Number(_) => true,
-    }
+fn line(plan: &Plan) -> String {
+    let steps = plan.steps.iter().map(|step| {
+        let tool = match &step.action {
+            Action::Tool { tool, args, binding } => format!("[{tool}.{}{args}]", binding.version),
+            Action::Agent => String::new(),
+        };
+        let on: Vec<_> = step.depends_on.iter().map(StepId::as_str).collect();
+        format!("{}{tool}<{}", step.id, on.join(","))
+    });
+    steps.collect::<Vec<_>>().join(" ")
 }
 
-/// The first line of a text, inside the bound of titles.
-fn title_of(text: &str) -> String {
-    let line = text.trim().lines().next().unwrap_or_default().trim();
-    let mut end = line.len().min(limits::TITLE_BYTES_MAX);
-    while !line.is_char_boundary(end) {
-        end -= 1;
-    }
-    line.get(..end).unwrap_or_default().to_owned()
+fn check(steps: Value, expected: &str) {
+    let got = normalised(json!({"title": "T", "steps": steps}));
+    assert_eq!(got.as_ref().map(line).unwrap_or_else(String::clone), expected);
 }
 
-#[cfg(test)]
-mod tests;
+#[rstest]
+#[case::ids_are_given(json!(["a", "b"]), "step1< step3<")]
+#[case::ids_that_are_there_are_kept_and_avoided(
+    json!([{"id": "step3", "description": "x"}, "a", "b"]), "step3< step4< step5<")]
+#[case::a_tool(
+    json!([{"id": "a", "description": "x", "tool": "complete_task", "args": {"id": 62}}]),
+    "a[complete_task.7{\"id\":62}]<")]
+#[case::a_tool_as_prompts_name_it(
+    json!([{"id": "a", "description": "x", "action": "@complete_task", "params": {"id": 62}}]),
+    "a[complete_task.7{\"id\":62}]<")]
+#[case::declared_once(
+    json!([{"id": "a", "description": "x"}, {"id": "b", "description": "y", "depends_on": ["a", "a", "old"]}]),
+    "a< b<a,old")]
+#[case::a_read_step_is_depended_on(
+    json!([
+        {"id": "a", "description": "x", "tool": "create_task", "args": {"title": "A"}},
+        {"id": "b", "description": "y", "tool": "complete_task", "args": {"id": "{{a.id}}"}},
+        {"id": "c", "description": "z", "tool": "create_task", "args": {"title": "{{a.id}} and {{old.x}}"}, "dependsOn": ["b"]},
+    ]),
+    "a[create_task.7{\"title\":\"A\"}]< b[complete_task.7{\"id\":\"{{a.id}}\"}]<a c[create_task.7{\"title\":\"{{a.id}} and {{old.x}}\"}]<b,a,old")]
+#[case::a_declared_later_step_may_be_read(
+    json!([
+        {"id": "b", "description": "y", "tool": "complete_task", "args": {"id": "{{a.id}}"}, "depends_on": ["a"]},
+        {"id": "a", "description": "x", "tool": "create_task", "args": {"title": "A"}},
+    ]),
+    "b[complete_task.7{\"id\":\"{{a.id}}\"}]<a a[create_task.7{\"title\":\"A\"}]<")]
+#[case::other_braces_are_literal(
+    json!([{"id": "a", "description": "x", "tool": "create_task", "args": {"title": "{{ }} ${HOME} $(id) {{a b}}"}}]),
+    "a[create_task.7{\"title\":\"{{ }} ${HOME} $(id) {{a b}}\"}]<")]
+#[case::nothing_left_to_do(json!([]), "")]
+fn a_draft_becomes(#[case] steps: Value, #[case] expected: &str) {
+    check(steps, expected);
+}
+
+fn calling(tool: &str, args: Value) -> Value {
+    json!([{"id": "a", "description": "x", "tool": tool, "args": args}])
+}
+
+#[rstest]
+#[case::unknown_tool(calling("drop_tables", json!({})),
+    "step a: there is no tool \"drop_tables\"; the tools are: complete_task, create_task")]
+#[case::near_miss(calling("create-task", json!({"title": "x"})),
+    "step a: there is no tool \"create-task\"; did you mean create_task? the tools are: complete_task, create_task")]
+#[case::look_alike(calling("create_tаsk", json!({"title": "x"})),
+    "step a: there is no tool \"create_t\\u{430}sk\"; did you mean create_task? the tools are: complete_task, create_task")]
+#[case::forbidden_tool(calling("secret", json!({})),
+    "step a: the tool \"secret\" is not allowed here; the tools are: complete_task, create_task")]
+#[case::wrong_argument(calling("complete_task", json!({"id": "62"})),
+    "step a: the arguments of complete_task do not fit: id: \"62\" is not of type \"integer\"")]
+#[case::words_where_a_number_must_be(calling("complete_task", json!({"id": "#{{old.id}}"})),
+    "step a: the arguments of complete_task do not fit: id: \"#{{old.id}}\" is not of type \"integer\"")]
+#[case::missing_argument(calling("complete_task", json!(null)),
+    "step a: the arguments of complete_task do not fit: id: \"id\" is a required property")]
+#[case::extra_argument(calling("complete_task", json!({"id": 1, "force": true})),
+    "step a: the arguments of complete_task do not fit: force: is not an argument of this tool")]
+#[case::arguments_as_a_text(calling("complete_task", json!("62")),
+    "step a: the arguments of complete_task do not fit: the arguments must be a JSON object")]
+#[case::arguments_without_a_tool(json!([{"id": "a", "description": "x", "args": {"id": 1}}]),
+    "step a has arguments but names no tool")]
+#[case::reads_a_step_that_is_none(calling("complete_task", json!({"id": "{{other.id}}"})),
+    "step a reads {{other…}} but does not depend on other")]
+#[case::reads_itself(calling("complete_task", json!({"id": "{{a.id}}"})),
+    "step a reads {{a…}} but does not depend on a")]
+#[case::reads_a_later_step(
+    json!([
+        {"id": "a", "description": "x", "tool": "complete_task", "args": {"id": "{{b.id}}"}},
+        {"id": "b", "description": "y"},
+    ]),
+    "step a reads {{b…}} but does not depend on b")]
+#[case::declared_and_not_there(
+    json!([{"id": "a", "description": "x", "tool": "complete_task", "args": {"id": "{{z.id}}"}, "depends_on": ["z"]}]),
+    "step a depends on z, which is not a step of the plan")]
+#[case::dangling(json!([{"id": "a", "description": "x", "depends_on": ["z"]}]),
+    "step a depends on z, which is not a step of the plan")]
+#[case::depends_on_itself(json!([{"id": "a", "description": "x", "depends_on": ["a"]}]), "step a depends on itself")]
+#[case::circle(
+    json!([{"id": "a", "description": "x", "depends_on": ["b"]}, {"id": "b", "description": "y", "depends_on": ["a"]}]),
+    "Circular dependency detected in plan steps: a → b → a")]
+#[case::duplicate(json!([{"id": "a", "description": "x"}, {"id": "a", "description": "y"}]), "two steps have the id a")]
+#[case::completed_before(json!([{"id": "old", "description": "x"}]),
+    "step old has completed already and cannot be planned again; use another id")]
+#[case::no_description(json!([{"id": "a", "tool": "complete_task", "args": {"id": 1}}]), "step a has no description")]
+#[case::empty_text(json!([" "]), "step step1 has no description")]
+#[case::id_with_a_space(json!([{"id": "step 1", "description": "x"}]),
+    "steps[0].id: step id must be 1 to 64 characters of A-Z a-z 0-9 _ -, got \"step 1\"")]
+#[case::id_that_is_a_subject(json!([{"id": "cb.>", "description": "x"}]),
+    "steps[0].id: step id must be 1 to 64 characters of A-Z a-z 0-9 _ -, got \"cb.>\"")]
+#[case::dependency_that_is_no_id(json!([{"id": "a", "description": "x", "depends_on": ["步骤一"]}]),
+    "step a: depends_on: step id must be 1 to 64 characters of A-Z a-z 0-9 _ -, got \"步骤一\"")]
+fn a_draft_is_refused_as_a_whole(#[case] steps: Value, #[case] expected: &str) {
+    check(steps, expected);
+}
+
+#[test]
+fn sizes_are_bounded() {
+    check(json!(vec!["x"; 10_000]), "the plan has 10000 steps; at most 500 are allowed");
+    check(
+        json!([{"id": "a", "description": "x".repeat(40_000)}]),
+        "the description of step a is longer than 32768 bytes",
+    );
+    let ids: Vec<_> = (0..150).map(|n| format!("s{n}")).collect();
+    let mut steps: Vec<_> = ids.iter().map(|id| json!({"id": id, "description": "x"})).collect();
+    steps.push(json!({"id": "all", "description": "x", "depends_on": ids}));
+    check(json!(steps), "step all has more than 100 dependencies");
+}
+
+#[test]
+fn a_plan_without_a_title_is_called_after_its_goal() {
+    let titled = |title: &str| normalised(json!({"title": title, "steps": ["x"]})).unwrap().title;
+    assert_eq!(titled(""), "the goal");
+    assert_eq!(titled("T\nmore"), "T");
+    assert_eq!(titled(&"字".repeat(1000)).len(), 510);
+}

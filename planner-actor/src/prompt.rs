@@ -6,9 +6,15 @@
 use std::sync::LazyLock;
 
 use minijinja::{Environment, UndefinedBehavior, Value, context, syntax::SyntaxConfig};
-use proto::{decision::StepEnd, lang::Language, step::StepState, tool::ToolSpec};
+use proto::{
+    decision::{PlanWork, StepEnd},
+    lang::Language,
+    policy::PlanOutput,
+    step::StepState,
+    tool::ToolSpec,
+};
 
-use crate::summary;
+use crate::{course::Course, parse::choice::Phase, protocol, summary};
 
 macro_rules! templates {
     ($($name:literal),*) => {[$(
@@ -17,8 +23,26 @@ macro_rules! templates {
     )*]};
 }
 
-const FILES: [(&str, &str); 12] =
-    templates!("system", "plan", "answer", "revise", "rejected", "replan");
+const FILES: [(&str, &str); 36] = templates!(
+    "system",
+    "task_steps",
+    "title_steps",
+    "action_steps",
+    "decision",
+    "phased",
+    "tools",
+    "asking",
+    "reply",
+    "plan",
+    "goal",
+    "phase",
+    "observed",
+    "detect",
+    "answer",
+    "revise",
+    "rejected",
+    "replan"
+);
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut env = Environment::new();
@@ -44,13 +68,9 @@ fn render(language: Language, name: &str, values: Value) -> String {
 }
 
 /// What frames the conversation: the agent's own words, then the planner's task.
-pub(crate) fn system(
-    language: Language,
-    frame: &str,
-    tools: &[&ToolSpec],
-    may_ask: bool,
-) -> String {
-    let tools: Vec<Value> = tools
+pub(crate) fn system(work: &PlanWork, tools: &[&ToolSpec]) -> String {
+    let (language, may_ask) = (work.language, work.may_ask);
+    let list: Vec<Value> = tools
         .iter()
         .map(|tool| {
             context! {
@@ -60,9 +80,58 @@ pub(crate) fn system(
             }
         })
         .collect();
-    let task = render(language, "system", context! { tools, may_ask });
-    let task = task.trim_end();
-    if frame.trim().is_empty() { task.to_owned() } else { format!("{}\n\n{task}", frame.trim()) }
+    let native = match work.output {
+        PlanOutput::Text => None,
+        PlanOutput::Tool => Some(protocol::function(work.protocol)),
+    };
+    let template = protocol::template(work.protocol);
+    let values = if template == "system" {
+        context! { tools => list, may_ask, native }
+    } else {
+        let part = |name, values| render(language, name, values).trim_end().to_owned();
+        context! {
+            tools => part("tools", context! { tools => list }),
+            asking => part("asking", context! { may_ask }),
+            reply => part("reply", context! {
+                native, schema => protocol::schema_text(work.protocol)
+            }),
+            may_ask,
+        }
+    };
+    let task = render(language, template, values);
+    let (frame, task) = (work.model.system.trim(), task.trim_end());
+    if frame.is_empty() { task.to_owned() } else { format!("{frame}\n\n{task}") }
+}
+
+/// The question whether a goal needs a plan.
+pub(crate) fn detect(language: Language, goal: &str) -> String {
+    render(language, "detect", context! { goal })
+}
+
+/// The goal alone, before what is wanted next.
+pub(crate) fn goal(language: Language, goal: &str) -> String {
+    render(language, "goal", context! { goal })
+}
+
+/// What came of an action.
+pub(crate) fn observed(language: Language, observation: &str) -> String {
+    render(language, "observed", context! { observation })
+}
+
+/// What is wanted next, where it is planned one action at a time.
+pub(crate) fn next(work: &PlanWork, course: &Course<'_>) -> String {
+    let phase = match (work.protocol, course.phase) {
+        (proto::policy::PlanProtocol::Phased, Phase::Plan) => "plan",
+        (proto::policy::PlanProtocol::Phased, Phase::Thought) => "thought",
+        (proto::policy::PlanProtocol::Phased, Phase::Replan) => "replan",
+        _ => "",
+    };
+    let (number, item) = match course.current() {
+        Some((number, item)) => (number, item.title.as_str()),
+        None => (course.outline.len(), course.outline.last().map_or("", |item| &item.title)),
+    };
+    let values = context! { phase, number, item, count => course.outline.len() };
+    render(work.language, "phase", values).trim_end().to_owned()
 }
 
 /// The goal.

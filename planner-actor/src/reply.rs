@@ -1,21 +1,41 @@
 //! From what a model said to what the planner answers. Pure. A reply that is neither a plan nor a
 //! question is told back as such; nothing here ever makes a task of it.
 
+mod choose;
+
 use model::{ModelError, Reply};
 use proto::{
     asking,
     decision::PlanWork,
+    draft::{self, CheckArgs, Frame},
     excerpt::excerpt,
     fact::{PlanReply, WorkError},
     message::{ModelCall, StopReason},
+    outline::Item,
     toolbox::Toolbox,
 };
+use serde_json::Value;
 
 use crate::{
     conversation,
-    normalise::{self, CheckArgs, Frame},
-    parse,
+    parse::{self, Wanted},
+    protocol,
 };
+
+/// What a reply means, and what is intended beyond it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Understood {
+    /// What the planner answers.
+    pub(crate) reply: PlanReply,
+    /// What is intended, where it is planned one action at a time.
+    pub(crate) outline: Vec<Item>,
+}
+
+impl From<PlanReply> for Understood {
+    fn from(reply: PlanReply) -> Self {
+        Self { reply, outline: Vec::new() }
+    }
+}
 
 /// What a model's reply means.
 pub(crate) fn understand(
@@ -23,44 +43,76 @@ pub(crate) fn understand(
     work: &PlanWork,
     tools: &Toolbox<'_>,
     check_args: CheckArgs<'_>,
-) -> PlanReply {
-    let unparseable = |text: &str, error: String| PlanReply::Unparseable {
-        text: excerpt(text),
-        error: excerpt(&error),
-    };
+) -> Understood {
+    let (all, completed) = conversation::earlier(work);
+    let frame = Frame { goal: &work.goal, tools, completed: &completed, earlier: &all, check_args };
+    match said(reply, work) {
+        Ok(Said::Question(question)) => PlanReply::Question { question }.into(),
+        Ok(Said::Value(value)) => {
+            let understood = if work.protocol.is_turn_by_turn() {
+                choose::choose(value, work, &frame)
+            } else {
+                plan(value, work, &frame)
+            };
+            understood.unwrap_or_else(|error| unparseable(reply, error))
+        }
+        Err(error) => unparseable(reply, error),
+    }
+}
+
+/// What a reply holds.
+enum Said {
+    /// Something a person must be asked.
+    Question(proto::fact::Asked),
+    /// JSON that looks like what is wanted.
+    Value(Value),
+}
+
+fn said(reply: &Reply, work: &PlanWork) -> Result<Said, String> {
+    let handed_over = |call: &&ModelCall| protocol::is_function(&call.name);
+    let other = reply.calls.iter().any(|call| !protocol::is_function(&call.name));
     // A question goes before a plan that stands beside it: the plan was made without the answer.
-    if !reply.calls.is_empty() {
-        return match question(&reply.calls, work.may_ask) {
-            Ok(question) => PlanReply::Question { question },
-            Err(error) => {
-                let calls: Vec<_> =
-                    reply.calls.iter().map(|c| format!("{}({})", c.name, c.args)).collect();
-                let text = format!("{}\n{}", reply.text, calls.join("\n"));
-                unparseable(text.trim(), error)
-            }
-        };
+    if other {
+        return question(&reply.calls, work.may_ask).map(Said::Question);
     }
     match reply.stop {
         StopReason::Length => {
             let error = "the reply was cut because it is too long; reply with a shorter plan";
-            return unparseable(&reply.text, error.to_owned());
+            return Err(error.to_owned());
         }
         StopReason::End | StopReason::ToolCalls | StopReason::ContentFilter => {}
     }
-    let completed = conversation::completed(work);
-    let frame = Frame { goal: &work.goal, tools, completed: &completed, check_args };
-    let plan = parse::value(&reply.text)
-        .map_err(|e| e.to_string())
-        .and_then(|value| parse::shape::draft(value).map_err(|e| e.to_string()))
-        .and_then(|draft| normalise::plan(draft, &frame).map_err(|e| e.to_string()));
-    match plan {
-        Ok(plan) => PlanReply::Plan { plan },
-        Err(error) => unparseable(&reply.text, error),
+    let mut calls = reply.calls.iter().filter(handed_over);
+    let wanted = if work.protocol.is_turn_by_turn() { Wanted::Choice } else { Wanted::Plan };
+    match (calls.next(), calls.next()) {
+        (Some(_), Some(_)) => Err("only one plan can be handed over at a time".to_owned()),
+        // Providers hand over as a text what they could not read themselves.
+        (Some(ModelCall { args: Value::String(text), .. }), None) => {
+            parse::value(text, wanted).map(Said::Value).map_err(|e| e.to_string())
+        }
+        (Some(call), None) => Ok(Said::Value(call.args.clone())),
+        (None, _) => parse::value(&reply.text, wanted).map(Said::Value).map_err(|e| e.to_string()),
     }
 }
 
+fn plan(value: Value, work: &PlanWork, frame: &Frame<'_>) -> Result<Understood, String> {
+    let draft = draft::of(value).map_err(|e| e.to_string())?;
+    draft.check(work.protocol).map_err(|e| e.to_string())?;
+    let plan = draft::plan(draft, frame).map_err(|e| e.to_string())?;
+    Ok(PlanReply::Plan { plan }.into())
+}
+
+fn unparseable(reply: &Reply, error: String) -> Understood {
+    let calls: Vec<_> = reply.calls.iter().map(|c| format!("{}({})", c.name, c.args)).collect();
+    let text = format!("{}\n{}", reply.text, calls.join("\n"));
+    let text = if calls.is_empty() { reply.text.as_str() } else { text.trim() };
+    PlanReply::Unparseable { text: excerpt(text), error: excerpt(&error) }.into()
+}
+
 fn question(calls: &[ModelCall], may_ask: bool) -> Result<proto::fact::Asked, String> {
-    if let Some(other) = calls.iter().find(|call| call.name != asking::ASK_USER) {
+    let foreign =
+        |call: &&ModelCall| call.name != asking::ASK_USER && !protocol::is_function(&call.name);
+    if let Some(other) = calls.iter().find(foreign) {
         let name: String = other.name.chars().take(80).collect();
         return Err(format!(
             "{name:?} cannot be called while planning; name the tool in a step of the plan"
@@ -69,10 +121,13 @@ fn question(calls: &[ModelCall], may_ask: bool) -> Result<proto::fact::Asked, St
     if !may_ask {
         return Err("no more questions can be asked; reply with the plan".to_owned());
     }
-    match calls {
-        [one] => asking::parse(&one.args).map_err(|e| e.to_string()),
-        _ => Err("only one question can be asked at a time; use a form to ask for several things"
-            .to_owned()),
+    let mut questions = calls.iter().filter(|call| call.name == asking::ASK_USER);
+    match (questions.next(), questions.next()) {
+        (Some(one), None) => asking::parse(&one.args).map_err(|e| e.to_string()),
+        (Some(_), Some(_)) | (None, _) => {
+            Err("only one question can be asked at a time; use a form to ask for several things"
+                .to_owned())
+        }
     }
 }
 

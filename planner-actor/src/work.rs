@@ -5,9 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use model::{Delta, Model};
 use proto::{
-    decision::{Decision, PlanWork},
+    decision::{Decision, Detect, PlanWork},
     fact::{Fact, PlanReply, Planned},
     message::Usage,
+    policy::Detected,
     tool::ToolSpec,
     toolbox::Toolbox,
     wire::Said,
@@ -21,7 +22,10 @@ use runtime::{
 };
 use serde_json::Value;
 
-use crate::{conversation, reply};
+use crate::{
+    conversation, detect,
+    reply::{self, Understood},
+};
 
 /// The name of the role, in configuration, presence and logs.
 pub const ROLE: &str = "planner";
@@ -44,22 +48,64 @@ impl Planner {
         let registered = self.registry.all();
         let specs = registered.iter().map(|announced| &announced.spec);
         let tools = Toolbox::new(specs, work.model.tools.as_deref());
-        let request = conversation::request(work, &tools);
+        let mut usage = Usage::default();
+        let detected = match &work.detect {
+            None => None,
+            Some(detect) => Some(self.detect(work, detect, &tools, &mut usage).await),
+        };
+        let simple = detected.as_ref().is_some_and(|detected| !detected.complex);
+        let Understood { reply, outline } = if simple {
+            PlanReply::Simple.into()
+        } else {
+            self.ask(work, &tools, speaker, &mut usage).await
+        };
+        let (work, attempt) = (work.work.clone(), work.attempt);
+        Planned { work, attempt, reply, usage, detected, outline }
+    }
+
+    async fn ask(
+        &self,
+        work: &PlanWork,
+        tools: &Toolbox<'_>,
+        speaker: Speaker,
+        usage: &mut Usage,
+    ) -> Understood {
+        let request = conversation::request(work, tools);
         let show = move |delta: &Delta| match delta {
             Delta::Text(text) => speaker.say(Said::Text(text.clone())),
             Delta::Thought(text) => speaker.say(Said::Thought(text.clone())),
             Delta::Call(_) | Delta::End { .. } => {}
         };
-        let (reply, usage) = match model::complete(&*self.model, request, show).await {
+        match model::complete(&*self.model, request, show).await {
             Ok(said) => {
+                *usage += said.usage;
                 let check = |tool: &ToolSpec, args: &Value| {
                     arguments::check(&self.schemas, tool, args, Placeholders::Open)
                 };
-                (reply::understand(&said, work, &tools, &check), said.usage)
+                reply::understand(&said, work, tools, &check)
             }
-            Err(error) => (reply::failed(&error), Usage::default()),
-        };
-        Planned { work: work.work.clone(), attempt: work.attempt, reply, usage }
+            Err(error) => reply::failed(&error).into(),
+        }
+    }
+
+    /// Whether the goal needs a plan. Nothing that goes wrong here ends the work: then it does.
+    async fn detect(
+        &self,
+        work: &PlanWork,
+        wanted: &Detect,
+        tools: &Toolbox<'_>,
+        usage: &mut Usage,
+    ) -> Detected {
+        if let Some(detected) = detect::at_once(work, wanted, tools) {
+            return detected;
+        }
+        match model::complete(&*self.model, detect::request(work, wanted), |_| {}).await {
+            Ok(said) => {
+                *usage += said.usage;
+                detect::understood(Ok(&said.text))
+            }
+            Err(error) => detect::understood(Err(error.to_string())),
+        }
     }
 }
 
@@ -112,6 +158,9 @@ fn outcome(reply: Option<&PlanReply>) -> (&'static str, bool) {
     match reply {
         Some(PlanReply::Plan { .. }) => ("plan", false),
         Some(PlanReply::Question { .. }) => ("question", false),
+        Some(PlanReply::Simple) => ("simple", false),
+        Some(PlanReply::Noted { .. }) => ("noted", false),
+        Some(PlanReply::Finished { .. }) => ("finished", false),
         Some(PlanReply::Unparseable { .. }) => ("unparseable", true),
         Some(PlanReply::Failed { .. }) => ("failed", true),
         None => ("canceled", true),

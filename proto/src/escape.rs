@@ -52,7 +52,7 @@ pub fn json(value: &Value) -> String {
 pub fn question(asked: &Question) -> String {
     let mut out = text(&asked.prompt).into_owned();
     match &asked.kind {
-        QuestionKind::PlanCheck { plan, revision, digest } => {
+        QuestionKind::PlanCheck { plan, revision, digest, completed: _ } => {
             let _ =
                 write!(out, "\n\n{} (plan {})\n", line(&plan.title), revision.saturating_add(1));
             for step in &plan.steps {

@@ -12,14 +12,38 @@ pub fn excerpt(text: &str) -> String {
 /// missing.
 #[must_use]
 pub fn ends(text: &str, chars: usize) -> String {
-    let all = text.chars().count();
-    // A note that is longer than what it stands for helps nobody.
-    if all <= chars.saturating_mul(2).saturating_add(20) {
+    head_and_tail(text, chars, chars)
+}
+
+/// The text, or its first `head` and last `tail` characters with a note between them that says how
+/// many are missing. It is never cut inside a character.
+#[must_use]
+pub fn head_and_tail(text: &str, head: usize, tail: usize) -> String {
+    let kept = head.saturating_add(tail);
+    // A text has at most as many characters as bytes: most are told apart without counting.
+    if text.len() <= kept {
         return text.to_owned();
     }
-    let head: String = text.chars().take(chars).collect();
-    let tail: String = text.chars().skip(all - chars).collect();
-    format!("{head} …[{} characters cut]… {tail}", all - 2 * chars)
+    let all = text.chars().count();
+    // A note that is longer than what it stands for helps nobody.
+    if all <= kept.saturating_add(20) {
+        return text.to_owned();
+    }
+    let at = |chars: usize| text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
+    let (first, last) = (text.get(..at(head)), text.get(at(all - tail)..));
+    let (first, last) = (first.unwrap_or_default(), last.unwrap_or_default());
+    format!("{first} …[{} characters cut]… {last}", all - kept)
+}
+
+/// The first line of a text, cut between characters to at most `max` bytes.
+#[must_use]
+pub fn line(text: &str, max: usize) -> String {
+    let line = text.trim().lines().next().unwrap_or_default().trim();
+    let mut end = line.len().min(max);
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    line.get(..end).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

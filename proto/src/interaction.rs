@@ -8,7 +8,7 @@ use crate::{
     digest,
     id::{AskId, JobId, StepId, ToolName},
     limits,
-    plan::Plan,
+    plan::{Plan, PlanError},
 };
 
 /// A question, as it is stored in the job's log and shown in the inbox.
@@ -36,7 +36,8 @@ pub struct Question {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum QuestionKind {
-    /// Is this plan right? `approve` runs it, `respond` with text revises it, `reject` cancels.
+    /// Is this plan right? `approve` runs it, `respond` with text has it revised, `edit` with another
+    /// plan puts that in its place, `reject` cancels.
     PlanCheck {
         /// The plan as it would run.
         plan: Plan,
@@ -44,6 +45,10 @@ pub enum QuestionKind {
         revision: u32,
         /// What an approval binds.
         digest: String,
+        /// Steps of earlier plans that have completed: steps may depend on them, and none may take
+        /// its id.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        completed: Vec<StepId>,
     },
     /// Free text.
     Question,
@@ -168,6 +173,8 @@ pub enum Verdict {
     Reject,
     /// An answer: the value asked for, or words that change a plan.
     Respond,
+    /// Another plan in place of the one that is shown. It is shown in turn: nothing runs yet.
+    Edit,
 }
 
 /// A person's answer.
@@ -175,7 +182,7 @@ pub enum Verdict {
 pub struct Answer {
     /// What was decided.
     pub decision: Verdict,
-    /// The answer to a question, choice or form.
+    /// The answer to a question, choice or form; for an edit the plan, whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
     /// Words: how the plan is to change, or why it was rejected.
@@ -219,6 +226,9 @@ pub enum Misfit {
     /// A value is missing.
     #[error("`value` is missing")]
     NoValue,
+    /// The plan of an edit is none that could run.
+    #[error("{0}")]
+    Plan(String),
     /// The approval is for something else than what would run.
     #[error("the digest is not that of what would run; look at the question again")]
     Stale,
@@ -233,7 +243,7 @@ impl Question {
     /// # Errors
     /// What does not fit.
     pub fn check(&self, answer: &Answer) -> Result<(), Misfit> {
-        use Verdict::{Approve, Reject, Respond};
+        use Verdict::{Approve, Edit, Reject, Respond};
         if answer.text.as_ref().is_some_and(|t| t.len() > limits::ANSWER_BYTES_MAX) {
             return Err(Misfit::TooLong);
         }
@@ -248,11 +258,19 @@ impl Question {
                 let words = answer.text.as_ref().is_some_and(|t| !t.trim().is_empty());
                 if words { Ok(()) } else { Err(Misfit::NoText) }
             }
+            (QuestionKind::PlanCheck { digest, completed, .. }, Edit) => {
+                if answer.digest.as_ref().is_some_and(|seen| seen != digest) {
+                    return Err(Misfit::Stale);
+                }
+                edited(answer, completed).map(|_| ())
+            }
             (QuestionKind::ToolApproval { digest, .. }, Approve) => {
                 if answer.digest.as_ref() == Some(digest) { Ok(()) } else { Err(Misfit::Stale) }
             }
             (QuestionKind::PlanCheck { .. } | QuestionKind::ToolApproval { .. }, Reject) => Ok(()),
-            (QuestionKind::ToolApproval { .. }, Respond) => Err(verdict("approve or reject")),
+            (QuestionKind::ToolApproval { .. }, Respond | Edit) => {
+                Err(verdict("approve or reject"))
+            }
             (
                 QuestionKind::Question | QuestionKind::Choice { .. } | QuestionKind::Form { .. },
                 Respond,
@@ -263,7 +281,7 @@ impl Question {
             ) => Ok(()),
             (
                 QuestionKind::Question | QuestionKind::Choice { .. } | QuestionKind::Form { .. },
-                Approve,
+                Approve | Edit,
             ) => Err(verdict("respond or reject")),
         }
     }
@@ -291,6 +309,21 @@ impl Question {
             }
         }
     }
+}
+
+/// The plan of an edit: whole, and with a step at least.
+///
+/// # Errors
+/// What is missing or wrong with it, for whoever edited it.
+pub fn edited(answer: &Answer, completed: &[StepId]) -> Result<Plan, Misfit> {
+    let value = answer.value.clone().ok_or(Misfit::NoValue)?;
+    let plan: Plan = serde_json::from_value(value).map_err(|e| Misfit::Plan(e.to_string()))?;
+    if plan.steps.is_empty() {
+        return Err(Misfit::Plan(format!("{}; reject it to end the job", PlanError::Empty)));
+    }
+    let completed = completed.iter().cloned().collect();
+    plan.check(&completed).map_err(|e| Misfit::Plan(e.to_string()))?;
+    Ok(plan)
 }
 
 impl Input {

@@ -14,10 +14,12 @@ pub struct Toolbox<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoTool {
     /// Nothing is registered under the name.
-    #[error("there is no tool \"{name}\"; the tools are: {tools}")]
+    #[error("there is no tool \"{name}\"; {}the tools are: {tools}", meant(near.as_ref()))]
     Unknown {
         /// The name, with everything that is not ASCII written out.
         name: String,
+        /// The tool that may have been meant. It is named and never taken.
+        near: Option<ToolName>,
         /// What there is.
         tools: String,
     },
@@ -29,6 +31,13 @@ pub enum NoTool {
         /// What there is.
         tools: String,
     },
+}
+
+/// How like a name must be for it to be suggested, from 0.0 to 1.0.
+const LIKENESS_MIN: f64 = 0.7;
+
+fn meant(near: Option<&ToolName>) -> String {
+    near.map(|name| format!("did you mean {name}? ")).unwrap_or_default()
 }
 
 /// Most names that an error lists.
@@ -70,7 +79,20 @@ impl<'a> Toolbox<'a> {
         if self.held_back.iter().any(|tool| of_name(&tool)) {
             return Err(NoTool::NotAllowed { name: shown, tools });
         }
-        Err(NoTool::Unknown { name: shown, tools })
+        Err(NoTool::Unknown { name: shown, near: self.near(name), tools })
+    }
+
+    /// The tool whose name is most like another one, if any is.
+    fn near(&self, name: &str) -> Option<ToolName> {
+        let name: String = name.chars().take(80).collect();
+        let likeness =
+            |tool: &ToolSpec| strsim::normalized_damerau_levenshtein(tool.name.as_str(), &name);
+        let (likeness, tool) = self
+            .offered
+            .iter()
+            .map(|tool| (likeness(tool), tool))
+            .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        (likeness >= LIKENESS_MIN).then(|| tool.name.clone())
     }
 
     fn names(&self) -> String {
@@ -106,19 +128,19 @@ mod tests {
         for (name, expected) in [
             (
                 "create-task",
-                "there is no tool \"create-task\"; the tools are: create_task, send_mail",
+                "there is no tool \"create-task\"; did you mean create_task? the tools are: create_task, send_mail",
             ),
             (
                 "Create_task",
-                "there is no tool \"Create_task\"; the tools are: create_task, send_mail",
+                "there is no tool \"Create_task\"; did you mean create_task? the tools are: create_task, send_mail",
             ),
             (
                 "create_tаsk",
-                "there is no tool \"create_t\\u{430}sk\"; the tools are: create_task, send_mail",
+                "there is no tool \"create_t\\u{430}sk\"; did you mean create_task? the tools are: create_task, send_mail",
             ),
             (
                 "create_task ",
-                "there is no tool \"create_task \"; the tools are: create_task, send_mail",
+                "there is no tool \"create_task \"; did you mean create_task? the tools are: create_task, send_mail",
             ),
             ("", "there is no tool \"\"; the tools are: create_task, send_mail"),
             (

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
+use proto::{plan::Plan, policy::PlanProtocol, tool::ToolSpec};
 use rstest::rstest;
+use serde_json::Value;
 
 use super::*;
 use crate::testing;
@@ -100,6 +102,110 @@ fn what_completed_is_known_from_all_plans_that_were_begun() {
             {"id": "d", "state": "skipped", "response": ""},
         ])),
     ]);
-    let done = completed(&testing::work(json!({"dialogue": dialogue})));
+    let (_, done) = earlier(&testing::work(json!({"dialogue": dialogue})));
     assert_eq!(done.iter().map(StepId::as_str).collect::<Vec<_>>(), ["a", "b"]);
+}
+
+/// What a job that goes one action at a time has been through.
+fn course() -> Value {
+    let items = |statuses: [&str; 2]| {
+        let item = |id: &str, title: &str, status: &str| json!({"id": id, "title": title, "status": status});
+        json!([item("1", "look it up", statuses[0]), item("2", "note it", statuses[1])])
+    };
+    let note = |phase: &str, statuses, response: Value| json!({"type": "noted", "phase": phase, "outline": items(statuses), "response": response});
+    let one = json!({"title": "T", "steps": [{
+        "id": "step1", "description": "create_task {}", "action": "tool", "tool": "create_task",
+        "args": {"title": "A"}, "binding": {"pool": "p", "effect": "idempotent", "version": "7"},
+    }]});
+    json!([
+        note("planned", ["pending", "pending"], json!(null)),
+        {"type": "rejected", "reply": "Hm.", "error": "no JSON"},
+        note("acting", ["in_progress", "pending"], json!(null)),
+        {"type": "progressed", "plan": one, "steps": [{"id": "step1", "state": "failed", "response": "no network"}]},
+        {"type": "asked", "question": "Which one?", "answer": "the first"},
+        note("replanned", ["pending", "pending"], json!(null)),
+        note("item_done", ["done", "pending"], json!("it opens at nine")),
+    ])
+}
+
+#[rstest]
+#[case("decision", "en")]
+#[case("decision", "zh")]
+#[case("phased", "en")]
+#[case("phased", "zh")]
+fn one_action_at_a_time(#[case] protocol: &str, #[case] language: &str) {
+    let work = json!({"language": language, "protocol": protocol, "dialogue": course()});
+    insta::assert_snapshot!(format!("{protocol}_{language}"), conversation_of(work));
+}
+
+#[rstest]
+#[case("task_steps", "en")]
+#[case("task_steps", "zh")]
+#[case("title_steps", "en")]
+#[case("title_steps", "zh")]
+#[case("action_steps", "en")]
+#[case("action_steps", "zh")]
+fn the_first_request_of_a_protocol(#[case] protocol: &str, #[case] language: &str) {
+    let work = json!({"language": language, "protocol": protocol});
+    insta::assert_snapshot!(format!("{protocol}_{language}"), conversation_of(work));
+}
+
+#[test]
+fn a_plan_may_be_handed_over_by_a_function() {
+    for protocol in PlanProtocol::ALL {
+        let work = json!({"protocol": protocol, "output": "tool", "may_ask": false});
+        let shown = conversation_of(work);
+        let name = if protocol.is_turn_by_turn() { "decide" } else { "create_plan" };
+        assert!(shown.contains(&format!("Reply by calling `{name}` once")), "{shown}");
+        assert!(shown.contains(&format!("=== offers [{name}], json false")), "{shown}");
+    }
+}
+
+#[test]
+fn no_more_than_the_last_hundred_observations_are_shown() {
+    let one = |n: u32| {
+        json!({"type": "progressed", "plan": {"title": "T", "steps": []}, "steps": [
+            {"id": format!("s{n}"), "state": "completed", "response": format!("result {n}.")},
+        ]})
+    };
+    let dialogue: Vec<_> = (1..=130).map(one).collect();
+    let shown = conversation_of(json!({"protocol": "decision", "dialogue": dialogue}));
+    assert!(!shown.contains("result 30.") && shown.contains("result 31."), "{shown}");
+    assert_eq!(shown.matches("Observation:").count(), 100);
+}
+
+/// What is shown to a model can be read back, and is the same plan.
+#[rstest]
+#[case(PlanProtocol::Steps, r#"{"title":"T","steps":[{"id":"a","title":"t","description":"x"},{"id":"b","description":"y","depends_on":["a"],"tool":"complete_task","args":{"id":"{{a.id}}"}}]}"#)]
+#[case(PlanProtocol::TaskSteps, r#"{"task":"T","steps":[{"id":"a","title":"A","description":"x"},{"id":"b","title":"B","description":"y @create_task","depends_on":["a"]}]}"#)]
+#[case(PlanProtocol::TitleSteps, r#"{"title":"T","steps":["x","y"]}"#)]
+#[case(PlanProtocol::ActionSteps, r#"{"summary":"T","steps":[{"id":"a","action":"create_task","params":{"title":"x"},"description":"x"},{"id":"b","action":"complete_task","params":{"id":"{{a.id}}"},"description":"y","dependsOn":["a"]}]}"#)]
+fn a_plan_that_is_shown_is_read_back(#[case] protocol: PlanProtocol, #[case] written: &str) {
+    let work = testing::work(json!({"protocol": protocol}));
+    let specs: Vec<ToolSpec> = testing::tools();
+    let tools = Toolbox::new(&specs, work.model.tools.as_deref());
+    let none = BTreeSet::new();
+    let check_args = |_: &ToolSpec, _: &Value| Ok(());
+    let frame = proto::draft::Frame {
+        goal: "g",
+        tools: &tools,
+        completed: &none,
+        earlier: &none,
+        check_args: &check_args,
+    };
+    let read = |text: &str| -> Plan {
+        let value = crate::parse::value(text, crate::parse::Wanted::Plan).unwrap();
+        let draft = proto::draft::of(value).unwrap();
+        draft.check(protocol).unwrap();
+        proto::draft::plan(draft, &frame).unwrap()
+    };
+    let plan = read(written);
+    let shown = shown(&plan, &work);
+    runtime::schema::Schemas::new()
+        .get(&protocol::schema(protocol))
+        .unwrap()
+        .check(&shown)
+        .iter()
+        .for_each(|misfit| panic!("{misfit:?}"));
+    assert_eq!(read(&shown.to_string()), plan);
 }

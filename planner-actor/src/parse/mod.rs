@@ -7,14 +7,43 @@
 //! reply that ends in the middle of a text or of a step.
 
 mod candidates;
+pub(crate) mod choice;
 mod repair;
-pub(crate) mod shape;
 mod tidy;
 
 use proto::{limits, strict};
 use serde_json::Value;
 
-pub(crate) use shape::{Draft, DraftStep};
+/// What is looked for in a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// A plan: an object with steps, or a list of them.
+    Plan,
+    /// What was decided: an object with a status.
+    Choice,
+    /// Whether a goal is complex.
+    Verdict,
+}
+
+impl Wanted {
+    /// The field that tells it from other JSON.
+    fn mark(self) -> &'static str {
+        match self {
+            Self::Plan => "steps",
+            Self::Choice => "status",
+            Self::Verdict => "complex",
+        }
+    }
+
+    /// Whether a value could be meant. `alone`: nothing else was said, or it stood in a fence of its
+    /// own; a bare list in the middle of prose is more often something else.
+    fn fits(self, value: &Value, alone: bool) -> bool {
+        match self {
+            Self::Plan => is_plan(value, alone),
+            Self::Choice | Self::Verdict => value.get(self.mark()).is_some(),
+        }
+    }
+}
 
 /// Why a reply holds no JSON that could be a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,9 +51,9 @@ pub(crate) enum NotJson {
     /// Only words, or nothing at all.
     #[error("there is no JSON object in the reply; reply with the plan as one JSON object")]
     Missing,
-    /// JSON that has no steps.
-    #[error("the JSON in the reply is not a plan: it has no `steps`")]
-    NotAPlan,
+    /// JSON without the field that is looked for.
+    #[error("the JSON in the reply is not what is asked for: it has no `{0}`")]
+    Another(&'static str),
     /// More than one plan.
     #[error("the reply holds {0} different plans; reply with exactly one")]
     Several(usize),
@@ -45,17 +74,17 @@ pub(crate) enum NotJson {
     Malformed(String),
 }
 
-/// The plan as the model wrote it, as JSON that looks like a plan.
-pub(crate) fn value(reply: &str) -> Result<Value, NotJson> {
+/// What is wanted, as the model wrote it.
+pub(crate) fn value(reply: &str, wanted: Wanted) -> Result<Value, NotJson> {
     if reply.len() > limits::REQUEST_BYTES_MAX {
         return Err(NotJson::TooLong);
     }
     let text = candidates::without_thoughts(reply).trim();
     let whole = text.starts_with(['{', '[', '"']).then(|| read(text));
     let unread = match whole {
-        Some(Ok(Value::String(inner))) => return value_once(&inner),
-        Some(Ok(value)) if is_plan(&value, true) => return Ok(value),
-        Some(Ok(_)) => return Err(NotJson::NotAPlan),
+        Some(Ok(Value::String(inner))) => return value_once(&inner, wanted),
+        Some(Ok(value)) if wanted.fits(&value, true) => return Ok(value),
+        Some(Ok(_)) => return Err(NotJson::Another(wanted.mark())),
         Some(Err(error)) => Some(error),
         None => None,
     };
@@ -65,29 +94,34 @@ pub(crate) fn value(reply: &str) -> Result<Value, NotJson> {
     let loose = if fenced.is_empty() { candidates::balanced(text) } else { Vec::new() };
     let from_prose = loose.iter().filter_map(|span| read(span).ok().map(|v| (v, false)));
     for (value, alone) in from_fences.chain(from_prose) {
-        if is_plan(&value, alone) && !plans.contains(&value) {
+        if wanted.fits(&value, alone) && !plans.contains(&value) {
             plans.push(value);
         }
     }
     match (plans.len(), plans.pop()) {
         (1, Some(plan)) => Ok(plan),
-        (0, _) | (_, None) => repaired(text, &fenced, unread),
+        (0, _) | (_, None) => repaired(text, &fenced, unread, wanted),
         (several, Some(_)) => Err(NotJson::Several(several)),
     }
 }
 
 /// A plan that was written as a JSON text, once and not again inside that.
-fn value_once(inner: &str) -> Result<Value, NotJson> {
+fn value_once(inner: &str, wanted: Wanted) -> Result<Value, NotJson> {
     match read(inner.trim()) {
-        Ok(value) if is_plan(&value, true) => Ok(value),
-        Ok(_) => Err(NotJson::NotAPlan),
+        Ok(value) if wanted.fits(&value, true) => Ok(value),
+        Ok(_) => Err(NotJson::Another(wanted.mark())),
         Err(_) => Err(NotJson::Missing),
     }
 }
 
 /// The plan in the first malformed JSON that holds one. Places are looked at one behind another and
 /// never inside one another: what stands inside is not all that was said.
-fn repaired(text: &str, fenced: &[&str], unread: Option<String>) -> Result<Value, NotJson> {
+fn repaired(
+    text: &str,
+    fenced: &[&str],
+    unread: Option<String>,
+    wanted: Wanted,
+) -> Result<Value, NotJson> {
     let text = fenced.first().copied().unwrap_or(text);
     let mut from = 0;
     let mut first_error = None;
@@ -96,7 +130,7 @@ fn repaired(text: &str, fenced: &[&str], unread: Option<String>) -> Result<Value
         let tidied = tidy::tidy(text.get(start..).unwrap_or_default());
         from = start + tidied.taken;
         match repair::repair(tidied).and_then(|json| read(&json).map_err(NotJson::Malformed)) {
-            Ok(value) if is_plan(&value, false) => return Ok(value),
+            Ok(value) if wanted.fits(&value, false) => return Ok(value),
             Ok(_) => {}
             Err(error) => {
                 first_error.get_or_insert(error);
@@ -111,8 +145,6 @@ fn read(text: &str) -> Result<Value, String> {
     strict::value_from_slice(text.as_bytes()).map_err(|refused| refused.to_string())
 }
 
-/// Whether a value could be meant as a plan. `alone`: nothing else was said, or it stood in a fence
-/// of its own; a bare list in the middle of prose is more often something else.
 fn is_plan(value: &Value, alone: bool) -> bool {
     match value {
         Value::Object(fields) => fields.contains_key("steps") || fields.contains_key("plan"),

@@ -1,5 +1,6 @@
 //! What models write in place of a plan, and what becomes of it.
 
+use proto::draft::{self, Draft};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -7,8 +8,8 @@ use super::*;
 
 /// The steps that come out, written `id[tool]<dep,dep:description`, or the error.
 fn read_plan(reply: &str) -> Result<Draft, String> {
-    let value = value(reply).map_err(|e| e.to_string())?;
-    shape::draft(value).map_err(|e| e.to_string())
+    let value = value(reply, Wanted::Plan).map_err(|e| e.to_string())?;
+    draft::of(value).map_err(|e| e.to_string())
 }
 
 fn written(draft: &Draft) -> String {
@@ -227,14 +228,17 @@ fn a_reply_is_refused_with_its_reason(#[case] reply: &str, #[case] expected: &st
 #[test]
 fn hostile_sizes_are_refused_before_anything_recurses() {
     let too_long = format!("{{\"steps\":[\"{}\"]}}", "x".repeat(limits::REQUEST_BYTES_MAX));
-    assert_eq!(value(&too_long), Err(NotJson::TooLong));
+    assert_eq!(value(&too_long, Wanted::Plan), Err(NotJson::TooLong));
     let deep = format!("{{\"steps\":{}{}}}", "[".repeat(70), "]".repeat(70));
-    assert!(value(&deep).unwrap_err().to_string().contains("deeper than 64"));
+    assert!(value(&deep, Wanted::Plan).unwrap_err().to_string().contains("deeper than 64"));
     for open in ["[", "{a:", "{\"a\":[", "{\"a\":\"]]]]\",b:[", "['", "{a \"b:[[[[\"", "[\"\\\"["] {
         for end in ["", "]", "}", "\"}"] {
             let text = open.repeat(limits::REQUEST_BYTES_MAX / open.len() - 2) + end;
-            assert!(value(&text).is_err(), "{open} … {end}");
-            assert!(value(&format!("{{\"steps\":{}", &text[..200_000])).is_err(), "{open} … {end}");
+            assert!(value(&text, Wanted::Plan).is_err(), "{open} … {end}");
+            assert!(
+                value(&format!("{{\"steps\":{}", &text[..200_000]), Wanted::Plan).is_err(),
+                "{open} … {end}"
+            );
         }
     }
 }
@@ -261,7 +265,7 @@ fn the_worked_examples_of_the_prompts_are_plans() {
         let example = file.lines().find(|line| line.starts_with("{\"title\"")).unwrap();
         let value: Value = serde_json::from_str(example).unwrap();
         assert_eq!(value["steps"][1]["args"], json!({"id": "{{step1.id}}"}));
-        assert_eq!(shape::draft(value).unwrap().steps.len(), 3);
+        assert_eq!(draft::of(value).unwrap().steps.len(), 3);
     }
 }
 

@@ -32,13 +32,16 @@ fn understood(text: &str, calls: &[(&str, Value)], stop: StopReason, work: Value
     let tools = Toolbox::new(&specs, work.model.tools.as_deref());
     let check =
         |tool: &ToolSpec, args: &Value| arguments::check(&schemas, tool, args, Placeholders::Open);
-    understand(&reply, &work, &tools, &check)
+    understand(&reply, &work, &tools, &check).reply
 }
 
 fn line(reply: &PlanReply) -> String {
     match reply {
         PlanReply::Plan { plan } => format!("plan {}: {}", plan.title, plan.steps.len()),
         PlanReply::Question { question } => format!("ask {}", question.prompt),
+        PlanReply::Simple => "simple".to_owned(),
+        PlanReply::Noted { note } => format!("{note:?}"),
+        PlanReply::Finished { response } => format!("finished {response}"),
         PlanReply::Unparseable { text, error } => format!("no: {error} ← {text}"),
         PlanReply::Failed { error } => format!(
             "failed transient={} after={:?}: {}",
@@ -108,4 +111,259 @@ fn a_model_that_gave_no_reply_is_a_failure_with_its_kind() {
         line(&failed(&ModelError::new(ErrorKind::Refused, "the model refused"))),
         "failed transient=false after=None: the model refused"
     );
+}
+
+fn understood_all(text: &str, calls: &[(&str, Value)], work: Value) -> Understood {
+    let calls = calls.iter().enumerate().map(|(n, (name, args))| ModelCall {
+        id: format!("c{n}"),
+        name: (*name).to_owned(),
+        args: args.clone(),
+    });
+    let reply = Reply {
+        text: text.to_owned(),
+        thought: String::new(),
+        calls: calls.collect(),
+        usage: Usage::default(),
+        stop: StopReason::End,
+        model: "m".to_owned(),
+    };
+    let (work, specs, schemas) = (testing::work(work), testing::tools(), Schemas::new());
+    let tools = Toolbox::new(&specs, work.model.tools.as_deref());
+    let check =
+        |tool: &ToolSpec, args: &Value| arguments::check(&schemas, tool, args, Placeholders::Open);
+    understand(&reply, &work, &tools, &check)
+}
+
+fn intent(understood: &Understood) -> String {
+    let items = understood.outline.iter().map(|i| format!("{} {}", i.title, i.status.as_str()));
+    let reply = match &understood.reply {
+        PlanReply::Plan { plan } => {
+            let steps = plan.steps.iter().map(|s| format!("{}: {}", s.id, s.description));
+            steps.collect::<Vec<_>>().join("; ")
+        }
+        other => line(other),
+    };
+    format!("{reply} [{}]", items.collect::<Vec<_>>().join(", "))
+}
+
+const ACT: &str = r#"{"status":"continue","plan":["add it","tell Li"],"next_action":{"tool":"create_task","input":"buy milk"},"response":null}"#;
+
+#[rstest]
+#[case::an_action_is_a_plan_of_one_step(
+    ACT,
+    "step1: create_task {\"title\":\"buy milk\"} [add it in_progress, tell Li pending]"
+)]
+#[case::arguments_as_json_in_a_text(
+    r#"{"status":"continue","next_action":{"tool":"@complete_task","input":"{\"id\": 62}"}}"#,
+    "step1: complete_task {\"id\":62} []"
+)]
+#[case::words_for_a_number(
+    r#"{"status":"continue","next_action":{"tool":"complete_task","input":"62"}}"#,
+    "no: next_action.input: must be an object with the arguments of complete_task: {id: integer} ← {\"status\":\"continue\",\"next_action\":{\"tool\":\"complete_task\",\"input\":\"62\"}} []"
+)]
+#[case::a_question(
+    r#"{"status":"continue","plan":["ask"],"next_action":{"tool":"ask_user","input":"When?"}}"#,
+    "ask When? [ask in_progress]"
+)]
+#[case::the_end(
+    r#"Sure: {"status":"done","plan":[],"next_action":null,"response":"All done."}"#,
+    "finished All done. []"
+)]
+#[case::malformed(r#"{status: 'done', response: "x",}"#, "finished x []")]
+#[case::a_plan_where_a_decision_is_wanted(
+    PLAN,
+    "no: the JSON in the reply is not what is asked for: it has no `status` ← {\"title\":\"T\",\"steps\":[{\"description\":\"do\"}]} []"
+)]
+#[case::a_tool_that_is_none(
+    r#"{"status":"continue","next_action":{"tool":"creat_task","input":"x"}}"#,
+    "no: next_action.tool: there is no tool \"creat_task\"; did you mean create_task? the tools are: complete_task, create_task ← {\"status\":\"continue\",\"next_action\":{\"tool\":\"creat_task\",\"input\":\"x\"}} []"
+)]
+fn a_decision_becomes(#[case] text: &str, #[case] expected: &str) {
+    assert_eq!(intent(&understood_all(text, &[], json!({"protocol": "decision"}))), expected);
+}
+
+fn item(id: &str, title: &str, status: &str) -> Value {
+    json!({"id": id, "title": title, "status": status})
+}
+
+fn note(phase: &str, outline: Value, response: Value) -> Value {
+    json!({"type": "noted", "phase": phase, "outline": outline, "response": response})
+}
+
+#[test]
+fn phases_follow_from_what_was_said_and_done() {
+    let two = |a, b| json!([item("1", "look", a), item("2", "note", b)]);
+    let planned = || note("planned", two("pending", "pending"), json!(null));
+    let acting = || note("acting", two("in_progress", "pending"), json!(null));
+    let done = || note("item_done", two("done", "pending"), json!("found it"));
+    let one =
+        json!({"title": "T", "steps": [{"id": "step1", "description": "x", "action": "agent"}]});
+    let went = |state: &str| json!({"type": "progressed", "plan": one, "steps": [{"id": "step1", "state": state, "response": "r"}]});
+    let asked = || json!({"type": "asked", "question": "?", "answer": "!"});
+    let act = r#"{"status":"continue","next_action":{"tool":"create_task","input":"x"}}"#;
+    for (dialogue, text, expected) in [
+        (
+            json!([]),
+            r#"{"status":"planned","plan":["look","note"]}"#,
+            "PlanNote { phase: Planned, outline: [Item { id: StepId(\"1\"), title: \"look\", status: Pending, note: None }, Item { id: StepId(\"2\"), title: \"note\", status: Pending, note: None }], response: None } []",
+        ),
+        (json!([]), act, "no: status: must be planned"),
+        (
+            json!([planned()]),
+            act,
+            "step1: create_task {\"title\":\"x\"} [look in_progress, note pending]",
+        ),
+        (
+            json!([planned(), acting(), went("failed")]),
+            act,
+            "step2: create_task {\"title\":\"x\"} [look in_progress, note pending]",
+        ),
+        (
+            json!([planned()]),
+            r#"{"status":"ask_user","question":"When?"}"#,
+            "ask When? [look in_progress, note pending]",
+        ),
+        (
+            json!([planned(), asked()]),
+            r#"{"status":"replanned","plan":[]}"#,
+            "no: response: is missing; nothing was reached yet that could be the answer",
+        ),
+        (
+            json!([planned(), done()]),
+            r#"{"status":"replanned","plan":[]}"#,
+            "finished found it [look done, note done]",
+        ),
+        (
+            json!([planned(), done()]),
+            r#"{"status":"done","response":"all of it"}"#,
+            "finished all of it [look done, note done]",
+        ),
+        (json!([planned(), done()]), act, "no: status: must be replanned or done"),
+    ] {
+        let work = json!({"protocol": "phased", "dialogue": dialogue});
+        let got = intent(&understood_all(text, &[], work));
+        let got = got.split(" ← ").next().unwrap_or_default().to_owned();
+        assert_eq!(got, expected, "{dialogue}");
+    }
+}
+
+#[test]
+fn a_plan_that_is_handed_over_by_a_function_is_held_to_the_same_rules() {
+    let plan = json!({"title": "T", "steps": [{"id": "a", "description": "do"}]});
+    for (calls, expected) in [
+        (vec![("create_plan", plan.clone())], "a: do []"),
+        (vec![("update_plan", json!({"plan": plan}))], "a: do []"),
+        (vec![("create_plan", json!(format!("```json\n{plan}\n```")))], "a: do []"),
+        (vec![("create_plan", plan.clone()), ask("When?")], "ask When? []"),
+        (
+            vec![("create_plan", plan.clone()), ("create_plan", plan.clone())],
+            "no: only one plan can be handed over at a time",
+        ),
+        (
+            vec![("create_plan", json!({"steps": [], "approve": true}))],
+            "no: approve: is not a field of a plan; leave it out",
+        ),
+    ] {
+        let got = intent(&understood_all("", &calls, json!({"output": "tool"})));
+        assert_eq!(got.split(" ← ").next().unwrap_or_default(), expected, "{calls:?}");
+    }
+    let decided = json!({"status": "done", "response": "x"});
+    let work = json!({"output": "tool", "protocol": "decision"});
+    assert_eq!(intent(&understood_all("", &[("decide", decided)], work)), "finished x []");
+}
+
+#[rstest]
+#[case::a_tool_where_tasks_are_wanted("task_steps",
+    r#"{"task":"T","steps":[{"id":"a","description":"x","tool":"create_task","args":{"title":"x"}}]}"#,
+    "no: steps[0].tool: steps of this plan call no tool themselves; name it in the description as @tool")]
+#[case::no_task(
+    "task_steps",
+    r#"{"steps":[{"id":"a","title":"t","description":"x"}]}"#,
+    "no: task: must say what the plan is for"
+)]
+#[case::a_task_where_tools_are_wanted(
+    "action_steps",
+    r#"{"summary":"T","steps":[{"id":"a","description":"x"}]}"#,
+    "no: steps[0].action: is missing; every step of this plan is one tool call"
+)]
+#[case::steps_in_words(
+    "title_steps",
+    r#"{"title":"T","steps":["x",{"description":"y"}],"language":"en"}"#,
+    "step1: x; step2: y []"
+)]
+#[case::only_the_steps_anew("title_steps", r#"["x","y"]"#, "step1: x; step2: y []")]
+fn a_protocol_is_held_to(#[case] protocol: &str, #[case] text: &str, #[case] expected: &str) {
+    let got = intent(&understood_all(text, &[], json!({"protocol": protocol})));
+    assert_eq!(got.split(" ← ").next().unwrap_or_default(), expected);
+}
+
+mod chance {
+    //! Whatever a model writes, nothing panics, and an error says something.
+
+    use proptest::prelude::*;
+    use proto::policy::PlanProtocol;
+
+    use super::*;
+
+    fn looks_like_a_reply() -> impl Strategy<Value = String> {
+        let part = prop_oneof![
+            Just("{"),
+            Just("}"),
+            Just("["),
+            Just("]"),
+            Just("\""),
+            Just(":"),
+            Just(","),
+            Just("'"),
+            Just("“"),
+            Just("```json\n"),
+            Just("\n```"),
+            Just("<think>"),
+            Just("//"),
+            Just("\"steps\":["),
+            Just("\"plan\":"),
+            Just("\"title\":\"T\""),
+            Just("\"status\":"),
+            Just("\"continue\""),
+            Just("\"done\""),
+            Just("\"planned\""),
+            Just("\"next_action\":{"),
+            Just("\"tool\":\"create_task\""),
+            Just("\"input\":"),
+            Just("\"response\":\"x\""),
+            Just("\"depends_on\":[\"a\"]"),
+            Just("\"id\":\"a\""),
+            Just("\"description\":\"x\""),
+            Just("null"),
+            Just("1e999"),
+            Just("\\u0000"),
+            Just("{{a.id}}"),
+            Just("字"),
+            Just(" "),
+        ];
+        prop_oneof![prop::collection::vec(part, 0..40).prop_map(|parts| parts.concat()), ".{0,200}",]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(600))]
+
+        #[test]
+        fn any_reply_is_a_plan_or_an_error_that_can_be_acted_upon(
+            text in looks_like_a_reply(),
+            protocol in prop::sample::select(&PlanProtocol::ALL[..]),
+        ) {
+            let reply = understood_all(&text, &[], json!({"protocol": protocol})).reply;
+            if let PlanReply::Unparseable { error, .. } = &reply {
+                prop_assert!(error.len() > 10, "{error}");
+            }
+        }
+
+        #[test]
+        fn a_valid_plan_cut_anywhere_is_itself_or_an_error(cut in 0usize..ACT.len()) {
+            let Some(text) = ACT.get(..cut) else { return Ok(()) };
+            let got = understood_all(text, &[], json!({"protocol": "decision"})).reply;
+            let whole = understood_all(ACT, &[], json!({"protocol": "decision"})).reply;
+            prop_assert!(got == whole || matches!(got, PlanReply::Unparseable { .. }), "{got:?}");
+        }
+    }
 }

@@ -31,6 +31,8 @@ fn failed(decision: &Decision, message: String, fault: Fault) -> Option<Fact> {
             attempt: plan.attempt,
             reply: PlanReply::Failed { error: error() },
             usage: Usage::default(),
+            detected: None,
+            outline: Vec::new(),
         })),
         Decision::Turn(turn) => Some(Fact::Turned(Turned {
             work: turn.work.clone(),

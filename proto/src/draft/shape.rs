@@ -8,40 +8,44 @@
 
 use serde_json::{Map, Value};
 
+use crate::policy::PlanProtocol;
+
 /// A plan as it was written, before anything is known of tools and dependencies.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Draft {
+pub struct Draft {
     /// What it is for; empty when nothing was said.
-    pub(crate) title: String,
+    pub title: String,
     /// Its steps.
-    pub(crate) steps: Vec<DraftStep>,
+    pub steps: Vec<DraftStep>,
+    /// The ids of steps after which the rest is to be planned anew.
+    pub replan: Vec<String>,
 }
 
 /// A step as it was written.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct DraftStep {
+pub struct DraftStep {
     /// Its id, when it has one.
-    pub(crate) id: Option<String>,
+    pub id: Option<String>,
     /// A few words.
-    pub(crate) title: String,
+    pub title: String,
     /// What is to be done.
-    pub(crate) description: String,
+    pub description: String,
     /// The ids it names as dependencies.
-    pub(crate) depends_on: Vec<String>,
+    pub depends_on: Vec<String>,
     /// The tool it names.
-    pub(crate) tool: Option<String>,
+    pub tool: Option<String>,
     /// The arguments it gives.
-    pub(crate) args: Option<Value>,
+    pub args: Option<Value>,
 }
 
 /// A field that is not as it must be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {why}")]
-pub(crate) struct Misshapen {
+pub struct Misshapen {
     /// The field, dotted.
-    pub(crate) field: String,
+    pub field: String,
     /// What is wrong with it.
-    pub(crate) why: String,
+    pub why: String,
 }
 
 fn wrong<T>(field: impl Into<String>, why: impl Into<String>) -> Result<T, Misshapen> {
@@ -50,7 +54,7 @@ fn wrong<T>(field: impl Into<String>, why: impl Into<String>) -> Result<T, Missh
 
 const PLAN_TITLE: &[&str] = &["title", "task", "summary"];
 /// Fields of the known shapes that say nothing about what is to be done.
-const PLAN_IGNORED: &[&str] = &["replan", "language", "message", "goal", "id"];
+const PLAN_IGNORED: &[&str] = &["language", "message", "goal", "id"];
 const STEP_DEPENDS: &[&str] = &["depends_on", "dependsOn", "depends"];
 const STEP_TOOL: &[&str] = &["tool", "action"];
 const STEP_ARGS: &[&str] = &["args", "params", "arguments", "input"];
@@ -59,9 +63,12 @@ const STEP_IGNORED: &[&str] = &["response", "status", "result", "success", "erro
 const NO_TOOL: &str = "agent";
 
 /// Brings a plan into the one shape.
-pub(crate) fn draft(value: Value) -> Result<Draft, Misshapen> {
+///
+/// # Errors
+/// The first field that is unknown, or not as it must be.
+pub fn of(value: Value) -> Result<Draft, Misshapen> {
     match value {
-        Value::Array(items) => Ok(Draft { title: String::new(), steps: steps(items)? }),
+        Value::Array(items) => Ok(Draft { steps: steps(items)?, ..Draft::default() }),
         Value::Object(mut fields) => match fields.remove("plan") {
             None => plan(fields),
             Some(Value::Object(inner)) => {
@@ -69,10 +76,8 @@ pub(crate) fn draft(value: Value) -> Result<Draft, Misshapen> {
                 plan(inner)
             }
             Some(Value::Array(items)) => {
-                let steps = steps(items)?;
-                let title = first_text(&mut fields, PLAN_TITLE, "")?.unwrap_or_default();
-                only_ignored(&fields, "")?;
-                Ok(Draft { title, steps })
+                fields.insert("steps".to_owned(), Value::Array(items));
+                plan(fields)
             }
             Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
                 wrong("plan", "must be an object with steps")
@@ -91,8 +96,48 @@ fn plan(mut fields: Map<String, Value>) -> Result<Draft, Misshapen> {
         None => return wrong("steps", "is missing"),
     };
     let title = first_text(&mut fields, PLAN_TITLE, "")?.unwrap_or_default();
+    let replan = match fields.remove("replan") {
+        None | Some(Value::Null | Value::Bool(false)) => Vec::new(),
+        // A yes without ids is said of the plan as a whole: when its last step is done.
+        Some(Value::Bool(true)) => {
+            steps.last().and_then(|last| last.id.clone()).into_iter().collect()
+        }
+        Some(list) => dependencies(&list, "replan")?,
+    };
     only_ignored(&fields, "")?;
-    Ok(Draft { title, steps })
+    Ok(Draft { title, steps, replan })
+}
+
+impl Draft {
+    /// Checks what a protocol demands beyond what every plan must have.
+    ///
+    /// # Errors
+    /// The first field that its protocol does not allow, or demands and does not find.
+    pub fn check(&self, protocol: PlanProtocol) -> Result<(), Misshapen> {
+        let at = |n: usize, field: &str| format!("steps[{n}].{field}");
+        let with_tool = || self.steps.iter().position(|step| step.tool.is_some());
+        match protocol {
+            PlanProtocol::TaskSteps if self.title.is_empty() => {
+                wrong("task", "must say what the plan is for")
+            }
+            PlanProtocol::TaskSteps | PlanProtocol::TitleSteps => with_tool().map_or(Ok(()), |n| {
+                wrong(
+                    at(n, "tool"),
+                    "steps of this plan call no tool themselves; name it in the description as @tool",
+                )
+            }),
+            PlanProtocol::ActionSteps => {
+                let without = self.steps.iter().position(|step| step.tool.is_none());
+                without.map_or(Ok(()), |n| {
+                    wrong(at(n, "action"), "is missing; every step of this plan is one tool call")
+                })
+            }
+            PlanProtocol::Steps
+            | PlanProtocol::Decision
+            | PlanProtocol::Phased
+            | PlanProtocol::InlineTools => Ok(()),
+        }
+    }
 }
 
 fn only_ignored(fields: &Map<String, Value>, at: &str) -> Result<(), Misshapen> {

@@ -1,0 +1,305 @@
+//! The plan a loop keeps itself: the two tools for it, what their arguments become, and what a model
+//! is told that wants to finish before its plan is done. Pure.
+
+use std::collections::BTreeSet;
+
+use proto::{
+    fact::{CallTarget, TurnCall},
+    id::StepId,
+    lang::Language,
+    message::{Message, ToolOffer},
+    outline::{Item, ItemStatus, ItemUpdate, OutlineChange},
+};
+use serde_json::{Map, Value, json};
+
+/// The function by which a model writes its plan.
+pub(crate) const SET: &str = "set_plan";
+/// The function by which it says how far it is.
+pub(crate) const UPDATE: &str = "update_plan";
+
+/// How the advice of the gate begins, by which it is known to have been given.
+const ADVICE: [&str; 2] = ["The plan is not done", "计划尚未完成"];
+
+/// Whether a function is one of the two.
+pub(crate) fn is_ours(name: &str) -> bool {
+    name == SET || name == UPDATE
+}
+
+/// The two tools as they are offered.
+pub(crate) fn offers(language: Language) -> [ToolOffer; 2] {
+    let say = |en: &'static str, zh: &'static str| match language {
+        Language::En => en,
+        Language::Zh => zh,
+    };
+    let statuses = ItemStatus::ALL.map(ItemStatus::as_str);
+    let item = json!({
+        "type": "object",
+        "properties": {
+            "id": {"type": "string"},
+            "title": {"type": "string"},
+            "status": {"enum": statuses},
+            "note": {"type": "string"}
+        },
+        "required": ["id", "title"],
+        "additionalProperties": false
+    });
+    let update = json!({
+        "type": "object",
+        "properties": {
+            "id": {"type": "string"},
+            "status": {"enum": statuses},
+            "note": {"type": "string"}
+        },
+        "required": ["id", "status"],
+        "additionalProperties": false
+    });
+    let list = |name: &str, item: Value| {
+        json!({
+            "type": "object",
+            "properties": {name: {"type": "array", "items": item}},
+            "required": [name],
+            "additionalProperties": false
+        })
+    };
+    [
+        ToolOffer {
+            name: SET.to_owned(),
+            description: say(
+                "Write down the whole plan: what is to be done, in order. Call it before you begin, and again to add items. Keep every item that is there.",
+                "写下完整计划：按顺序列出要做的事。开始之前调用；需要增加事项时再次调用。已有的事项必须保留。",
+            )
+            .to_owned(),
+            schema: list("items", item),
+        },
+        ToolOffer {
+            name: UPDATE.to_owned(),
+            description: say(
+                "Say how far the plan is: in_progress before an item, done after it, blocked or skipped with the reason in note. Items are never deleted.",
+                "更新计划进度：开始前标记 in_progress，完成后标记 done；受阻或不做时标记 blocked 或 skipped，并在 note 中说明原因。事项不会被删除。",
+            )
+            .to_owned(),
+            schema: list("updates", update),
+        },
+    ]
+}
+
+/// What a model is told of its plan before a run: how to keep it, and what it holds already.
+pub(crate) fn words(language: Language, items: &[Item]) -> String {
+    let mut words = match language {
+        Language::En => {
+            "\n\nKeep a plan: when there is more than one thing to do, call `set_plan` first, and `update_plan` whenever an item is begun, done, blocked or not needed any more."
+        }
+        Language::Zh => {
+            "\n\n维护一份计划：要做的事不止一件时，先调用 `set_plan`；每当某项开始、完成、受阻或不再需要时，调用 `update_plan`。"
+        }
+    }
+    .to_owned();
+    if !items.is_empty() {
+        words.push_str(match language {
+            Language::En => "\n\nThe plan so far:",
+            Language::Zh => "\n\n目前的计划：",
+        });
+        for item in items {
+            words.push_str(&format!("\n- {} [{}] {}", item.id, item.status.as_str(), item.title));
+        }
+    }
+    words
+}
+
+/// What a call of one of the two is.
+///
+/// # Errors
+/// The argument that is not as it must be.
+pub(crate) fn target(name: &str, args: &Value) -> Result<CallTarget, String> {
+    let Some(fields) = args.as_object() else {
+        return Err(format!("{name}: the arguments must be a JSON object"));
+    };
+    let change = if name == SET {
+        let listed = list(fields, &["items", "steps", "plan"])
+            .ok_or_else(|| format!("{name}: items: must be a list"))?;
+        OutlineChange::Set { items: items(listed).map_err(|why| format!("{name}: {why}"))? }
+    } else {
+        let one = [args.clone()];
+        let listed = list(fields, &["updates", "items"]);
+        let listed = listed.unwrap_or(if fields.contains_key("id") { &one } else { &[] });
+        OutlineChange::Update { updates: updates(listed).map_err(|why| format!("{name}: {why}"))? }
+    };
+    Ok(CallTarget::Outline { change })
+}
+
+fn list<'a>(fields: &'a Map<String, Value>, names: &[&str]) -> Option<&'a [Value]> {
+    names.iter().find_map(|name| fields.get(*name)?.as_array()).map(Vec::as_slice)
+}
+
+fn items(listed: &[Value]) -> Result<Vec<Item>, String> {
+    let mut taken: BTreeSet<String> = listed.iter().filter_map(|item| id_of(item)).collect();
+    let mut found = Vec::with_capacity(listed.len());
+    for (n, item) in listed.iter().enumerate() {
+        let at = |field: &str| format!("items[{n}].{field}");
+        let (title, status, note) = match item {
+            Value::String(title) => (title.trim().to_owned(), ItemStatus::Pending, None),
+            Value::Object(fields) => {
+                let title = ["title", "description", "step"]
+                    .iter()
+                    .find_map(|name| fields.get(*name)?.as_str());
+                let title = title.ok_or_else(|| format!("{}: is missing", at("title")))?;
+                let status = fields.get("status").filter(|status| !status.is_null());
+                let status =
+                    status.map_or(Ok(ItemStatus::Pending), |s| status_of(s, &at("status")))?;
+                (title.trim().to_owned(), status, note_of(fields))
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+                return Err(format!("items[{n}]: must be an object or a text"));
+            }
+        };
+        let id = id_of(item).unwrap_or_else(|| free(n, &mut taken));
+        let id = StepId::new(id).map_err(|why| format!("{}: {why}", at("id")))?;
+        found.push(Item { id, title, status, note });
+    }
+    Ok(found)
+}
+
+/// The number of an item's place, or the next that is free.
+fn free(n: usize, taken: &mut BTreeSet<String>) -> String {
+    let id = (n + 1..).map(|n| n.to_string()).find(|id| !taken.contains(id)).unwrap_or_default();
+    taken.insert(id.clone());
+    id
+}
+
+fn updates(listed: &[Value]) -> Result<Vec<ItemUpdate>, String> {
+    if listed.is_empty() {
+        return Err("updates: must be a list of at least one".to_owned());
+    }
+    let of = |(n, update): (usize, &Value)| {
+        let at = |field: &str| format!("updates[{n}].{field}");
+        let fields =
+            update.as_object().ok_or_else(|| format!("updates[{n}]: must be an object"))?;
+        let id = id_of(update).ok_or_else(|| format!("{}: is missing", at("id")))?;
+        let id = StepId::new(id).map_err(|why| format!("{}: {why}", at("id")))?;
+        let status = fields.get("status").unwrap_or(&Value::Null);
+        Ok(ItemUpdate { id, status: status_of(status, &at("status"))?, note: note_of(fields) })
+    };
+    listed.iter().enumerate().map(of).collect()
+}
+
+fn id_of(item: &Value) -> Option<String> {
+    match item.get("id")? {
+        Value::String(id) => Some(id.trim().to_owned()),
+        Value::Number(id) => Some(id.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn note_of(fields: &Map<String, Value>) -> Option<String> {
+    let note = fields.get("note")?.as_str()?.trim();
+    (!note.is_empty()).then(|| note.to_owned())
+}
+
+fn status_of(status: &Value, at: &str) -> Result<ItemStatus, String> {
+    let word = status.as_str().unwrap_or_default().trim().to_lowercase().replace(['-', ' '], "_");
+    let word = if word == "completed" { "done" } else { word.as_str() };
+    let known = ItemStatus::ALL.into_iter().find(|status| status.as_str() == word);
+    known.ok_or_else(|| format!("{at}: must be pending, in_progress, done, blocked or skipped"))
+}
+
+/// What a model is told that wants to finish with items that are open; once, and then it may.
+pub(crate) fn advice(language: Language, outline: &[Item], told: &[Message]) -> Option<String> {
+    let open: Vec<_> = outline
+        .iter()
+        .filter(|item| item.status.is_open())
+        .map(|item| format!("{} ({})", item.id, item.title))
+        .collect();
+    let given = |message: &Message| match message {
+        Message::Tool { text, .. } => ADVICE.iter().any(|advice| text.starts_with(advice)),
+        Message::System { .. } | Message::User { .. } | Message::Assistant { .. } => false,
+    };
+    if open.is_empty() || told.iter().any(given) {
+        return None;
+    }
+    let (open, [en, zh]) = (open.join(", "), ADVICE);
+    Some(match language {
+        Language::En => format!(
+            "{en}: {open}. Do what is missing, or mark it done or skipped with update_plan; then finish again."
+        ),
+        Language::Zh => {
+            format!(
+                "{zh}：{open}。请完成剩下的事，或用 update_plan 标记为 done 或 skipped，然后再次结束。"
+            )
+        }
+    })
+}
+
+/// The end of a step, put off: the call by which it was asked for, refused with the advice.
+pub(crate) fn put_off(response: &str, advice: String) -> TurnCall {
+    TurnCall {
+        id: "finish_1".to_owned(),
+        name: crate::offer::FINISH.to_owned(),
+        args: json!({"success": true, "response": response}),
+        target: CallTarget::Refused { error: advice },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn line(name: &str, args: &Value) -> String {
+        match target(name, args) {
+            Ok(CallTarget::Outline { change: OutlineChange::Set { items } }) => {
+                let item = |i: &Item| format!("{} {} {}", i.id, i.title, i.status.as_str());
+                items.iter().map(item).collect::<Vec<_>>().join("; ")
+            }
+            Ok(CallTarget::Outline { change: OutlineChange::Update { updates } }) => {
+                let update = |u: &ItemUpdate| {
+                    let note = u.note.as_deref().unwrap_or_default();
+                    format!("{} {} {note}", u.id, u.status.as_str())
+                };
+                updates.iter().map(update).collect::<Vec<_>>().join("; ")
+            }
+            Ok(other) => format!("{other:?}"),
+            Err(error) => format!("no: {error}"),
+        }
+    }
+
+    #[rstest]
+    #[case(SET, json!({"items": [{"id": "a", "title": "look"}, {"id": 2, "title": "write", "status": "in-progress"}]}),
+        "a look pending; 2 write in_progress")]
+    #[case(SET, json!({"items": ["look", {"title": "write"}, {"id": "2", "title": "send"}]}),
+        "1 look pending; 3 write pending; 2 send pending")]
+    #[case(SET, json!({"items": "look"}), "no: set_plan: items: must be a list")]
+    #[case(SET, json!("look"), "no: set_plan: the arguments must be a JSON object")]
+    #[case(SET, json!({"items": [{"id": "a"}]}), "no: set_plan: items[0].title: is missing")]
+    #[case(SET, json!({"items": [{"id": "a b", "title": "x"}]}),
+        "no: set_plan: items[0].id: step id must be 1 to 64 characters of A-Z a-z 0-9 _ -, got \"a b\"")]
+    #[case(UPDATE, json!({"updates": [{"id": "a", "status": "completed"}, {"id": "b", "status": "blocked", "note": "no key"}]}),
+        "a done ; b blocked no key")]
+    #[case(UPDATE, json!({"id": "a", "status": "done"}), "a done ")]
+    #[case(UPDATE, json!({"updates": []}), "no: update_plan: updates: must be a list of at least one")]
+    #[case(UPDATE, json!({"updates": [{"id": "a", "status": "gone"}]}),
+        "no: update_plan: updates[0].status: must be pending, in_progress, done, blocked or skipped")]
+    fn a_change_of_the_plan_is(#[case] name: &str, #[case] args: Value, #[case] expected: &str) {
+        assert_eq!(line(name, &args), expected);
+    }
+
+    #[test]
+    fn the_gate_advises_once_and_lets_pass() {
+        let item = |id: &str, status| Item {
+            id: StepId::new(id).unwrap(),
+            title: format!("do {id}"),
+            status,
+            note: None,
+        };
+        let open = [item("a", ItemStatus::Done), item("b", ItemStatus::Pending)];
+        for language in [Language::En, Language::Zh] {
+            let advice_given = advice(language, &open, &[]).unwrap();
+            assert!(advice_given.contains("b (do b)") && !advice_given.contains("a (do a)"));
+            let (call, name) = ("c".to_owned(), "finish".to_owned());
+            let told = [Message::Tool { call, name, text: advice_given }];
+            assert_eq!(advice(language, &open, &told), None);
+        }
+        let closed = [item("a", ItemStatus::Skipped), item("b", ItemStatus::Blocked)];
+        assert_eq!(advice(Language::En, &closed, &[]), None);
+    }
+}

@@ -1,0 +1,74 @@
+//! A plan in the shape the model is asked for: without what only the machine needs. What is shown
+//! can be read back.
+
+use proto::{
+    decision::PlanWork,
+    plan::{Action, Plan, Step},
+    policy::PlanProtocol,
+};
+use serde_json::{Map, Value, json};
+
+/// A plan as the model would have written it.
+pub(super) fn shown(plan: &Plan, work: &PlanWork) -> Value {
+    let steps = |of: fn(&Step) -> Value| plan.steps.iter().map(of).collect::<Vec<_>>();
+    match work.protocol {
+        PlanProtocol::TaskSteps => {
+            json!({"task": plan.title, "steps": steps(task), "replan": []})
+        }
+        PlanProtocol::TitleSteps => json!({
+            "title": plan.title,
+            "steps": steps(|step| json!(step.description)),
+            "language": work.language.code(),
+        }),
+        PlanProtocol::ActionSteps => json!({"summary": plan.title, "steps": steps(action)}),
+        PlanProtocol::Steps
+        | PlanProtocol::Decision
+        | PlanProtocol::Phased
+        | PlanProtocol::InlineTools => json!({"title": plan.title, "steps": steps(usual)}),
+    }
+}
+
+fn usual(step: &Step) -> Value {
+    let mut fields = Map::new();
+    fields.insert("id".to_owned(), json!(step.id));
+    if !step.title.is_empty() {
+        fields.insert("title".to_owned(), json!(step.title));
+    }
+    fields.insert("description".to_owned(), json!(step.description));
+    if !step.depends_on.is_empty() {
+        fields.insert("depends_on".to_owned(), json!(step.depends_on));
+    }
+    match &step.action {
+        Action::Tool { tool, args, binding: _ } => {
+            fields.insert("tool".to_owned(), json!(tool));
+            fields.insert("args".to_owned(), args.clone());
+        }
+        Action::Agent => {}
+    }
+    Value::Object(fields)
+}
+
+fn task(step: &Step) -> Value {
+    let mut fields = json!({
+        "id": step.id, "title": step.label(), "description": step.description,
+    });
+    if !step.depends_on.is_empty() {
+        fields["depends_on"] = json!(step.depends_on);
+    }
+    fields
+}
+
+fn action(step: &Step) -> Value {
+    let mut fields = json!({"id": step.id, "description": step.description});
+    match &step.action {
+        Action::Tool { tool, args, binding: _ } => {
+            fields["action"] = json!(tool);
+            fields["params"] = args.clone();
+        }
+        Action::Agent => {}
+    }
+    if !step.depends_on.is_empty() {
+        fields["dependsOn"] = json!(step.depends_on);
+    }
+    fields
+}

@@ -1,0 +1,82 @@
+//! Whether a goal needs a plan: by patterns of words, or by a question to a model. In doubt it does.
+
+use std::sync::LazyLock;
+
+use model::{ModelRequest, Params};
+use proto::{
+    decision::{Detect, PlanWork},
+    message::Message,
+    policy::{Detected, Detector},
+    toolbox::Toolbox,
+};
+use regex::{Regex, RegexBuilder};
+use serde_json::Value;
+
+use crate::{
+    parse::{self, Wanted},
+    prompt,
+};
+
+/// The patterns, one a line. A goal may mix languages, so all of them are looked for.
+const PATTERNS: [&str; 2] =
+    [include_str!("../patterns/zh.txt"), include_str!("../patterns/en.txt")];
+
+static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let lines = PATTERNS.iter().flat_map(|file| file.lines()).filter(|line| !line.is_empty());
+    let compiled = lines.map(|line| RegexBuilder::new(line).case_insensitive(true).build());
+    compiled.collect::<Result<_, _>>().expect("the patterns are compiled by a test")
+});
+
+/// What is known without asking anybody.
+pub(crate) fn at_once(work: &PlanWork, detect: &Detect, tools: &Toolbox<'_>) -> Option<Detected> {
+    let by = detect.by;
+    if tools.offered().is_empty() {
+        // Without tools several steps could do no more than one.
+        return Some(Detected { complex: false, by, why: "no tools are offered".to_owned() });
+    }
+    match by {
+        Detector::Patterns => {
+            let found = COMPILED.iter().find(|pattern| pattern.is_match(&work.goal));
+            let why = found.map_or("no pattern was found", |pattern| pattern.as_str()).to_owned();
+            Some(Detected { complex: found.is_some(), by, why })
+        }
+        Detector::Model => None,
+    }
+}
+
+/// The question to a model.
+pub(crate) fn request(work: &PlanWork, detect: &Detect) -> ModelRequest {
+    let text = prompt::detect(work.language, &work.goal);
+    ModelRequest {
+        messages: vec![Message::User { text }],
+        tools: Vec::new(),
+        params: Params {
+            model: detect.model.clone().or_else(|| work.model.model.clone()),
+            temperature: work.model.temperature,
+            json: true,
+            ..Params::default()
+        },
+    }
+}
+
+/// What a model's answer says. An answer that cannot be understood says that the goal is complex:
+/// a plan too many costs less than one too few.
+pub(crate) fn understood(answer: Result<&str, String>) -> Detected {
+    let by = Detector::Model;
+    let read =
+        answer.and_then(|text| parse::value(text, Wanted::Verdict).map_err(|e| e.to_string()));
+    match read {
+        Ok(value) => {
+            let complex = value.get("complex").and_then(Value::as_bool).unwrap_or(true);
+            let why = value.get("why").and_then(Value::as_str).unwrap_or_default();
+            Detected { complex, by, why: why.chars().take(200).collect() }
+        }
+        Err(error) => {
+            let why: String = error.chars().take(200).collect();
+            Detected { complex: true, by, why: format!("taken for complex: {why}") }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! From a decision to what the planner answers: a plan of one step, a question, a note, or the end.
+
+use proto::{
+    decision::PlanWork,
+    draft::{self, Draft, DraftStep, Frame},
+    excerpt,
+    fact::{Asked, AskedKind, PlanNote, PlanPhase, PlanReply},
+    limits,
+    outline::{self, Item, ItemStatus},
+    policy::PlanProtocol,
+    tool::ToolSpec,
+};
+use serde_json::{Value, json};
+
+use super::Understood;
+use crate::{
+    course::Course,
+    parse::choice::{self, Choice, Phase},
+    summary,
+};
+
+/// Characters of an input that a step's description shows, at each end.
+const INPUT_CHARS: usize = 200;
+
+/// What was decided, or what is wrong with it in words the model can act upon.
+pub(super) fn choose(
+    value: Value,
+    work: &PlanWork,
+    frame: &Frame<'_>,
+) -> Result<Understood, String> {
+    let course = Course::of(&work.dialogue);
+    let phased = work.protocol == PlanProtocol::Phased;
+    let choice = if phased { choice::phased(value, course.phase) } else { choice::decision(value) };
+    match choice.map_err(|e| e.to_string())? {
+        Choice::Act { plan, tool, input } => {
+            let outline = intended(&course, phased, &plan);
+            let plan = one_step(&tool, input, &outline, frame)?;
+            Ok(Understood { reply: PlanReply::Plan { plan }, outline })
+        }
+        Choice::Ask { .. } if !work.may_ask => {
+            Err("no more questions can be asked; go on with what is known".to_owned())
+        }
+        Choice::Ask { plan, question } => {
+            let question = Asked { prompt: question, kind: AskedKind::Query, default: None };
+            let outline = intended(&course, phased, &plan);
+            Ok(Understood { reply: PlanReply::Question { question }, outline })
+        }
+        Choice::Listed { items } => {
+            let again = course.phase == Phase::Replan;
+            let phase = if again { PlanPhase::Replanned } else { PlanPhase::Planned };
+            let outline = outline::of_texts(items.iter().map(String::as_str));
+            Ok(PlanReply::Noted { note: PlanNote { phase, outline, response: None } }.into())
+        }
+        Choice::ItemDone { response } => {
+            let outline = course.with_current(ItemStatus::Done);
+            let note = PlanNote { phase: PlanPhase::ItemDone, outline, response };
+            Ok(PlanReply::Noted { note }.into())
+        }
+        Choice::Done { response } => {
+            let response = response.or_else(|| course.reached.map(str::to_owned));
+            let response = response
+                .ok_or("response: is missing; nothing was reached yet that could be the answer")?;
+            let outline = course.closed();
+            Ok(Understood { reply: PlanReply::Finished { response }, outline })
+        }
+    }
+}
+
+/// What is intended while an action is carried out: its item is in progress.
+fn intended(course: &Course<'_>, phased: bool, plan: &[String]) -> Vec<Item> {
+    if phased {
+        return course.with_current(ItemStatus::InProgress);
+    }
+    let mut items = outline::of_texts(plan.iter().map(String::as_str));
+    if let Some(first) = items.first_mut() {
+        first.status = ItemStatus::InProgress;
+    }
+    items
+}
+
+fn one_step(
+    tool: &str,
+    input: Value,
+    outline: &[Item],
+    frame: &Frame<'_>,
+) -> Result<proto::plan::Plan, String> {
+    let spec = frame.tools.find(tool).map_err(|e| format!("next_action.tool: {e}"))?;
+    let args = arguments(spec, input)?;
+    let current = outline.iter().find(|item| item.status == ItemStatus::InProgress);
+    let title = current.map(|item| item.title.clone()).unwrap_or_default();
+    let input = excerpt::ends(&args.to_string(), INPUT_CHARS);
+    let step = DraftStep {
+        id: None,
+        title: excerpt::line(&title, limits::TITLE_BYTES_MAX),
+        description: format!("{} {input}", spec.name),
+        depends_on: Vec::new(),
+        tool: Some(spec.name.to_string()),
+        args: Some(args),
+    };
+    let draft = Draft { title: String::new(), steps: vec![step], replan: Vec::new() };
+    draft::plan(draft, frame).map_err(|e| e.to_string())
+}
+
+/// The arguments that an input is: an object, one written as a text, or the one text a tool takes.
+fn arguments(tool: &ToolSpec, input: Value) -> Result<Value, String> {
+    let text = match input {
+        Value::Object(_) => return Ok(input),
+        Value::Null => return Ok(json!({})),
+        Value::String(text) => text,
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) => return Err(not_arguments(tool)),
+    };
+    if let Ok(written @ Value::Object(_)) = serde_json::from_str::<Value>(&text) {
+        return Ok(written);
+    }
+    match only_text(&tool.schema) {
+        Some(name) => Ok(json!({name: text})),
+        None if text.trim().is_empty() => Ok(json!({})),
+        None => Err(not_arguments(tool)),
+    }
+}
+
+fn not_arguments(tool: &ToolSpec) -> String {
+    format!(
+        "next_action.input: must be an object with the arguments of {}: {}",
+        tool.name,
+        summary::of_schema(&tool.schema)
+    )
+}
+
+/// The one argument a tool must be given, or has at all, if that is a text.
+fn only_text(schema: &Value) -> Option<&str> {
+    let properties = schema.get("properties")?.as_object()?;
+    let required = schema.get("required").and_then(Value::as_array);
+    let name = match required.map(Vec::as_slice) {
+        Some([one]) => one.as_str()?,
+        Some([]) | None if properties.len() == 1 => properties.keys().next()?,
+        Some(_) | None => return None,
+    };
+    let kind = properties.get(name)?.get("type")?.as_str()?;
+    (kind == "string").then_some(name)
+}

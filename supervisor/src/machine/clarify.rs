@@ -1,0 +1,128 @@
+//! Guards on what agents ask: a question that was answered before, and questions without end. Both
+//! are off unless the agent's policy has them.
+
+use proto::{
+    decision::PlanTalk,
+    fact::{CallTarget, TurnCall, TurnReply},
+    job::FailReason,
+    outline,
+};
+
+use super::{
+    state::{Open, Stage},
+    step::StepRun,
+    text,
+};
+
+/// What becomes of a question that an agent wants to ask.
+pub(super) enum Guarded {
+    /// It is asked.
+    Ask,
+    /// It is not asked; the agent is told why.
+    Tell(String),
+    /// It ends the job.
+    End(FailReason, String),
+}
+
+impl Open {
+    /// Looks at a question before it is asked. `coming` are questions that were wanted before it and
+    /// are not stored yet.
+    pub(super) fn guard_question(&mut self, prompt: &str, coming: u32) -> Guarded {
+        if let Some(limit) = self.agent.ask.repeat_limit
+            && let Some(answer) = self.answers.get(&essence(prompt)).cloned()
+        {
+            self.repeats = self.repeats.saturating_add(1);
+            if self.repeats >= limit {
+                let message = text::asked_again_and_again(self.language).to_owned();
+                return Guarded::End(FailReason::QuestionRepeated, message);
+            }
+            return Guarded::Tell(text::asked_before(self.language, &answer));
+        }
+        match self.agent.ask.rounds {
+            Some(rounds) if self.agent_asks.saturating_add(coming) >= rounds => {
+                let message = text::asked_too_often(self.language).to_owned();
+                Guarded::End(FailReason::TooManyQuestions, message)
+            }
+            Some(_) | None => Guarded::Ask,
+        }
+    }
+
+    /// A question of the planner.
+    pub(super) fn wants_to_ask(&mut self, question: &proto::fact::Asked) {
+        if !self.may_ask() {
+            let error = text::no_more_questions(self.language).to_owned();
+            return self.unusable(question.prompt.clone(), error);
+        }
+        match self.guard_question(&question.prompt, 0) {
+            Guarded::Ask => {
+                self.stage = Stage::Clarify { asked: question.clone(), ask: None };
+            }
+            Guarded::Tell(why) => {
+                // Told and not counted as a reply that could not be used: the guard counts it.
+                self.dialogue
+                    .push(PlanTalk::Rejected { reply: question.prompt.clone(), error: why });
+                self.next_round();
+            }
+            Guarded::End(reason, message) => self.stage = Stage::Failing { reason, message },
+        }
+    }
+
+    /// The calls of a turn, with questions that are not asked told to the model instead.
+    pub(super) fn guard_calls(&mut self, reply: &TurnReply) -> Vec<TurnCall> {
+        let TurnReply::Calls { calls, .. } = reply else { return Vec::new() };
+        let mut calls = calls.clone();
+        let (mut coming, may_ask) = (self.coming_questions(), self.may_ask());
+        for call in &mut calls {
+            let CallTarget::Person { question } = &call.target else { continue };
+            if !may_ask {
+                continue;
+            }
+            match self.guard_question(&question.prompt.clone(), coming) {
+                Guarded::Ask => coming = coming.saturating_add(1),
+                Guarded::Tell(error) => call.target = CallTarget::Refused { error },
+                Guarded::End(reason, message) => {
+                    call.target = CallTarget::Refused { error: message.clone() };
+                    self.stage = Stage::Failing { reason, message };
+                }
+            }
+        }
+        calls
+    }
+
+    /// A question was answered; it need not be asked again.
+    pub(super) fn remember_answer(&mut self, prompt: &str, answer: &str) {
+        if self.agent.ask.repeat_limit.is_some() {
+            self.answers.insert(essence(prompt), answer.to_owned());
+        }
+    }
+
+    /// A question as a person is shown it.
+    pub(super) fn put(&self, prompt: &str) -> String {
+        if self.agent.ask.prefix {
+            text::please_confirm(self.language, prompt)
+        } else {
+            prompt.to_owned()
+        }
+    }
+}
+
+impl StepRun {
+    /// Makes the changes of the list its loop keeps, in the order of the calls; those that cannot be
+    /// made are told to the model.
+    pub(super) fn keep_outline(&mut self, mut calls: Vec<TurnCall>) -> Vec<TurnCall> {
+        for call in &mut calls {
+            let CallTarget::Outline { change } = &call.target else { continue };
+            let items = self.outline.as_deref().unwrap_or_default();
+            match outline::apply(items, change) {
+                Ok(changed) => self.outline = Some(changed),
+                Err(error) => call.target = CallTarget::Refused { error: error.to_string() },
+            }
+        }
+        calls
+    }
+}
+
+/// What tells one question from another: its letters and digits.
+fn essence(prompt: &str) -> String {
+    prompt.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
