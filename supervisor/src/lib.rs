@@ -8,5 +8,6 @@ pub mod check;
 pub mod dead;
 pub mod door;
 pub mod fsck;
+pub mod golden;
 pub mod machine;
 pub mod replay;

@@ -10,4 +10,5 @@ mod actors;
 mod company;
 mod counting;
 mod door;
+mod histories;
 mod logging;

@@ -15,6 +15,7 @@ mod dashboards;
 mod deployment;
 mod documents;
 mod fsck;
+mod histories;
 mod markdown;
 mod parking;
 mod paused;

@@ -1,0 +1,83 @@
+//! What of a folded job must stay as it is from release to release: recorded logs are held against
+//! it. It must never hold what a later release adds to a job's view, or every addition would look
+//! like a change.
+
+use proto::{
+    decision::{Decision, Note},
+    digest,
+};
+use runtime::log::Entry;
+use serde_json::{Value, json};
+
+use crate::{
+    machine::{Job, Next},
+    replay,
+};
+
+/// The SHA-256 of the job after each of its records, and of what should follow each.
+#[must_use]
+pub fn states(job: &proto::id::JobId, entries: &[Entry]) -> String {
+    let mut folded = Job::new(job.clone());
+    let all: Vec<Value> = entries
+        .iter()
+        .map(|entry| {
+            replay::apply(&mut folded, entry);
+            state(&folded)
+        })
+        .collect();
+    digest::of_json(&Value::Array(all))
+}
+
+/// The job as it is, and what should follow.
+#[must_use]
+pub fn state(job: &Job) -> Value {
+    json!({"job": standing(job), "seq": job.seq(), "next": job.decide().as_ref().map(next)})
+}
+
+/// The job as people see it, without what a later release may say of it too.
+fn standing(job: &Job) -> Value {
+    let Some(view) = job.view() else { return Value::Null };
+    let steps = view.plan.iter().flat_map(|plan| &plan.steps).map(|step| {
+        let calls: Vec<Value> =
+            step.calls.iter().map(|call| json!([call.tool, call.state, call.attempts])).collect();
+        json!({
+            "id": step.id, "state": step.state, "success": step.success, "attempts": step.attempts,
+            "turns": step.turns, "response": step.response, "calls": calls,
+        })
+    });
+    let questions = view.questions.iter().map(|q| json!([q.id, q.kind.name(), q.deadline]));
+    json!({
+        "state": view.state,
+        "sub_status": view.sub_status,
+        "plan": view.plan.as_ref().map(|plan| json!([plan.title, plan.revision, plan.confirmed])),
+        "steps": steps.collect::<Vec<_>>(),
+        "questions": questions.collect::<Vec<_>>(),
+        "outcome": view.outcome,
+        "usage": [view.usage.input_tokens, view.usage.output_tokens],
+        "ignored": view.ignored,
+        "records": view.records,
+    })
+}
+
+fn next(next: &Next) -> Value {
+    let arm: Vec<Value> = next.arm.iter().map(|arm| json!([arm.timer, arm.at])).collect();
+    json!({"decision": label(&next.decision), "arm": arm, "disarm": next.disarm})
+}
+
+/// A decision on one line: what makes it this one and no other.
+#[must_use]
+pub fn label(decision: &Decision) -> String {
+    match decision {
+        Decision::Plan(work) => format!("plan {} #{}", work.work, work.attempt),
+        Decision::Turn(work) => format!("turn {} #{}", work.work, work.attempt),
+        Decision::Call(work) => {
+            format!("call {} #{} {} {}", work.work, work.attempt, work.tool, work.args)
+        }
+        Decision::Ask(work) => {
+            format!("ask {} {} for {}", work.question.id, work.question.kind.name(), work.work)
+        }
+        Decision::Wait(wait) => format!("wait {} #{} {}", wait.work, wait.attempt, wait.until),
+        Decision::Note(Note::QuestionClosed { ask, because }) => format!("close {ask} {because:?}"),
+        Decision::Finish(finish) => format!("finish {}", finish.outcome.state()),
+    }
+}

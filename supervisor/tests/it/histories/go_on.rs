@@ -1,0 +1,137 @@
+//! Goes on with a log that was cut: what should follow is stored, and the facts that came after the
+//! cut come again, in their order, for the work they were for.
+
+use std::collections::BTreeMap;
+
+use callboard_supervisor::{
+    machine::{At, Job},
+    replay,
+};
+use proto::{
+    decision::Decision,
+    fact::Fact,
+    id::{AskId, Attempt, JobId, Seq, TimerName, WorkId},
+    record::{Known, Record},
+    subject::Family,
+};
+use runtime::log::Entry;
+
+/// Decisions after one fact. More would be a machine that never rests.
+const DECISIONS_MAX: usize = 500;
+
+/// What was asked and waited for, by what for: numbers may be others when a log goes on.
+#[derive(Default)]
+struct Names {
+    asks: BTreeMap<AskId, WorkId>,
+    timers: BTreeMap<TimerName, (WorkId, Attempt)>,
+}
+
+impl Names {
+    fn take(&mut self, decision: &Decision) {
+        match decision {
+            Decision::Ask(ask) => {
+                let id = ask.question.id.clone();
+                if ask.question.deadline.is_some() {
+                    let timer = TimerName::new(format!("ask-{id}")).unwrap();
+                    self.timers.insert(timer, (ask.work.clone(), Attempt(0)));
+                }
+                self.asks.insert(id, ask.work.clone());
+            }
+            Decision::Wait(wait) => {
+                self.timers.insert(wait.timer.clone(), (wait.work.clone(), wait.attempt));
+            }
+            Decision::Plan(_)
+            | Decision::Turn(_)
+            | Decision::Call(_)
+            | Decision::Note(_)
+            | Decision::Finish(_) => {}
+        }
+    }
+
+    /// The same fact in the names of another run.
+    fn translated(&self, fact: Fact, other: &Self) -> Fact {
+        match fact {
+            Fact::Answered(mut answered) => {
+                let same = self.asks.get(&answered.ask).and_then(|work| {
+                    other.asks.iter().rev().find(|(_, of)| *of == work).map(|(ask, _)| ask.clone())
+                });
+                answered.ask = same.unwrap_or(answered.ask);
+                Fact::Answered(answered)
+            }
+            Fact::Fired(mut fired) => {
+                let same = self.timers.get(&fired.timer).and_then(|unit| {
+                    other.timers.iter().find(|(_, of)| *of == unit).map(|(name, _)| name.clone())
+                });
+                fired.timer = same.unwrap_or(fired.timer);
+                Fact::Fired(fired)
+            }
+            Fact::Submitted(_)
+            | Fact::Signaled(_)
+            | Fact::Planned(_)
+            | Fact::Turned(_)
+            | Fact::Started(_)
+            | Fact::Called(_) => fact,
+        }
+    }
+}
+
+/// A log that goes on.
+pub(super) struct GoOn {
+    pub(super) job: Job,
+    seq: Seq,
+    names: Names,
+    recorded: Names,
+}
+
+impl GoOn {
+    /// From the first `cut` records of a log.
+    pub(super) fn from(job: &JobId, entries: &[Entry], cut: usize) -> Self {
+        let (mut names, mut recorded) = (Names::default(), Names::default());
+        for (n, entry) in entries.iter().enumerate() {
+            if let Some(Known::Decision(decision)) = known(entry) {
+                recorded.take(&decision);
+                if n < cut {
+                    names.take(&decision);
+                }
+            }
+        }
+        let job = replay::replay(job, &entries[..cut]);
+        Self { seq: job.seq(), job, names, recorded }
+    }
+
+    /// Goes on to the end of what was recorded.
+    pub(super) fn through(mut self, rest: &[Entry]) -> Job {
+        self.drive();
+        for entry in rest {
+            if let Some(Known::Fact(fact)) = known(entry) {
+                let fact = self.recorded.translated(*fact, &self.names);
+                self.apply(entry, Family::In(fact.source()), Known::Fact(Box::new(fact)));
+                self.drive();
+            }
+        }
+        self.job
+    }
+
+    fn drive(&mut self) {
+        for _ in 0..DECISIONS_MAX {
+            let Some(next) = self.job.decide() else { return };
+            self.names.take(&next.decision);
+            self.seq = Seq(self.seq.0 + 1);
+            let at = At { seq: self.seq, time: self.job.updated() };
+            let family = Family::Do(next.decision.kind(), next.decision.pool());
+            self.job.apply(at, &family, Ok(&Known::Decision(Box::new(next.decision))));
+        }
+        panic!("the machine never rests: {:#?}", self.job.view());
+    }
+
+    fn apply(&mut self, entry: &Entry, family: Family, known: Known) {
+        self.seq = Seq(self.seq.0 + 1);
+        let at = At { seq: self.seq, time: entry.time.max(self.job.updated()) };
+        self.job.apply(at, &family, Ok(&known));
+    }
+}
+
+/// A record that can be understood.
+pub(super) fn known(entry: &Entry) -> Option<Known> {
+    entry.record.as_ref().ok().and_then(|record| Record::known(record).ok())
+}

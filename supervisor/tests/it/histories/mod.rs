@@ -1,0 +1,194 @@
+//! Recorded logs of real runs: they fold as they did when they were recorded, cut anywhere they go
+//! on to the same end, and they are only ever added.
+
+mod file;
+mod go_on;
+
+use std::collections::BTreeSet;
+
+use callboard_supervisor::{
+    check,
+    golden::{label, state, states},
+    machine::Job,
+    replay,
+};
+use proto::{digest, record::Known};
+use serde_json::{Value, json};
+
+use self::{
+    file::History,
+    go_on::{GoOn, known},
+};
+
+/// What was recorded at least: a history that is missing here was removed from the list.
+const AT_LEAST: &[&str] = &[
+    "agent-loop",
+    "cancel",
+    "confirm-edit",
+    "deadline",
+    "diamond",
+    "given-up",
+    "pause",
+    "post-once",
+    "question-expired",
+    "replan",
+    "retry",
+    "zh-tasks",
+];
+
+#[test]
+fn recorded_logs_are_only_ever_added() {
+    let index = file::index();
+    let mut wrong = Vec::new();
+    for (name, listed) in &index {
+        match std::fs::read(file::directory().join(format!("{name}.jsonl"))) {
+            Ok(bytes) if digest::of_bytes(&bytes) == listed.sha256 => {}
+            Ok(_) => wrong.push(format!("{name}.jsonl was changed")),
+            Err(error) => wrong.push(format!("{name}.jsonl: {error}")),
+        }
+    }
+    let files = std::fs::read_dir(file::directory()).unwrap().map(|file| file.unwrap().path());
+    let recorded = files.filter(|path| path.extension().is_some_and(|e| e == "jsonl"));
+    for path in recorded {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        if !index.contains_key(&name) {
+            wrong.push(format!("{name}.jsonl is not in index.json"));
+        }
+    }
+    wrong.extend(
+        AT_LEAST.iter().filter(|n| !index.contains_key(**n)).map(|n| format!("{n} is gone")),
+    );
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn every_recorded_log_folds_as_it_did_after_each_record() {
+    for History { name, job, entries, listed } in file::all() {
+        assert_eq!(entries.len(), listed.records, "{name}");
+        let mut live = Job::new(job.clone());
+        for (n, entry) in entries.iter().enumerate() {
+            replay::apply(&mut live, entry);
+            assert!(live.poison().is_none(), "{name}, record {}: {:?}", entry.seq, live.poison());
+            let again = replay::replay(&job, &entries[..=n]);
+            assert_eq!(format!("{again:?}"), format!("{live:?}"), "{name}, record {}", entry.seq);
+        }
+        let found = check::check(&job, &entries).findings;
+        assert_eq!(found, [], "{name}");
+        assert!(live.has_ended(), "{name}");
+        assert_eq!(states(&job, &entries), listed.states, "{name} is folded differently now");
+    }
+}
+
+#[test]
+fn what_a_log_has_next_is_what_the_machine_decides_or_may_follow_all_the_same() {
+    for History { name, job, entries, .. } in file::all() {
+        let mut live = Job::new(job.clone());
+        // What was proposed since the last decision: facts may have come before it was stored.
+        let mut proposed: Vec<(String, Value)> = Vec::new();
+        for entry in &entries {
+            match known(entry) {
+                Some(Known::Decision(decision)) => {
+                    let stored = body(entry);
+                    let found = proposed.iter().find(|(one, _)| *one == label(&decision));
+                    let Some((_, body)) = found else {
+                        panic!("{name}, record {}: {} of {proposed:?}", entry.seq, label(&decision))
+                    };
+                    assert_eq!(missing(&stored, body), None, "{name}, record {}", entry.seq);
+                    proposed.clear();
+                }
+                Some(Known::Fact(_)) | None => {}
+            }
+            replay::apply(&mut live, entry);
+            if let Some(next) = live.decide() {
+                let record = proto::record::Record::of_decision(
+                    &next.decision,
+                    "r",
+                    &proto::id::WorkerId::new("w").unwrap(),
+                );
+                let record = serde_json::to_value(record.unwrap()).unwrap();
+                proposed.push((label(&next.decision), record["body"].clone()));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_cut_at_any_record_goes_on_to_the_same_end() {
+    for History { name, job, entries, .. } in file::all() {
+        let whole = end(&replay::replay(&job, &entries));
+        for cut in 1..entries.len() {
+            let (before, rest) = entries.split_at(cut);
+            let after = GoOn::from(&job, &entries, cut).through(rest);
+            let at = before.last().map(|entry| entry.seq);
+            assert!(after.poison().is_none(), "{name} cut after {at:?}: {:?}", after.poison());
+            assert_eq!(end(&after), whole, "{name} cut after record {at:?}");
+        }
+    }
+}
+
+/// A record that is in a log twice changes nothing the second time.
+#[test]
+fn every_fact_that_comes_twice_changes_nothing() {
+    for History { name, job, entries, .. } in file::all() {
+        let whole = end(&replay::replay(&job, &entries));
+        for n in 0..entries.len() {
+            if !matches!(known(&entries[n]), Some(Known::Fact(_))) {
+                continue;
+            }
+            let mut rest = entries[n..].to_vec();
+            // A signal is a wish of its own each time; all others are answers.
+            if rest[0].record.as_ref().is_ok_and(|record| record.kind == "signaled") {
+                continue;
+            }
+            rest.insert(1, entries[n].clone());
+            let after = GoOn::from(&job, &entries, n).through(&rest);
+            assert_eq!(end(&after), whole, "{name}, record {} twice", entries[n].seq);
+        }
+    }
+}
+
+#[test]
+fn the_histories_show_what_they_are_for() {
+    let kinds: BTreeSet<String> = file::all()
+        .iter()
+        .flat_map(|history| &history.entries)
+        .map(|entry| entry.record.as_ref().unwrap().kind.clone())
+        .collect();
+    let all = proto::fact::Fact::KINDS.into_iter().map(str::to_owned);
+    let all = all.chain(proto::decision::DecisionKind::ALL.map(|kind| kind.as_str().to_owned()));
+    let missing: Vec<String> = all.filter(|kind| !kinds.contains(kind)).collect();
+    assert_eq!(missing, Vec::<String>::new(), "kinds of record that no history has");
+}
+
+/// What must be the same however the records were spread: how it ended, and its steps.
+fn end(job: &Job) -> Value {
+    let seen = state(job);
+    let steps = seen["job"]["steps"].as_array().cloned().unwrap_or_default();
+    let steps: Vec<Value> =
+        steps.iter().map(|step| json!([step["id"], step["state"], step["response"]])).collect();
+    json!([seen["job"]["state"], seen["job"]["outcome"], steps, seen["next"]])
+}
+
+fn body(entry: &runtime::log::Entry) -> Value {
+    serde_json::to_value(entry.record.as_ref().unwrap()).unwrap()["body"].clone()
+}
+
+/// The first thing that a stored body says and the proposed one does not: what is new there is no
+/// difference.
+fn missing(stored: &Value, proposed: &Value) -> Option<String> {
+    match (stored, proposed) {
+        (Value::Object(stored), Value::Object(proposed)) => {
+            stored.iter().find_map(|(key, value)| {
+                let other = proposed.get(key).unwrap_or(&Value::Null);
+                missing(value, other).map(|path| format!("{key}.{path}"))
+            })
+        }
+        (Value::Array(stored), Value::Array(proposed)) if stored.len() == proposed.len() => stored
+            .iter()
+            .zip(proposed)
+            .enumerate()
+            .find_map(|(n, (one, other))| missing(one, other).map(|path| format!("{n}.{path}"))),
+        (stored, proposed) if stored == proposed => None,
+        (stored, proposed) => Some(format!(" {stored} is now {proposed}")),
+    }
+}

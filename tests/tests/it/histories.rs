@@ -1,0 +1,281 @@
+//! Records the golden histories of `supervisor/tests/histories`: runs jobs on a nats-server, with a
+//! scripted model, and writes their logs down. Only what is not recorded yet is run and added.
+//!
+//! `make test NEXTEST="--run-ignored only -p callboard-tests record_histories"`
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use callboard_tests::{company::Company, load, root};
+use client::Client;
+use proto::{
+    agent::{Agent, OnFailure, OnGivenUp, PlanWhen},
+    digest,
+    door::{AgentChoice, GiveAnswer, SendSignal, Submit},
+    fact::Signal,
+    id::{JobId, Seq},
+    interaction::Verdict,
+    job::SubStatus,
+    retry::RetryPolicy,
+    subject::{Family, Subjects},
+    view::JobView,
+};
+use runtime::{broker::Broker, log::Entry};
+use serde_json::{Value, json};
+use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
+
+use super::chaos::{connect, wait_for_door};
+
+/// What the model says in all of them.
+const SCRIPT: &str = include_str!("histories/script.yaml");
+
+/// A job, and what people and operators do to it.
+struct Scenario {
+    name: &'static str,
+    goal: &'static str,
+    agent: fn(&mut Agent),
+    acts: &'static [Act],
+}
+
+/// What somebody does when the job stands where it says.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    Approve,
+    Revise(&'static str),
+    Answer(&'static str),
+    Signal(Signal, Option<SubStatus>),
+}
+
+const NOTHING: fn(&mut Agent) = |agent| agent.confirm = false;
+
+const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "zh-tasks",
+        goal: "先标记任务，创建发邮件任务，标记完成",
+        agent: |_| {},
+        acts: &[Act::Approve],
+    },
+    Scenario { name: "diamond", goal: "diamond", agent: NOTHING, acts: &[] },
+    Scenario {
+        name: "agent-loop",
+        goal: "loop",
+        agent: |agent| {
+            agent.confirm = false;
+            agent.plan.when = PlanWhen::Never;
+        },
+        acts: &[Act::Answer("Ann")],
+    },
+    Scenario {
+        name: "confirm-edit",
+        goal: "confirm",
+        agent: |agent| agent.ask.deadline_ms = Some(3_600_000),
+        acts: &[Act::Revise("add a second step"), Act::Approve],
+    },
+    Scenario {
+        name: "retry",
+        goal: "retry",
+        agent: |agent| {
+            agent.confirm = false;
+            agent.tool.retry = quick(2);
+            agent.step.retry = quick(2);
+        },
+        acts: &[],
+    },
+    Scenario {
+        name: "replan",
+        goal: "replan",
+        agent: |agent| {
+            agent.confirm = false;
+            agent.tool.retry = RetryPolicy::never();
+            agent.step.on_failure = OnFailure::Replan;
+        },
+        acts: &[],
+    },
+    Scenario {
+        name: "cancel",
+        goal: "confirm",
+        agent: |_| {},
+        acts: &[Act::Signal(Signal::Cancel, Some(SubStatus::Parked))],
+    },
+    Scenario {
+        name: "pause",
+        goal: "nap",
+        agent: NOTHING,
+        acts: &[
+            Act::Signal(Signal::Pause, Some(SubStatus::Executing)),
+            Act::Signal(Signal::Resume, Some(SubStatus::Paused)),
+        ],
+    },
+    Scenario {
+        name: "deadline",
+        goal: "nap",
+        agent: |agent| {
+            agent.confirm = false;
+            agent.deadline_ms = Some(1_500);
+        },
+        acts: &[],
+    },
+    Scenario {
+        name: "question-expired",
+        goal: "ask and wait",
+        agent: |agent| {
+            agent.confirm = false;
+            agent.ask.deadline_ms = Some(700);
+        },
+        acts: &[],
+    },
+    Scenario {
+        name: "given-up",
+        goal: "replan",
+        agent: |agent| {
+            agent.confirm = false;
+            agent.tool.retry = RetryPolicy::never();
+            agent.tool.on_given_up = OnGivenUp::Park;
+        },
+        acts: &[
+            Act::Signal(Signal::Retry, Some(SubStatus::Parked)),
+            Act::Signal(Signal::Cancel, Some(SubStatus::Parked)),
+        ],
+    },
+    Scenario { name: "post-once", goal: "post", agent: NOTHING, acts: &[Act::Approve] },
+];
+
+fn quick(attempts: u32) -> RetryPolicy {
+    RetryPolicy { max_attempts: attempts, initial_interval_ms: 100, ..RetryPolicy::default() }
+}
+
+fn directory() -> PathBuf {
+    root().join("supervisor/tests/histories")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "records what is not recorded yet; see the head of this file"]
+async fn record_histories() {
+    let mut index: BTreeMap<String, Value> =
+        serde_json::from_str(&std::fs::read_to_string(directory().join("index.json")).unwrap())
+            .unwrap();
+    let new: Vec<&Scenario> =
+        SCENARIOS.iter().filter(|scenario| !index.contains_key(scenario.name)).collect();
+    let server = MockServer::start().await;
+    Mock::given(matchers::any()).respond_with(ResponseTemplate::new(200)).mount(&server).await;
+    let mut company = Company::start(&SCRIPT.replace("@url@", &server.uri())).await;
+    company.set("TOOLS__HTTP__ALLOW_PRIVATE", "true");
+    let _all = company.serve("all", "all");
+    let broker = connect(&company).await;
+    let client = Client::new(&broker);
+    wait_for_door(&client).await;
+    let tools_are_there = async || client.tools().await.is_ok_and(|tools| tools.tools.len() > 5);
+    while !tools_are_there().await {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    for scenario in new {
+        let job = play(&client, scenario).await;
+        load::ended(&broker, std::slice::from_ref(&job), Duration::from_secs(60)).await;
+        index.insert(scenario.name.to_owned(), write(&broker, scenario.name, &job).await);
+        eprintln!("{} is recorded", scenario.name);
+    }
+    let list = serde_json::to_string_pretty(&index).unwrap() + "\n";
+    std::fs::write(directory().join("index.json"), list).unwrap();
+}
+
+/// Runs one job to its end.
+async fn play(client: &Client, scenario: &Scenario) -> JobId {
+    let mut agent = Agent::default();
+    (scenario.agent)(&mut agent);
+    let id = JobId::new(scenario.name).unwrap();
+    let agent = Some(AgentChoice::Inline(Box::new(agent)));
+    client
+        .submit(Submit { id: Some(id.clone()), agent, ..Submit::goal(scenario.goal) })
+        .await
+        .unwrap();
+    for act in scenario.acts {
+        let by = Some("ann".to_owned());
+        let answer = |view: &JobView, decision, text: Option<&str>, value, digest| GiveAnswer {
+            job: view.job.clone(),
+            ask: view.questions[0].id.clone(),
+            decision,
+            value,
+            text: text.map(str::to_owned),
+            digest,
+            by: Some("ann".to_owned()),
+        };
+        let asked = async || until(client, &id, |view| !view.questions.is_empty()).await;
+        match act {
+            Act::Approve => {
+                let view = asked().await;
+                let question = serde_json::to_value(&view.questions[0]).unwrap();
+                let digest = question["digest"].as_str().map(str::to_owned);
+                client.answer(&answer(&view, Verdict::Approve, None, None, digest)).await.unwrap();
+                settled(client, &id, &view).await;
+            }
+            Act::Revise(words) => {
+                let view = asked().await;
+                let words = answer(&view, Verdict::Respond, Some(words), None, None);
+                client.answer(&words).await.unwrap();
+                settled(client, &id, &view).await;
+            }
+            Act::Answer(text) => {
+                let view = asked().await;
+                let value = Some(json!(text));
+                client.answer(&answer(&view, Verdict::Respond, None, value, None)).await.unwrap();
+                settled(client, &id, &view).await;
+            }
+            Act::Signal(signal, when) => {
+                let view = until(client, &id, |view| view.sub_status == *when).await;
+                let (job, reason) = (view.job.clone(), Some("a test".to_owned()));
+                let signal = SendSignal { job, signal: *signal, reason, by };
+                client.signal(&signal).await.unwrap();
+                until(client, &id, |now| now.seq > view.seq).await;
+            }
+        }
+    }
+    id
+}
+
+/// Waits until a question is no longer open.
+async fn settled(client: &Client, id: &JobId, asked: &JobView) {
+    until(client, id, |view| view.questions.iter().all(|q| q.id != asked.questions[0].id)).await;
+}
+
+async fn until(client: &Client, id: &JobId, is: impl Fn(&JobView) -> bool) -> JobView {
+    let (began, mut last) = (Instant::now(), None);
+    while began.elapsed() < Duration::from_secs(30) {
+        if let Ok(view) = client.get(id).await {
+            if is(&view) {
+                return view;
+            }
+            last = Some(view);
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{id} stands where it should not: {last:#?}");
+}
+
+/// Writes a log down, and gives what the list says of it.
+async fn write(broker: &Broker, name: &str, job: &JobId) -> Value {
+    let entries = broker.log.read(job, Seq(0)).await.unwrap();
+    let lines: Vec<String> =
+        entries.iter().map(|entry| line(broker.log.subjects(), entry)).collect();
+    let text = lines.join("\n") + "\n";
+    std::fs::write(directory().join(format!("{name}.jsonl")), &text).unwrap();
+    json!({
+        "sha256": digest::of_bytes(text.as_bytes()),
+        "records": entries.len(),
+        "states": supervisor::golden::states(job, &entries),
+    })
+}
+
+fn line(subjects: &Subjects, entry: &Entry) -> String {
+    let subject = match &entry.family {
+        Family::In(source) => subjects.fact(&entry.job, *source),
+        Family::Do(kind, pool) => subjects.decision(&entry.job, *kind, pool),
+        other @ (Family::At(_) | Family::UnknownIn(_) | Family::UnknownDo(_)) => {
+            panic!("{} has a {other}", entry.job)
+        }
+    };
+    let record = serde_json::to_value(entry.record.as_ref().unwrap()).unwrap();
+    json!({"seq": entry.seq, "time": entry.time, "subject": subject, "record": record}).to_string()
+}
