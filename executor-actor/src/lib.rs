@@ -6,6 +6,7 @@
 //! pure.
 
 mod offer;
+mod outline;
 mod prompt;
 mod resolve;
 mod start;

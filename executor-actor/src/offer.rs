@@ -10,12 +10,14 @@ use proto::{
 };
 use serde_json::json;
 
+use crate::outline;
+
 /// The function by which a model ends a step. No registered tool is offered or called under it.
 pub(crate) const FINISH: &str = "finish";
 
-/// Whether no further turn follows.
+/// Whether no further turn follows, or nothing but an answer is wanted.
 pub(crate) fn is_last(work: &TurnWork) -> bool {
-    work.turn >= work.max_turns
+    work.turn >= work.max_turns || work.must_answer
 }
 
 /// The tools of a turn; in the last one only the end.
@@ -24,7 +26,10 @@ pub(crate) fn offers(work: &TurnWork, tools: &Toolbox<'_>) -> Vec<ToolOffer> {
     if is_last(work) {
         return vec![end];
     }
-    let ours = |name: &str| name == FINISH || name == asking::ASK_USER;
+    let keeps_plan = work.outline.is_some();
+    let ours = |name: &str| {
+        name == FINISH || name == asking::ASK_USER || (keeps_plan && outline::is_ours(name))
+    };
     let mut offers: Vec<_> = tools
         .offered()
         .iter()
@@ -35,6 +40,9 @@ pub(crate) fn offers(work: &TurnWork, tools: &Toolbox<'_>) -> Vec<ToolOffer> {
             schema: tool.schema.clone(),
         })
         .collect();
+    if keeps_plan {
+        offers.extend(outline::offers(work.language));
+    }
     if work.may_ask {
         offers.push(asking::offer(work.language));
     }
@@ -51,6 +59,7 @@ pub(crate) fn request(
     let params = Params {
         model: work.model.model.clone(),
         temperature: work.model.temperature,
+        parallel_tool_calls: work.max_calls != Some(1),
         ..Params::default()
     };
     ModelRequest { messages, tools: offers(work, tools), params }

@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use minijinja::{Environment, UndefinedBehavior, Value, context, syntax::SyntaxConfig};
-use proto::{decision::StepTask, lang::Language, step::StepState};
+use proto::{conversation, decision::StepTask, lang::Language, step::StepState};
 
 macro_rules! templates {
     ($($name:literal),*) => {[$(
@@ -15,7 +15,7 @@ macro_rules! templates {
     )*]};
 }
 
-const FILES: [(&str, &str); 8] = templates!("system", "task", "last", "failing");
+const FILES: [(&str, &str); 6] = templates!("system", "task", "last");
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut env = Environment::new();
@@ -61,6 +61,7 @@ pub(crate) fn task(language: Language, task: &StepTask) -> String {
         })
         .collect();
     let values = context! {
+        earlier => conversation::told(language, &task.earlier),
         description => task.description.as_str(),
         dependencies,
         previous_error => task.previous_error.as_deref().unwrap_or_default(),
@@ -71,11 +72,6 @@ pub(crate) fn task(language: Language, task: &StepTask) -> String {
 /// That no further turn follows.
 pub(crate) fn last(language: Language) -> String {
     render(language, "last", context! {})
-}
-
-/// That a tool keeps failing.
-pub(crate) fn failing(language: Language, tool: &str, times: usize) -> String {
-    render(language, "failing", context! { tool, times })
 }
 
 /// What is said of a dependency that did not complete.

@@ -9,13 +9,16 @@ use proto::{
     excerpt,
     fact::{CallTarget, TurnCall, TurnReply, WorkError},
     limits,
-    message::{ModelCall, StopReason},
+    message::{Message, ModelCall, StopReason},
     tool::ToolSpec,
     toolbox::Toolbox,
 };
 use serde_json::Value;
 
-use crate::offer::{self, FINISH};
+use crate::{
+    offer::{self, FINISH},
+    outline,
+};
 
 /// The registered tool that ends a step when it is called alone.
 const STOP: &str = "stop";
@@ -29,6 +32,7 @@ pub(crate) type CheckArgs<'a> = &'a dyn Fn(&ToolSpec, &Value) -> Result<(), Stri
 pub(crate) fn resolve(
     reply: &Reply,
     work: &TurnWork,
+    told: &[Message],
     tools: &Toolbox<'_>,
     check_args: CheckArgs<'_>,
 ) -> TurnReply {
@@ -39,10 +43,10 @@ pub(crate) fn resolve(
         StopReason::End | StopReason::ToolCalls | StopReason::ContentFilter => {}
     }
     match reply.calls.as_slice() {
-        [] => done(true, reply.text.trim()),
-        [end] if ends(end, work, tools) => match end_of(end, reply.text.trim()) {
-            Ok((success, response)) => done(success, &response),
-            Err(error) => calls(&reply.text, vec![refused(end, error)]),
+        [] => end(true, reply.text.trim(), reply, work, told),
+        [call] if ends(call, work, tools) => match end_of(call, reply.text.trim()) {
+            Ok((success, response)) => end(success, &response, reply, work, told),
+            Err(error) => calls(&reply.text, vec![refused(call, error)]),
         },
         many if many.len() > 2 * limits::CALLS_PER_TURN_MAX => {
             failed(&format!("the model asked for {} calls in one turn", many.len()), true)
@@ -68,6 +72,23 @@ pub(crate) fn no_reply(error: &ModelError) -> TurnReply {
 pub(crate) fn failed(message: &str, transient: bool) -> TurnReply {
     let message = message.to_owned();
     TurnReply::Failed { error: WorkError { message, transient, retry_after_ms: None } }
+}
+
+/// The end of a step, unless its own plan says that something is missing and nobody has said so yet.
+fn end(
+    success: bool,
+    response: &str,
+    reply: &Reply,
+    work: &TurnWork,
+    told: &[Message],
+) -> TurnReply {
+    let open = work.outline.as_deref().filter(|_| success && !offer::is_last(work));
+    let advice = open.and_then(|items| outline::advice(work.language, items, told));
+    match (advice, reply.calls.first()) {
+        (None, _) => done(success, response),
+        (Some(advice), Some(call)) => calls(&reply.text, vec![refused(call, advice)]),
+        (Some(advice), None) => calls("", vec![outline::put_off(response, advice)]),
+    }
 }
 
 fn done(success: bool, response: &str) -> TurnReply {
@@ -147,6 +168,9 @@ impl Resolver<'_> {
             }
             let question = asking::parse(&call.args).map_err(|e| e.to_string())?;
             return Ok(CallTarget::Person { question });
+        }
+        if self.work.outline.is_some() && outline::is_ours(&call.name) {
+            return outline::target(&call.name, &call.args);
         }
         let tool = self.tools.find(&call.name).map_err(|e| e.to_string())?;
         if tool.name.as_str() == STOP {

@@ -7,14 +7,14 @@
 
 use proto::{
     decision::{CallReply, Decision, StepTask, TurnWork},
-    fact::{CallTarget, Fact, TurnCall, TurnReply, Turned},
+    fact::{Fact, TurnCall, TurnReply, Turned},
     id::{Attempt, Seq, WorkId},
     limits,
     message::{Message, ModelCall},
     record::{Known, Record},
 };
 
-use crate::{offer, prompt};
+use crate::{offer, outline, prompt};
 
 /// A record of the job's log, where it stands.
 #[derive(Debug, Clone)]
@@ -150,12 +150,12 @@ fn command(log: &[Stored<'_>], before: Seq, work: &WorkId, attempt: Attempt) -> 
 /// The conversation a model is shown in a turn.
 pub(crate) fn messages(work: &TurnWork, run: &Run) -> Vec<Message> {
     let language = work.language;
-    let system = prompt::system(language, &work.model.system, &run.task.goal, work.may_ask);
-    let mut task = prompt::task(language, &run.task);
-    let mut hints = Vec::new();
-    if let Some((tool, times)) = failing(&run.exchanges) {
-        hints.push(prompt::failing(language, tool, times));
+    let mut system = prompt::system(language, &work.model.system, &run.task.goal, work.may_ask);
+    if let Some(items) = &work.outline {
+        system.push_str(&outline::words(language, items));
     }
+    let mut task = prompt::task(language, &run.task);
+    let mut hints: Vec<String> = work.notices.iter().map(|n| n.text(language)).collect();
     if offer::is_last(work) {
         hints.push(prompt::last(language));
     }
@@ -190,33 +190,6 @@ impl Exchange {
             })
         });
         std::iter::once(said).chain(replies)
-    }
-}
-
-/// How often in a row a tool must fail before the model is told to do something else.
-const FAILING: usize = 3;
-
-/// The tool that was called last and has failed again and again, and how often.
-fn failing(exchanges: &[Exchange]) -> Option<(&str, usize)> {
-    let outcomes = || {
-        exchanges.iter().rev().flat_map(|exchange| {
-            exchange.calls.iter().rev().filter_map(|call| {
-                let reply = exchange.replies.iter().find(|reply| reply.id == call.id)?;
-                Some((call.name.as_str(), has_failed(call, reply)))
-            })
-        })
-    };
-    let (tool, _) = outcomes().next()?;
-    let times = outcomes().filter(|(name, _)| *name == tool).take_while(|(_, bad)| *bad).count();
-    (times >= FAILING).then_some((tool, times))
-}
-
-fn has_failed(call: &TurnCall, reply: &CallReply) -> bool {
-    match call.target {
-        CallTarget::Refused { .. } => true,
-        // Results are written with this field first.
-        CallTarget::Tool { .. } => reply.text.starts_with("{\"success\":false"),
-        CallTarget::Person { .. } => false,
     }
 }
 

@@ -85,7 +85,14 @@ impl Executor {
         let registered = self.registry.all();
         let specs = registered.iter().map(|announced| &announced.spec);
         let tools = Toolbox::new(specs, work.model.tools.as_deref());
-        let request = offer::request(work, messages, &tools);
+        // What the model was told before counts, whether or not it still fits.
+        let told = if work.outline.is_some() { messages.clone() } else { Vec::new() };
+        let mut request = offer::request(work, messages, &tools);
+        let said = std::mem::take(&mut request.messages);
+        match model::fit(said, &request.tools, work.window, work.language, &*self.model) {
+            Ok(fitted) => request.messages = fitted.messages,
+            Err(large) => return (resolve::failed(&large.to_string(), false), Usage::default()),
+        }
         let show = move |delta: &Delta| match delta {
             Delta::Text(text) => speaker.say(Said::Text(text.clone())),
             Delta::Thought(text) => speaker.say(Said::Thought(text.clone())),
@@ -96,7 +103,7 @@ impl Executor {
                 let check = |tool: &ToolSpec, args: &Value| {
                     arguments::check(&self.schemas, tool, args, Placeholders::Literal)
                 };
-                (resolve::resolve(&said, work, &tools, &check), said.usage)
+                (resolve::resolve(&said, work, &told, &tools, &check), said.usage)
             }
             Err(error) => (resolve::no_reply(&error), Usage::default()),
         }

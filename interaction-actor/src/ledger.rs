@@ -4,9 +4,13 @@
 //! here only if the fold will take it. Where it is stricter (a job that is being canceled, a value
 //! against its schema), the answer is refused before it is stored.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use proto::{
+    agent::Agent,
     decision::{Closed, Decision, Note},
     fact::{Answered, Fact, Signal, Source},
     id::{AgentName, AskId, Seq},
@@ -23,6 +27,8 @@ pub struct Ledger {
     pub goal: Option<String>,
     /// The agent it runs under.
     pub agent: Option<AgentName>,
+    /// The policies it runs under.
+    pub policies: Option<Arc<Agent>>,
     /// The last record that was read.
     pub seq: Seq,
     /// The last fact from a person: what the next answer is compared with.
@@ -139,7 +145,8 @@ impl Ledger {
             Fact::Submitted(submitted) => {
                 if self.goal.is_none() {
                     self.goal = Some(submitted.goal);
-                    self.agent = Some(submitted.agent.name);
+                    self.agent = Some(submitted.agent.name.clone());
+                    self.policies = Some(Arc::new(submitted.agent));
                 }
             }
             Fact::Signaled(signaled) => match signaled.signal {
@@ -174,7 +181,11 @@ impl Ledger {
             }
             Decision::Note(Note::QuestionClosed { ask, because }) => self.close(&ask, because),
             Decision::Finish(_) => self.end(),
-            Decision::Plan(_) | Decision::Turn(_) | Decision::Call(_) | Decision::Wait(_) => {}
+            Decision::Plan(_)
+            | Decision::Turn(_)
+            | Decision::Call(_)
+            | Decision::Note(Note::Stopped { .. })
+            | Decision::Wait(_) => {}
         }
     }
 
@@ -343,6 +354,7 @@ mod tests {
             language: proto::lang::Language::En,
             digest: String::new(),
             by: Some("ann".into()),
+            conversation: None,
         });
         let ledger = Ledger::of(&[fact(1, &submitted), asked(2, "q1")]);
         assert!(ledger.is_crew("default") && ledger.is_crew("w1"));

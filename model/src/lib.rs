@@ -14,6 +14,7 @@ mod port;
 mod provider;
 mod retry;
 pub mod script;
+mod window;
 
 pub use complete::{Reply, complete};
 pub use config::{ProviderConfig, ProviderKind, RetryConfig, Timeouts};
@@ -21,3 +22,4 @@ pub use error::{ErrorKind, ModelError, Phase};
 pub use observed::{Observed, Price, Show, Watching};
 pub use port::{DEFAULT_MAX_REPLY_BYTES, Delta, Model, ModelRequest, ModelStream, Params};
 pub use provider::connect;
+pub use window::{Fitted, TooLarge, bounded, estimate, fit, tokens};

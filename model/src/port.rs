@@ -29,6 +29,17 @@ pub trait Model: Send + Sync {
     fn max_reply_bytes(&self) -> usize {
         DEFAULT_MAX_REPLY_BYTES
     }
+
+    /// How many tokens a text has for this model. What is here is an [`crate::estimate`] that is
+    /// rather too high; a model that has its vocabulary at hand may count.
+    fn count_tokens(&self, text: &str) -> usize {
+        crate::estimate(text)
+    }
+
+    /// Tokens that a conversation may have, the reply not included; unknown when absent.
+    fn context_tokens(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// The reply as it comes: deltas, closed by [`Delta::End`]. A stream that ends without it was cut.

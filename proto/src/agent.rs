@@ -4,8 +4,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    budget::Budget,
+    conversation::Memory,
+    guard::Guard,
     id::{AgentName, ToolName},
     limits,
+    observe::Observe,
+    policy::{AskLimit, Detector, PlanOutput, PlanProtocol},
     retry::RetryPolicy,
 };
 
@@ -41,6 +46,18 @@ pub struct Agent {
     pub tool: Calling,
     /// When the rest of the plan is made anew.
     pub replan: Replanning,
+    /// What it may spend.
+    #[serde(skip_serializing_if = "Budget::is_default")]
+    pub budget: Budget,
+    /// Guards against loops that lead nowhere.
+    #[serde(skip_serializing_if = "Guard::is_default")]
+    pub guard: Guard,
+    /// How much of results and conversations models are shown.
+    #[serde(skip_serializing_if = "Observe::is_default")]
+    pub observe: Observe,
+    /// What is carried over between the jobs of a conversation.
+    #[serde(skip_serializing_if = "Memory::is_default")]
+    pub memory: Memory,
     /// Longest life of a job, in milliseconds from its submission; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
@@ -52,6 +69,24 @@ pub struct Agent {
 pub struct Planning {
     /// When there is a plan.
     pub when: PlanWhen,
+    /// What finds out whether there is one, with [`PlanWhen::Auto`].
+    #[serde(skip_serializing_if = "Detector::is_usual")]
+    pub detect: Detector,
+    /// The model that is asked whether a goal needs a plan; the one that plans when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detect_model: Option<String>,
+    /// The shape a model is asked to plan in.
+    #[serde(skip_serializing_if = "PlanProtocol::is_usual")]
+    pub protocol: PlanProtocol,
+    /// How a model hands the plan over.
+    #[serde(skip_serializing_if = "PlanOutput::is_usual")]
+    pub output: PlanOutput,
+    /// The model that plans; the agent's when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Its sampling temperature; the agent's when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
     /// Tries at a reply that can be understood; the error is shown to the model each time.
     pub attempts: u32,
     /// What follows when no try gave a plan.
@@ -68,6 +103,8 @@ pub enum PlanWhen {
     Always,
     /// The goal is one step, carried out by a loop of model turns.
     Never,
+    /// Goals that need it are planned, the others are one step. See [`Planning::detect`].
+    Auto,
 }
 
 /// What follows when the planner's reply cannot be understood, after all tries.
@@ -84,9 +121,19 @@ pub enum OnUnparseable {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Asking {
-    /// Questions in the life of the job, confirmations not counted; unlimited when absent.
+    /// Questions in the life of the job, confirmations not counted. Where it is reached, the tool
+    /// to ask with is not offered any more.
+    pub limit: AskLimit,
+    /// Questions in the life of the job after which one more ends it; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u32>,
+    pub rounds: Option<u32>,
+    /// How often a question may be asked that has been answered before: the agent is told the
+    /// answer, and at this number the job ends. Not looked at when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat_limit: Option<u32>,
+    /// Whether agents' questions begin with fixed words that say that an answer is waited for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub prefix: bool,
     /// How long a question stays open, in milliseconds; for ever when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
@@ -112,6 +159,59 @@ pub struct Stepping {
     pub on_failure: OnFailure,
     /// Model turns of one run of a step (1 to 100).
     pub max_turns: u32,
+    /// How a step is carried out.
+    #[serde(skip_serializing_if = "StepExec::is_as_planned")]
+    pub exec: StepExec,
+    /// Tool calls and questions of one turn (1 to 64); the model is told of those that are too many.
+    #[serde(default = "calls_max", skip_serializing_if = "is_calls_max")]
+    pub max_calls: u32,
+}
+
+/// How a step is carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepExec {
+    /// As the planner says: a step that names a tool is one call of it, any other is a loop of model
+    /// turns and tool calls.
+    AsPlanned,
+    /// Every step is one tool call. A plan with another step is refused, and the planner told.
+    DirectTool,
+    /// Every step is a loop. A plan with a step that names a tool is refused, and the planner told.
+    MasterLoop,
+    /// Steps without a tool are one model turn: the one call it asks for is the step, and what it
+    /// says instead is its result.
+    SingleAction,
+}
+
+impl StepExec {
+    /// Whether a step may be carried out so.
+    #[must_use]
+    pub fn allows(self, action: &crate::plan::Action) -> bool {
+        use crate::plan::Action;
+        match (self, action) {
+            (Self::AsPlanned | Self::SingleAction, Action::Tool { .. } | Action::Agent)
+            | (Self::DirectTool, Action::Tool { .. })
+            | (Self::MasterLoop, Action::Agent) => true,
+            (Self::DirectTool, Action::Agent) | (Self::MasterLoop, Action::Tool { .. }) => false,
+        }
+    }
+
+    /// Whether it is the default: that is not written down.
+    #[must_use]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+    pub fn is_as_planned(&self) -> bool {
+        *self == Self::AsPlanned
+    }
+}
+
+/// [`limits::CALLS_PER_TURN_MAX`] as policies count.
+const fn calls_max() -> u32 {
+    limits::CALLS_PER_TURN_MAX as u32
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_calls_max(calls: &u32) -> bool {
+    *calls == calls_max()
 }
 
 /// What a failed step means for the job.
@@ -178,6 +278,10 @@ impl Default for Agent {
             step: Stepping::default(),
             tool: Calling::default(),
             replan: Replanning::default(),
+            budget: Budget::default(),
+            guard: Guard::default(),
+            observe: Observe::default(),
+            memory: Memory::default(),
             deadline_ms: None,
         }
     }
@@ -187,6 +291,12 @@ impl Default for Planning {
     fn default() -> Self {
         Self {
             when: PlanWhen::Always,
+            detect: Detector::default(),
+            detect_model: None,
+            protocol: PlanProtocol::default(),
+            output: PlanOutput::default(),
+            model: None,
+            temperature: None,
             attempts: 3,
             on_unparseable: OnUnparseable::Fail,
             allow_empty: false,
@@ -196,7 +306,13 @@ impl Default for Planning {
 
 impl Default for Asking {
     fn default() -> Self {
-        Self { limit: Some(3), deadline_ms: None }
+        Self {
+            limit: AskLimit::AtMost(3),
+            rounds: None,
+            repeat_limit: None,
+            prefix: false,
+            deadline_ms: None,
+        }
     }
 }
 
@@ -206,6 +322,8 @@ impl Default for Stepping {
             retry: RetryPolicy::never(),
             on_failure: OnFailure::Stop,
             max_turns: limits::TURNS_MAX,
+            exec: StepExec::AsPlanned,
+            max_calls: calls_max(),
         }
     }
 }
@@ -227,6 +345,23 @@ pub struct InvalidAgent {
 }
 
 impl Agent {
+    /// Calls of one turn that are carried out.
+    #[must_use]
+    pub fn calls_per_turn(&self) -> u32 {
+        match self.step.exec {
+            StepExec::SingleAction => 1,
+            StepExec::AsPlanned | StepExec::DirectTool | StepExec::MasterLoop => {
+                self.step.max_calls
+            }
+        }
+    }
+
+    /// Whether a turn may have as many calls as there can be.
+    #[must_use]
+    pub fn has_all_calls(&self) -> bool {
+        self.calls_per_turn() == calls_max()
+    }
+
     /// Checks every bound.
     ///
     /// # Errors
@@ -241,15 +376,24 @@ impl Agent {
         if !(1..=limits::TURNS_MAX).contains(&self.step.max_turns) {
             return fail("step.max_turns", "must be 1 to 100");
         }
-        if !(1..=limits::ATTEMPTS_MAX).contains(&self.plan.attempts) {
-            return fail("plan.attempts", "must be 1 to 100");
+        if !(1..=calls_max()).contains(&self.step.max_calls) {
+            return fail("step.max_calls", "must be 1 to 64");
+        }
+        for (axis, checked) in [
+            ("budget", self.budget.check()),
+            ("guard", self.guard.check()),
+            ("observe", self.observe.check()),
+            ("memory", self.memory.check()),
+        ] {
+            if let Err((field, why)) = checked {
+                return Err(InvalidAgent { field: format!("{axis}.{field}"), why });
+            }
         }
         if self.replan.max > limits::ATTEMPTS_MAX {
             return fail("replan.max", "must be at most 100");
         }
-        if self.ask.limit.is_some_and(|n| n > 1000) {
-            return fail("ask.limit", "must be at most 1000");
-        }
+        self.plan.check().and_then(|()| self.ask.check())?;
+        self.check_inline()?;
         let out_of_range =
             |ms: Option<u64>| ms.is_some_and(|ms| ms == 0 || ms > limits::WAIT_MS_MAX);
         if out_of_range(self.deadline_ms) {
@@ -258,11 +402,78 @@ impl Agent {
         if out_of_range(self.ask.deadline_ms) {
             return fail("ask.deadline_ms", "must be 1 ms to one year");
         }
-        if self.temperature.is_some_and(|t| !(0.0..=2.0).contains(&t)) {
+        if out_of_scale(self.temperature) {
             return fail("temperature", "must be 0.0 to 2.0");
         }
         if self.system.len() > limits::DESCRIPTION_BYTES_MAX {
             return fail("system", "must be at most 32 KiB");
+        }
+        Ok(())
+    }
+
+    /// A plan that the executor keeps itself has no planner that could make it anew.
+    fn check_inline(&self) -> Result<(), InvalidAgent> {
+        if self.plan.protocol != PlanProtocol::InlineTools {
+            return Ok(());
+        }
+        if self.plan.when != PlanWhen::Always {
+            return refuse("plan.when", "must be always with inline_tools, which has no planner");
+        }
+        if self.step.on_failure == OnFailure::Replan {
+            return refuse(
+                "step.on_failure",
+                "must not be replan with inline_tools, which has no planner",
+            );
+        }
+        Ok(())
+    }
+}
+
+fn refuse(field: &str, why: &'static str) -> Result<(), InvalidAgent> {
+    Err(InvalidAgent { field: field.to_owned(), why })
+}
+
+fn out_of_scale(temperature: Option<f64>) -> bool {
+    temperature.is_some_and(|t| !(0.0..=2.0).contains(&t))
+}
+
+impl Planning {
+    fn check(&self) -> Result<(), InvalidAgent> {
+        if !(1..=limits::ATTEMPTS_MAX).contains(&self.attempts) {
+            return refuse("plan.attempts", "must be 1 to 100");
+        }
+        if out_of_scale(self.temperature) {
+            return refuse("plan.temperature", "must be 0.0 to 2.0");
+        }
+        if self.detect == Detector::Model && self.when != PlanWhen::Auto {
+            return refuse("plan.detect", "is looked at only where plan.when is auto");
+        }
+        if self.detect_model.is_some() && self.detect != Detector::Model {
+            return refuse("plan.detect_model", "is asked only where plan.detect is model");
+        }
+        Ok(())
+    }
+}
+
+impl Asking {
+    fn check(&self) -> Result<(), InvalidAgent> {
+        if let AskLimit::AtMost(limit) = self.limit {
+            if limit > 1000 {
+                return refuse("ask.limit", "must be at most 1000, or \"unlimited\"");
+            }
+            if self.rounds.is_some_and(|rounds| rounds >= limit) {
+                return refuse(
+                    "ask.rounds",
+                    "must be below ask.limit, at which agents cannot ask any more",
+                );
+            }
+        }
+        let out_of_range = |n: Option<u32>| n.is_some_and(|n| !(1..=1000).contains(&n));
+        if out_of_range(self.rounds) {
+            return refuse("ask.rounds", "must be 1 to 1000");
+        }
+        if out_of_range(self.repeat_limit) {
+            return refuse("ask.repeat_limit", "must be 1 to 1000");
         }
         Ok(())
     }

@@ -6,13 +6,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    fact::PlanReply,
+    conversation::Exchange,
+    fact::{PlanNote, PlanReply},
     id::{AskId, Attempt, Pool, Seq, StepId, TimerName, ToolName, WorkId},
     interaction::Question,
     job::Outcome,
     lang::Language,
     message::Usage,
+    notice::Notice,
+    observe::Window,
+    outline::Item,
     plan::Plan,
+    policy::{Detector, PlanOutput, PlanProtocol},
     step::StepState,
     tool::Effect,
 };
@@ -97,8 +102,8 @@ impl Decision {
         match self {
             Self::Plan(_) | Self::Turn(_) => pools::models(),
             Self::Call(call) => call.pool.clone(),
-            Self::Ask(_) | Self::Note(_) => pools::people(),
-            Self::Wait(_) | Self::Finish(_) => pools::nobody(),
+            Self::Ask(_) | Self::Note(Note::QuestionClosed { .. }) => pools::people(),
+            Self::Note(Note::Stopped { .. }) | Self::Wait(_) | Self::Finish(_) => pools::nobody(),
         }
     }
 }
@@ -169,9 +174,34 @@ pub struct PlanWork {
     pub model: ModelChoice,
     /// Whether the planner may still ask a person.
     pub may_ask: bool,
+    /// The shape to plan in.
+    #[serde(default, skip_serializing_if = "PlanProtocol::is_usual")]
+    pub protocol: PlanProtocol,
+    /// How the model hands the plan over.
+    #[serde(default, skip_serializing_if = "PlanOutput::is_usual")]
+    pub output: PlanOutput,
+    /// To be found out first, while it is not known: whether the goal needs a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detect: Option<Detect>,
     /// What has been said and done since the goal was set, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dialogue: Vec<PlanTalk>,
+    /// Earlier jobs of the conversation, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Exchange>,
+    /// What the model is told beside that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
+}
+
+/// How it is found out whether a goal needs a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detect {
+    /// What finds it out.
+    pub by: Detector,
+    /// The model that is asked; the one that plans when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// One exchange between a job and its planner.
@@ -205,6 +235,13 @@ pub enum PlanTalk {
         plan: Plan,
         /// How its steps ended, in order of ending.
         steps: Vec<StepEnd>,
+    },
+    /// The planner said what it intends, and perhaps what it has reached; nothing was carried out
+    /// for that.
+    Noted {
+        /// What it said.
+        #[serde(flatten)]
+        note: PlanNote,
     },
 }
 
@@ -242,12 +279,28 @@ pub struct TurnWork {
     /// What the step is for: in the first turn of a run, and only there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<StepTask>,
+    /// What the step's loop intends, where it keeps a list of its own: it is offered the tools for
+    /// that exactly when this is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outline: Option<Vec<Item>>,
     /// In later turns: the record of the turn before, as it counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Seq>,
     /// In later turns: what came of the calls of the turn before, in the model's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<CallReply>,
+    /// What the model is told beside the conversation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
+    /// Whether the model must answer: nothing is offered but the end of the step.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub must_answer: bool,
+    /// Calls that are carried out of this turn; all that a turn may have when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_calls: Option<u32>,
+    /// How much of the conversation the model is shown.
+    #[serde(default, skip_serializing_if = "Window::is_default")]
+    pub window: Window,
 }
 
 /// What a step is for.
@@ -263,6 +316,9 @@ pub struct StepTask {
     /// The results of the steps it depends on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<StepEnd>,
+    /// Earlier jobs of the conversation, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Exchange>,
     /// Why the run before failed, when this is not the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_error: Option<String>,
@@ -335,7 +391,7 @@ pub struct Wait {
 }
 
 /// Something others must know and nobody answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Note {
     /// A question is closed without an answer.
@@ -344,6 +400,13 @@ pub enum Note {
         ask: AskId,
         /// Why.
         because: Closed,
+    },
+    /// A guard ended work that led nowhere: a run of a step, or the making of plans.
+    Stopped {
+        /// The model turn or the round of planning that is not begun any more.
+        work: WorkId,
+        /// What the guard saw.
+        notice: Notice,
     },
 }
 
@@ -379,7 +442,12 @@ impl PlanTalk {
             PlanReply::Unparseable { text, error } => {
                 Some(Self::Rejected { reply: text.clone(), error: error.clone() })
             }
-            PlanReply::Plan { .. } | PlanReply::Question { .. } | PlanReply::Failed { .. } => None,
+            PlanReply::Plan { .. }
+            | PlanReply::Question { .. }
+            | PlanReply::Simple
+            | PlanReply::Noted { .. }
+            | PlanReply::Finished { .. }
+            | PlanReply::Failed { .. } => None,
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     agent::Agent,
     error::Failure,
     fact::Signal,
-    id::{AgentName, AskId, Attempt, JobId, Seq, Shard, WorkId},
+    id::{AgentName, AskId, Attempt, ConversationId, JobId, Seq, Shard, WorkId},
     interaction::{Question, Verdict},
     job::JobState,
     lang::Language,
@@ -71,6 +71,9 @@ pub struct Submit {
     /// Overrides the agent: longest life, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
+    /// The conversation it goes on with; begun when there is none of that name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
 }
 
 fn one() -> u16 {
@@ -144,6 +147,9 @@ pub struct List {
     /// How many (1 to 500, 50 when absent).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
+    /// Only jobs of this conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
 }
 
 /// Some jobs.
@@ -419,6 +425,7 @@ impl Submit {
             language: None,
             confirm: None,
             deadline_ms: None,
+            conversation: None,
         }
     }
 }

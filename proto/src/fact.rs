@@ -6,11 +6,14 @@ use serde_json::Value;
 
 use crate::{
     agent::Agent,
+    conversation::Conversation,
     id::{AskId, Attempt, TimerName, ToolName, WorkId},
     interaction::{Answer, Choice, Field},
     lang::Language,
     message::Usage,
+    outline::{Item, OutlineChange},
     plan::Plan,
+    policy::Detected,
     tool::{Binding, Fault, ToolResult},
 };
 
@@ -46,6 +49,7 @@ impl Source {
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "facts are kept boxed, and a job has one submission")]
 pub enum Fact {
     /// A job was submitted. Always the first record of a job.
     Submitted(Submitted),
@@ -126,6 +130,9 @@ pub struct Submitted {
     /// Who submitted it, as the front door knows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// The conversation it belongs to, and what it is told of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Conversation>,
 }
 
 /// An operator said something.
@@ -168,6 +175,12 @@ pub struct Planned {
     /// Tokens it cost.
     #[serde(default)]
     pub usage: Usage,
+    /// What was found out about the goal, when that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detected: Option<Detected>,
+    /// What is intended beyond the plan, when the planner decides one action at a time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outline: Vec<Item>,
 }
 
 /// What a planner said.
@@ -184,6 +197,19 @@ pub enum PlanReply {
         /// What it asks.
         question: Asked,
     },
+    /// The goal needs no plan: it is one step.
+    Simple,
+    /// What the planner intends, or has reached; it is asked again at once.
+    Noted {
+        /// What it said.
+        #[serde(flatten)]
+        note: PlanNote,
+    },
+    /// The goal is reached.
+    Finished {
+        /// The final answer, for people.
+        response: String,
+    },
     /// A reply that is no plan: which one, and why.
     Unparseable {
         /// The model's reply, cut to [`crate::limits::EXCERPT_CHARS`] at each end.
@@ -196,6 +222,33 @@ pub enum PlanReply {
         /// What happened.
         error: WorkError,
     },
+}
+
+/// What a planner said that leads to nothing but its own next decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanNote {
+    /// What that was.
+    pub phase: PlanPhase,
+    /// All it intends, after what it said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outline: Vec<Item>,
+    /// What it has reached, in its words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<String>,
+}
+
+/// Which part of planning one action at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanPhase {
+    /// A list of items was made.
+    Planned,
+    /// An action was chosen.
+    Acting,
+    /// The current item is done.
+    ItemDone,
+    /// The list was made anew.
+    Replanned,
 }
 
 /// A question as an agent asks it; the machine gives it an id and a deadline.
@@ -317,6 +370,12 @@ pub enum CallTarget {
     Refused {
         /// Why.
         error: String,
+    },
+    /// A change of what the step's loop intends.
+    Outline {
+        /// The change.
+        #[serde(flatten)]
+        change: OutlineChange,
     },
 }
 

@@ -96,6 +96,8 @@ macro_rules! ids {
 ids! {
     /// A job. Also its idempotency key: submitting the same id again attaches to the same job.
     JobId, "job id", "", ID_MAX;
+    /// Jobs that follow each other.
+    ConversationId, "conversation id", "", ID_MAX;
     /// A step of a plan, unique within the job.
     StepId, "step id", "", ID_MAX;
     /// A question to a person, unique within the job (`q1`, `q2`, …).

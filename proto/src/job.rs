@@ -179,6 +179,14 @@ pub enum FailReason {
     ReplanLimit,
     /// Its log reached the bound on records.
     HistoryFull,
+    /// An agent asked again and again what had been answered.
+    QuestionRepeated,
+    /// Agents asked more questions than the policy allows.
+    TooManyQuestions,
+    /// Something it may spend was used up.
+    BudgetExceeded,
+    /// A guard ended it: nothing new came of what it did.
+    NoProgress,
 }
 
 impl FailReason {
@@ -192,6 +200,10 @@ impl FailReason {
             Self::QuestionExpired => "question_expired",
             Self::ReplanLimit => "replan_limit",
             Self::HistoryFull => "history_full",
+            Self::QuestionRepeated => "question_repeated",
+            Self::TooManyQuestions => "too_many_questions",
+            Self::BudgetExceeded => "budget_exceeded",
+            Self::NoProgress => "no_progress",
         }
     }
 }

@@ -4,11 +4,15 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    id::{AgentName, JobId, Seq, StepId, ToolName},
+    budget::Gauge,
+    id::{AgentName, ConversationId, JobId, Seq, StepId, ToolName},
     interaction::Question,
     job::{JobState, Outcome, SubStatus},
     lang::Language,
     message::Usage,
+    notice::Notice,
+    outline::Item,
+    policy::Detected,
     step::StepState,
 };
 
@@ -34,6 +38,12 @@ pub struct JobView {
     /// The plan in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanView>,
+    /// What was found out about the goal: whether it needs a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detected: Option<Detected>,
+    /// What is intended, where it is planned one action at a time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outline: Vec<Item>,
     /// Questions that wait for a person, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
@@ -42,6 +52,12 @@ pub struct JobView {
     pub outcome: Option<Outcome>,
     /// Tokens so far.
     pub usage: Usage,
+    /// How far what it may spend is used, one line for each limit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budget: Vec<Gauge>,
+    /// The conversation it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
     /// Results that came too late, twice, or from somewhere else, and changed nothing.
     pub ignored: u64,
     /// Records in its log.
@@ -97,6 +113,12 @@ pub struct StepView {
     /// Tool calls, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallView>,
+    /// What its guards saw last: what the model is told now, or why its run was ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
+    /// What its loop intends, where it keeps a list of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outline: Vec<Item>,
     /// When it was begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Timestamp>,
@@ -149,6 +171,9 @@ pub struct JobSummary {
     pub goal: String,
     /// The agent.
     pub agent: AgentName,
+    /// The conversation it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
     /// Steps that have ended.
     pub steps_done: u32,
     /// Steps in all.

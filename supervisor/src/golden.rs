@@ -78,6 +78,7 @@ pub fn label(decision: &Decision) -> String {
         }
         Decision::Wait(wait) => format!("wait {} #{} {}", wait.work, wait.attempt, wait.until),
         Decision::Note(Note::QuestionClosed { ask, because }) => format!("close {ask} {because:?}"),
+        Decision::Note(Note::Stopped { work, notice }) => format!("stop {work} {notice:?}"),
         Decision::Finish(finish) => format!("finish {}", finish.outcome.state()),
     }
 }

@@ -8,6 +8,7 @@ use proto::{
     fact::{CallTarget, Fact, PlanReply, Signal, TurnReply},
     interaction::Verdict,
     job::Outcome,
+    lang::Language,
     record::{Known, Record, Unreadable},
 };
 use serde_json::Value;
@@ -106,6 +107,7 @@ fn fact(fact: &Fact) -> (Tone, String) {
                 Verdict::Approve => "approve",
                 Verdict::Reject => "reject",
                 Verdict::Respond => "respond",
+                Verdict::Edit => "edit",
             };
             let value = answered.answer.value.as_ref().map(|v| format!(" {v}")).unwrap_or_default();
             let text =
@@ -122,6 +124,12 @@ fn plan_reply(reply: &PlanReply) -> (Tone, String) {
             (Tone::Good, format!("{} steps: {}", plan.steps.len(), plan.title))
         }
         PlanReply::Question { question } => (Tone::Wait, format!("asks: {}", question.prompt)),
+        PlanReply::Simple => (Tone::Good, "one step will do".to_owned()),
+        PlanReply::Noted { note } => {
+            let said = note.response.as_deref().unwrap_or_default();
+            (Tone::Good, format!("{} ({} items) {said}", word(&note.phase), note.outline.len()))
+        }
+        PlanReply::Finished { response } => (Tone::Good, format!("done: {response}")),
         PlanReply::Unparseable { error, .. } => (Tone::Bad, format!("no plan: {error}")),
         PlanReply::Failed { error } => (Tone::Bad, format!("no reply: {}", error.message)),
     }
@@ -135,6 +143,7 @@ fn turn_reply(reply: &TurnReply) -> (Tone, String) {
                 .map(|call| match &call.target {
                     CallTarget::Tool { tool, .. } => tool.to_string(),
                     CallTarget::Person { .. } => "a person".to_owned(),
+                    CallTarget::Outline { .. } => call.name.clone(),
                     CallTarget::Refused { error } => format!("{} (refused: {error})", call.name),
                 })
                 .collect();
@@ -168,6 +177,9 @@ fn decision(decision: &Decision) -> (Tone, String) {
         ),
         Decision::Note(Note::QuestionClosed { ask, because }) => {
             (Tone::Dim, format!("{ask} is closed: {}", word(because)))
+        }
+        Decision::Note(Note::Stopped { work, notice }) => {
+            (Tone::Bad, format!("{work} is not begun: {}", notice.text(Language::En)))
         }
         Decision::Finish(finish) => match &finish.outcome {
             Outcome::Completed { summary, .. } => (Tone::Good, format!("completed: {summary}")),

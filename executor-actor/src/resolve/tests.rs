@@ -33,7 +33,7 @@ fn resolved(reply: &Reply, work: Value) -> TurnReply {
     let check = |tool: &ToolSpec, args: &Value| {
         arguments::check(&schemas, tool, args, Placeholders::Literal)
     };
-    resolve(reply, &work, &tools, &check)
+    resolve(reply, &work, &[], &tools, &check)
 }
 
 /// A turn in a line: `done true: …`, `failed transient: …`, or its calls, each as what became of it.
@@ -52,6 +52,7 @@ fn line(reply: &TurnReply) -> String {
                         format!("{tool}@{}.{}({})", binding.pool, binding.version, call.args)
                     }
                     CallTarget::Person { question } => format!("ask {:?}", question.prompt),
+                    CallTarget::Outline { change } => format!("{change:?}"),
                     CallTarget::Refused { error } => format!("no: {error}"),
                 })
                 .collect();
@@ -75,9 +76,9 @@ fn line(reply: &TurnReply) -> String {
 #[case::a_bad_question("", &[("ask_user", json!({"mode": "select", "prompt": "When?"}))],
     "| no: ask_user: options: a choice needs a list of options")]
 #[case::unknown("", &[("creat_task", json!({"title": "A"}))],
-    "| no: there is no tool \"creat_task\"; the tools are: complete_task, create_task, stop")]
+    "| no: there is no tool \"creat_task\"; did you mean create_task? the tools are: complete_task, create_task, stop")]
 #[case::look_alike("", &[("create_tаsk", json!({"title": "A"}))],
-    "| no: there is no tool \"create_t\\u{430}sk\"; the tools are: complete_task, create_task, stop")]
+    "| no: there is no tool \"create_t\\u{430}sk\"; did you mean create_task? the tools are: complete_task, create_task, stop")]
 #[case::forbidden("", &[("secret", json!({}))],
     "| no: the tool \"secret\" is not allowed here; the tools are: complete_task, create_task, stop")]
 #[case::wrong_argument("", &[("complete_task", json!({"id": "62"}))],
@@ -170,4 +171,29 @@ fn arguments_too_deep_for_the_log_are_kept_as_text() {
     let TurnReply::Calls { calls, .. } = resolved(&reply, json!({})) else { panic!() };
     assert!(calls[0].args.is_string());
     assert!(matches!(&calls[0].target, CallTarget::Refused { error } if error.contains("deeper")));
+}
+
+#[test]
+fn a_plan_of_the_loops_own_is_changed_and_advised_about_and_never_holds_it_back() {
+    let outline = json!([
+        {"id": "a", "title": "look", "status": "done"},
+        {"id": "b", "title": "write", "status": "pending"},
+    ]);
+    let said = |name: &str, args: Value| reply("", &[(name, args)], StopReason::ToolCalls);
+    let keeping = || json!({"outline": outline});
+    let update = said("update_plan", json!({"updates": [{"id": "b", "status": "done"}]}));
+    let TurnReply::Calls { calls, .. } = resolved(&update, keeping()) else { panic!("no calls") };
+    assert!(matches!(calls[0].target, CallTarget::Outline { .. }));
+    let TurnReply::Calls { calls, .. } = resolved(&update, json!({})) else { panic!("no calls") };
+    assert!(matches!(calls[0].target, CallTarget::Refused { .. }), "offered to nobody else");
+    let finish = said("finish", json!({"success": true, "response": "all done"}));
+    let TurnReply::Calls { calls, .. } = resolved(&finish, keeping()) else { panic!("no advice") };
+    let CallTarget::Refused { error } = &calls[0].target else { panic!("no advice") };
+    assert!(error.starts_with("The plan is not done: b (write)."), "{error}");
+    let words = reply("all done", &[], StopReason::End);
+    assert!(matches!(resolved(&words, keeping()), TurnReply::Calls { .. }));
+    let given_up = said("finish", json!({"success": false, "response": "no"}));
+    assert!(matches!(resolved(&given_up, keeping()), TurnReply::Done { success: false, .. }));
+    let last = json!({"outline": outline, "turn": 9, "max_turns": 9});
+    assert!(matches!(resolved(&finish, last), TurnReply::Done { success: true, .. }));
 }

@@ -158,30 +158,27 @@ fn the_dependency_block_has_its_documented_form() {
     );
 }
 
+#[rstest]
+#[case::failing(json!([{"type": "tool_failure", "tool": "complete_task", "times": 3}]), "complete_task has failed 3 times in a row")]
+#[case::repeated(json!([{"type": "repeated", "tool": "x", "times": 3, "must_answer": false}]), "x was called 3 times with the same arguments")]
+#[case::budget(json!([{"type": "budget_low", "axis": "steps", "used": 16.0, "limit": 20.0, "warned": true}]), "16 of 20 steps are used")]
+fn what_the_guards_saw_is_said_last(#[case] notices: Value, #[case] expected: &str) {
+    let mut work = third();
+    work["notices"] = notices;
+    let conversation = conversation_of(work, &three_turns()).unwrap();
+    let last = conversation.rsplit("=== ").next().unwrap();
+    assert!(last.starts_with("user") && last.contains(expected), "{last}");
+}
+
 #[test]
-fn a_tool_that_keeps_failing_is_pointed_out() {
-    let failing = |names: &[&str]| {
-        let exchange = |name: &str| Exchange {
-            text: String::new(),
-            calls: vec![
-                serde_json::from_value(called("c", name.trim_end_matches('+'), &json!({})))
-                    .unwrap(),
-            ],
-            replies: vec![CallReply {
-                id: "c".into(),
-                name: name.into(),
-                text: format!("{{\"success\":{},\"error\":\"x\"}}", name.ends_with('+')),
-            }],
-        };
-        let exchanges: Vec<_> = names.iter().map(|name| exchange(name)).collect();
-        super::failing(&exchanges).map(|(tool, times)| format!("{tool} {times}"))
-    };
-    assert_eq!(failing(&[]), None);
-    assert_eq!(failing(&["a", "a"]), None);
-    assert_eq!(failing(&["a", "a", "a"]).as_deref(), Some("a 3"));
-    assert_eq!(failing(&["a", "b", "a", "a", "a"]).as_deref(), Some("a 4"));
-    assert_eq!(failing(&["a", "a+", "a", "a"]), None);
-    assert_eq!(failing(&["a", "a", "a", "b"]), None);
+fn a_conversation_stands_before_the_first_task() {
+    let earlier =
+        json!([{"job": "j1", "goal": "find it", "state": "completed", "response": "found"}]);
+    let work = json!({"task": task(json!({"earlier": earlier}))});
+    let conversation = conversation_of(work, &Log::new()).unwrap();
+    let user = conversation.split("=== user\n").nth(1).unwrap();
+    assert!(user.starts_with("Earlier in this conversation"), "{user}");
+    assert!(user.contains("[1] Goal: find it\nAnswer (completed): found\n\n"), "{user}");
 }
 
 #[rstest]
@@ -209,6 +206,7 @@ fn a_run_whose_command_is_lost_is_named() {
 #[case::usual(json!({}), "complete_task, create_task, stop, ask_user, finish")]
 #[case::no_questions(json!({"may_ask": false}), "complete_task, create_task, stop, finish")]
 #[case::last_turn(json!({"turn": 10}), "finish")]
+#[case::an_answer_is_wanted(json!({"must_answer": true}), "finish")]
 #[case::no_tools(json!({"tools": []}), "ask_user, finish")]
 #[case::all_tools(json!({"tools": null}), "complete_task, create_task, secret, stop, ask_user, finish")]
 fn what_is_offered(#[case] work: Value, #[case] expected: &str) {

@@ -42,7 +42,7 @@ rules:
                 {"id": "c1", "name": "create_task", "args": {"title": "A"}, "target": {"target": "tool", "tool": "create_task", "binding": binding}},
                 {"id": "c2", "name": "create_taks", "args": {"title": "B"}, "target": {
                     "target": "refused",
-                    "error": "there is no tool \"create_taks\"; the tools are: complete_task, create_task",
+                    "error": "there is no tool \"create_taks\"; did you mean create_task? the tools are: complete_task, create_task",
                 }},
             ]},
         })

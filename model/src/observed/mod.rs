@@ -115,6 +115,14 @@ impl Model for Observed {
     fn max_reply_bytes(&self) -> usize {
         self.model.max_reply_bytes()
     }
+
+    fn count_tokens(&self, text: &str) -> usize {
+        self.model.count_tokens(text)
+    }
+
+    fn context_tokens(&self) -> Option<u32> {
+        self.model.context_tokens()
+    }
 }
 
 /// A reply that is watched as it comes.

@@ -108,8 +108,5 @@ fn standing(job: &Job) -> Option<Finding> {
 /// Whether a job that stands there waits for a person, an operator or the clock.
 fn waits_outside(state: JobState, sub_status: Option<SubStatus>) -> bool {
     state == JobState::InputRequired
-        || matches!(
-            sub_status,
-            Some(SubStatus::BackingOff | SubStatus::Paused | SubStatus::Parked)
-        )
+        || matches!(sub_status, Some(SubStatus::BackingOff | SubStatus::Paused | SubStatus::Parked))
 }

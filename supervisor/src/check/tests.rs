@@ -104,6 +104,8 @@ fn answer(decision: &Decision) -> Option<Fact> {
                 plan: Plan { title: "t".into(), steps: vec![step("a", &[]), step("b", &["a"])] },
             },
             usage: Usage::default(),
+            detected: None,
+            outline: Vec::new(),
         })),
         Decision::Call(work) => Some(called(work.work.as_str(), work.attempt.0)),
         Decision::Turn(_)
@@ -123,6 +125,7 @@ fn sound() -> Log {
         language: Language::En,
         digest: "d".into(),
         by: None,
+        conversation: None,
     }));
     while let Some(decision) = log.next() {
         log.decide(&decision);

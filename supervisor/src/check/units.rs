@@ -56,6 +56,9 @@ impl Units {
             Decision::Note(Note::QuestionClosed { ask, .. }) => {
                 self.other(seq, format!("the close of {ask}"));
             }
+            Decision::Note(Note::Stopped { work, .. }) => {
+                self.other(seq, format!("the stop before {work}"));
+            }
             Decision::Finish(_) => {
                 self.other(seq, "the end".to_owned());
                 self.ended = true;

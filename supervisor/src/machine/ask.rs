@@ -5,8 +5,9 @@ use proto::{
     decision::{AskWork, Closed, PlanTalk},
     fact::AskedKind,
     id::{AskId, JobId, StepId, WorkId},
-    interaction::{Answer, Question, QuestionKind, Verdict, plan_digest},
+    interaction::{Answer, Question, QuestionKind, Verdict, edited, plan_digest},
     job::FailReason,
+    plan::Plan,
 };
 use serde_json::Value;
 
@@ -42,7 +43,7 @@ impl Open {
         match &self.stage {
             Stage::Clarify { asked, ask: None } => {
                 let asked = asked.clone();
-                Some(wanted(asked.prompt, kind_of(asked.kind), asked.default))
+                Some(wanted(self.put(&asked.prompt), kind_of(asked.kind), asked.default))
             }
             Stage::Confused { error, ask: None } => {
                 Some(wanted(text::confused(self.language, error), QuestionKind::Question, None))
@@ -50,8 +51,9 @@ impl Open {
             Stage::Check { plan, ask: None } => {
                 let prompt = text::confirm_plan(self.language, &plan.title, plan.steps.len());
                 let digest = plan_digest(job, plan);
-                let kind =
-                    QuestionKind::PlanCheck { plan: plan.clone(), revision: self.revision, digest };
+                let (plan, completed) = (plan.clone(), self.completed().into_iter().collect());
+                let revision = self.revision;
+                let kind = QuestionKind::PlanCheck { plan, revision, digest, completed };
                 Some(wanted(prompt, kind, None))
             }
             Stage::Clarify { .. }
@@ -78,12 +80,12 @@ impl Open {
                 UnitKind::Tool(call) => approval(call),
                 UnitKind::Person { work, asked, ask: None, reply: None } => Some(Wanted {
                     work: work.clone(),
-                    prompt: asked.prompt.clone(),
+                    prompt: self.put(&asked.prompt),
                     kind: kind_of(asked.kind.clone()),
                     step: Some(step.id().clone()),
                     default: asked.default.clone(),
                 }),
-                UnitKind::Person { .. } | UnitKind::Refused(_) => None,
+                UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
             }),
             Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => None,
         }
@@ -217,16 +219,19 @@ impl Open {
             return self.deliver_to_stage(asking, answer);
         }
         let language = self.language;
+        let mut answered = Vec::new();
         for step in &mut self.steps {
             let call = step.call_mut(|call| names::approval(&call.work) == asking.work);
             if let Some((call, _)) = call {
                 agree(call, job, answer);
             } else if let Exec::Acting(acting) = &mut step.exec {
                 for unit in &mut acting.units {
-                    if let UnitKind::Person { work, reply, .. } = &mut unit.kind
+                    if let UnitKind::Person { work, asked, reply, .. } = &mut unit.kind
                         && *work == asking.work
                     {
-                        *reply = Some(reply_text(answer, language));
+                        let text = reply_text(answer, language);
+                        answered.push((asked.prompt.clone(), text.clone()));
+                        *reply = Some(text);
                     }
                 }
             } else {
@@ -236,6 +241,9 @@ impl Open {
                 step.started = Some(at);
             }
             step.follow();
+        }
+        for (prompt, answer) in answered {
+            self.remember_answer(&prompt, &answer);
         }
     }
 
@@ -254,6 +262,10 @@ impl Open {
                 self.dialogue.push(talk);
                 self.next_round();
             }
+            (Stage::Check { plan, .. }, Verdict::Edit) => {
+                let shown = plan.clone();
+                self.edited(shown, asking, answer);
+            }
             (Stage::Check { .. }, Verdict::Reject) => {
                 self.stage = Stage::Rejected { reason: answer.text.clone() };
             }
@@ -261,9 +273,18 @@ impl Open {
                 let error = error.clone();
                 self.stage = self.no_plan(&error);
             }
-            (Stage::Clarify { .. } | Stage::Confused { .. }, _) => {
-                let question = asking.question.prompt.clone();
+            (stage @ (Stage::Clarify { .. } | Stage::Confused { .. }), _) => {
+                let question = match stage {
+                    Stage::Clarify { asked, .. } => asked.prompt.clone(),
+                    Stage::Confused { .. }
+                    | Stage::Plan { .. }
+                    | Stage::Check { .. }
+                    | Stage::Execute
+                    | Stage::Failing { .. }
+                    | Stage::Rejected { .. } => asking.question.prompt.clone(),
+                };
                 let answer = reply_text(answer, self.language);
+                self.remember_answer(&question, &answer);
                 self.dialogue.push(PlanTalk::Asked { question, answer });
                 self.rejected = 0;
                 self.next_round();
@@ -276,6 +297,25 @@ impl Open {
                 _,
             ) => {}
         }
+    }
+
+    /// A person changed the plan itself. What they wrote is shown in turn, so that nothing runs that
+    /// was not confirmed as it runs.
+    fn edited(&mut self, shown: Plan, asking: &Asking, answer: &Answer) {
+        let completed = match &asking.question.kind {
+            QuestionKind::PlanCheck { completed, .. } => completed.as_slice(),
+            QuestionKind::Question
+            | QuestionKind::Choice { .. }
+            | QuestionKind::Form { .. }
+            | QuestionKind::ToolApproval { .. } => &[],
+        };
+        // It was checked before it became a fact; should it not fit all the same, the plan is asked
+        // about once more as it was.
+        let fits = |plan: &Plan| self.misfit(plan).is_none();
+        let plan = edited(answer, completed).ok().filter(fits).unwrap_or(shown);
+        // Names the question about it.
+        self.round = self.round.saturating_add(1);
+        self.stage = Stage::Check { plan, ask: None };
     }
 
     /// Marks questions that nobody wants answered any more.
@@ -309,14 +349,16 @@ fn attach_to_step(step: &mut StepRun, work: &WorkId, id: &AskId) -> Option<bool>
             *ask = Some(id.clone());
             Some(true)
         }
-        UnitKind::Person { .. } | UnitKind::Tool(_) | UnitKind::Refused(_) => None,
+        UnitKind::Person { .. } | UnitKind::Tool(_) | UnitKind::Noted(_) | UnitKind::Refused(_) => {
+            None
+        }
     })
 }
 
 fn agree(call: &mut Call, job: &JobId, answer: &Answer) {
     match answer.decision {
         Verdict::Approve => call.agreement = Agreement::Given(call.digest(job)),
-        Verdict::Reject | Verdict::Respond => {
+        Verdict::Reject | Verdict::Respond | Verdict::Edit => {
             call.end = Some(CallEnd::Refused(answer.text.clone().unwrap_or_default()));
         }
     }
@@ -344,8 +386,12 @@ fn reply_text(answer: &Answer, language: proto::lang::Language) -> String {
         (Verdict::Reject, _) => {
             text::declined(language, answer.text.as_deref().unwrap_or_default())
         }
-        (Verdict::Respond | Verdict::Approve, Some(Value::String(text))) => text.clone(),
-        (Verdict::Respond | Verdict::Approve, Some(value)) => value.to_string(),
-        (Verdict::Respond | Verdict::Approve, None) => answer.text.clone().unwrap_or_default(),
+        (Verdict::Respond | Verdict::Approve | Verdict::Edit, Some(Value::String(text))) => {
+            text.clone()
+        }
+        (Verdict::Respond | Verdict::Approve | Verdict::Edit, Some(value)) => value.to_string(),
+        (Verdict::Respond | Verdict::Approve | Verdict::Edit, None) => {
+            answer.text.clone().unwrap_or_default()
+        }
     }
 }

@@ -5,7 +5,7 @@ use proto::{
     agent::Agent,
     decision::{CallWork, Wait},
     fact::{Called, WorkError},
-    id::{AskId, JobId, StepId, ToolName, WorkId},
+    id::{AskId, Attempt, JobId, StepId, ToolName, WorkId},
     interaction::{QuestionKind, approval_digest},
     lang::Language,
     retry::RetryPolicy,
@@ -102,6 +102,19 @@ impl Call {
             args: self.args.clone(),
             digest: self.digest(job),
         })
+    }
+
+    /// The attempt that would be sent now, people's agreement included.
+    pub(super) fn would_send(&self) -> Option<Attempt> {
+        match &self.agreement {
+            Agreement::NotNeeded | Agreement::Given(_) if self.end.is_none() => {
+                self.tries.to_send()
+            }
+            Agreement::NotNeeded
+            | Agreement::Given(_)
+            | Agreement::Wanted
+            | Agreement::Asked(_) => None,
+        }
     }
 
     pub(super) fn digest(&self, job: &JobId) -> String {

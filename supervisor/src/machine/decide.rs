@@ -69,7 +69,7 @@ impl Job {
         match &open.stage {
             Stage::Plan { tries } => tries
                 .to_send()
-                .map(|attempt| Decision::Plan(open.plan_work(attempt)))
+                .map(|attempt| Decision::Plan(open.plan_work(attempt, self.age_ms())))
                 .or_else(|| {
                     let work = names::plan(open.round);
                     let policy = &open.agent.tool.retry;
@@ -79,9 +79,13 @@ impl Job {
                 .stage_question(&self.id)
                 .map(|wanted| Decision::Ask(open.ask_work(wanted, self.updated))),
             Stage::Execute if open.wants_replan() => {
+                if let Some(notice) = open.stalled_plans() {
+                    let work = names::plan(open.round.saturating_add(1));
+                    return Some(Decision::Note(Note::Stopped { work, notice }));
+                }
                 let mut replanned = open.clone();
                 replanned.replan(self.updated);
-                Some(Decision::Plan(replanned.plan_work(Attempt::FIRST)))
+                Some(Decision::Plan(replanned.plan_work(Attempt::FIRST, self.age_ms())))
             }
             Stage::Execute => {
                 open.active_steps().into_iter().find_map(|step| self.for_step(open, step))
@@ -100,7 +104,7 @@ impl Job {
             Exec::Turn(turn) => turn
                 .tries
                 .to_send()
-                .map(|attempt| Decision::Turn(turn_work(open, step, turn, attempt)))
+                .map(|attempt| self.turn_or_stop(open, step, turn, attempt))
                 .or_else(|| {
                     let policy = &open.agent.tool.retry;
                     turn.tries.to_wait(&turn.work, policy, job, open.waits).map(Decision::Wait)
@@ -111,7 +115,7 @@ impl Job {
                         || call.to_wait(&open.agent, &self.id, open.waits).map(Decision::Wait),
                     )
                 }
-                UnitKind::Person { .. } | UnitKind::Refused(_) => None,
+                UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
             }),
             Exec::Rerun(tries) => {
                 let work = names::step(step.revision, step.id());
@@ -123,6 +127,16 @@ impl Job {
             let wanted = open.step_question(&self.id, step)?;
             Some(Decision::Ask(open.ask_work(wanted, self.updated)))
         })
+    }
+
+    /// The command of a turn, unless a guard says that the run leads nowhere. A turn that was begun
+    /// is tried again whatever the guards say.
+    fn turn_or_stop(&self, open: &Open, step: &StepRun, turn: &Turn, attempt: Attempt) -> Decision {
+        let watch = step.watch.as_deref().filter(|_| attempt == Attempt::FIRST);
+        match watch.and_then(|watch| watch.stops(&open.agent.guard)) {
+            Some(notice) => Decision::Note(Note::Stopped { work: turn.work.clone(), notice }),
+            None => Decision::Turn(turn_work(open, self.age_ms(), step, turn, attempt)),
+        }
     }
 
     /// The job's own deadline: armed with its first decision.
@@ -178,12 +192,13 @@ fn own_timer(decision: &Decision) -> Option<Arm> {
     }
 }
 
-fn turn_work(open: &Open, step: &StepRun, turn: &Turn, attempt: Attempt) -> TurnWork {
+fn turn_work(open: &Open, age_ms: u64, step: &StepRun, turn: &Turn, attempt: Attempt) -> TurnWork {
     let task = (turn.number == 1).then(|| StepTask {
         goal: open.goal.clone(),
         title: step.step.title.clone(),
         description: step.step.description.clone(),
         dependencies: dependencies(open, step),
+        earlier: open.earlier(),
         previous_error: turn.previous_error.clone(),
     });
     debug_assert!(matches!(step.step.action, Action::Agent), "only agent steps have turns");
@@ -197,8 +212,13 @@ fn turn_work(open: &Open, step: &StepRun, turn: &Turn, attempt: Attempt) -> Turn
         model: open.model_choice(),
         may_ask: open.may_ask(),
         task,
+        outline: step.outline.clone(),
         after: turn.after,
         replies: turn.replies.clone(),
+        notices: turn.notices.iter().cloned().chain(open.budget_notices(age_ms)).collect(),
+        must_answer: turn.must_answer,
+        max_calls: (!open.agent.has_all_calls()).then(|| open.agent.calls_per_turn()),
+        window: open.agent.observe.window(),
     }
 }
 

@@ -26,6 +26,7 @@ impl Open {
         }
         self.release_steps(at);
         self.settle_failures();
+        self.settle_budget();
     }
 
     fn settle_planning(&mut self) {

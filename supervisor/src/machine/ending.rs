@@ -31,7 +31,7 @@ impl Open {
         match self.agent.step.on_failure {
             OnFailure::Continue => {}
             OnFailure::Stop => {
-                self.stage = Stage::Failing { reason: FailReason::StepFailed, message }
+                self.stage = Stage::Failing { reason: failed.fail_reason(), message }
             }
             OnFailure::Replan if self.wants_replan() => {}
             OnFailure::Replan => {
@@ -68,7 +68,9 @@ impl Open {
             );
         }
         match &self.stage {
-            Stage::Failing { reason, message } if !self.has_work_out() => {
+            Stage::Failing { reason, message }
+                if !self.has_work_out() || self.abandons(*reason) =>
+            {
                 Some(self.failed(*reason, message.clone()))
             }
             Stage::Rejected { reason } => Some(Outcome::Canceled { reason: reason.clone() }),
@@ -88,13 +90,34 @@ impl Open {
         if let Some(failed) = self.first_failed() {
             let error = failed.response.as_deref().unwrap_or_default();
             let message = text::step_failed(self.language, failed.id().as_str(), error);
-            return Some(self.failed(FailReason::StepFailed, message));
+            return Some(self.failed(failed.fail_reason(), message));
         }
-        Some(Outcome::Completed { summary: self.summary(), results: self.results() })
+        let summary = self.answer.clone().unwrap_or_else(|| self.summary());
+        Some(Outcome::Completed { summary, results: self.results() })
     }
 
     fn failed(&self, reason: FailReason, message: String) -> Outcome {
+        let message = match reason {
+            FailReason::BudgetExceeded | FailReason::NoProgress => self.report(reason, &message),
+            FailReason::PlanFailed
+            | FailReason::StepFailed
+            | FailReason::DeadlineExceeded
+            | FailReason::QuestionExpired
+            | FailReason::ReplanLimit
+            | FailReason::HistoryFull
+            | FailReason::QuestionRepeated
+            | FailReason::TooManyQuestions => message,
+        };
         Outcome::Failed { reason, message, results: self.results() }
+    }
+
+    /// What a person is told of a job that was ended before its goal: what was reached, what was
+    /// not and why, and what can be done.
+    fn report(&self, reason: FailReason, headline: &str) -> String {
+        let done: Vec<String> = self.done().map(StepRun::in_a_line).collect();
+        let open = self.steps.iter().filter(|run| run.state != StepState::Completed);
+        let open: Vec<&str> = open.map(|run| run.step.label()).collect();
+        text::report(self.language, reason, headline, &done, &open)
     }
 
     fn done(&self) -> impl Iterator<Item = &StepRun> {
@@ -112,13 +135,7 @@ impl Open {
     fn summary(&self) -> String {
         let mut summary = text::succeeded(self.language, self.done().count());
         for (number, run) in self.done().enumerate() {
-            let response = run.response.as_deref().unwrap_or_default().trim();
-            let said = if response.is_empty() { run.step.label() } else { response };
-            summary.push_str(&format!(
-                "\n{}. {}",
-                number + 1,
-                proto::excerpt::ends(said, limits::EXCERPT_CHARS)
-            ));
+            summary.push_str(&format!("\n{}. {}", number + 1, run.in_a_line()));
         }
         summary
     }
@@ -130,6 +147,15 @@ impl Open {
         }
         self.questions.values_mut().for_each(|a| a.state = super::state::AskState::Ended);
         self.outcome = Some(outcome.clone());
+    }
+}
+
+impl StepRun {
+    /// Its result, or what it is when it has none to show.
+    fn in_a_line(&self) -> String {
+        let response = self.response.as_deref().unwrap_or_default().trim();
+        let said = if response.is_empty() { self.step.label() } else { response };
+        proto::excerpt::ends(said, limits::EXCERPT_CHARS)
     }
 }
 

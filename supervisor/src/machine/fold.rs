@@ -1,11 +1,14 @@
 //! Takes the next record of a job's log.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use proto::{
-    agent::PlanWhen,
+    budget::Spend,
     decision::{Decision, Note},
     fact::{Called, Fact, Fired, Signal, Signaled, Submitted, TurnReply, Turned},
-    id::Seq,
+    id::{Attempt, Seq},
+    notice::Notice,
     record::{Known, Unreadable},
     subject::Family,
 };
@@ -14,6 +17,7 @@ use super::{
     ask, names,
     state::{AskState, Awake, Job, Open, Poison, Stage},
     step::{Exec, StepRun},
+    text,
     turn::Acting,
 };
 
@@ -150,6 +154,10 @@ impl Job {
             Decision::Ask(work) => open.asked(at.time, &self.id, work),
             Decision::Wait(wait) => open.waits(wait),
             Decision::Note(Note::QuestionClosed { ask, .. }) => open.noted_closed(ask),
+            Decision::Note(Note::Stopped { work, notice }) => {
+                open.stopped(at.time, work, notice);
+                true
+            }
             Decision::Finish(finish) => {
                 open.finished(at.time, &finish.outcome);
                 true
@@ -165,9 +173,8 @@ impl Job {
 
 fn begin(submitted: &Submitted) -> Open {
     let mut open = Open::new(submitted.clone());
-    match open.agent.plan.when {
-        PlanWhen::Always => {}
-        PlanWhen::Never => open.adopt_goal_as_plan(),
+    if open.needs_no_planner() {
+        open.adopt_goal_as_plan();
     }
     open
 }
@@ -187,10 +194,11 @@ impl Open {
 
     fn turned(&mut self, at: At, turned: &Turned) -> Counted {
         let remaining = self.remaining_questions();
-        let (agent, language) = (&self.agent, self.language);
-        let heard = self.steps.iter_mut().find_map(|step| match &mut step.exec {
+        let (agent, language) = (Arc::clone(&self.agent), self.language);
+        let agent = agent.as_ref();
+        let heard = self.steps.iter().enumerate().find_map(|(index, step)| match &step.exec {
             Exec::Turn(turn) if turn.work == turned.work && turn.tries.awaits(turned.attempt) => {
-                Some((turn.clone(), step))
+                Some((turn.clone(), index))
             }
             Exec::Turn(_)
             | Exec::NotBegun
@@ -199,11 +207,18 @@ impl Open {
             | Exec::Rerun(_)
             | Exec::Ended => None,
         });
-        let Some((turn, step)) = heard else { return Counted::No };
+        let Some((turn, index)) = heard else { return Counted::No };
+        let calls = self.guard_calls(&turned.reply);
+        let Some(step) = self.steps.get_mut(index) else { return Counted::No };
         step.turns += 1;
         match &turned.reply {
-            TurnReply::Calls { calls, .. } => {
-                let acting = Acting::new(&turn, at.seq, calls.clone(), remaining, language);
+            TurnReply::Calls { .. } if turn.must_answer => {
+                let error = text::stopped(language, &Notice::NoAnswer);
+                step.stop(Notice::NoAnswer, turn.run, error, agent, at.time);
+            }
+            TurnReply::Calls { .. } => {
+                let calls = step.keep_outline(calls);
+                let acting = Acting::new(&turn, at.seq, calls, remaining, agent, language);
                 step.acts(at.seq, acting);
             }
             TurnReply::Done { success, response } => {
@@ -287,29 +302,34 @@ impl Open {
             }
             self.replan(at);
         }
-        self.stage_tries().is_some_and(|tries| tries.sent(work.attempt))
+        let sent = self.stage_tries().is_some_and(|tries| tries.sent(work.attempt));
+        if sent && work.attempt == Attempt::FIRST && self.rejected == 0 {
+            self.spent.count(self.round_kind());
+        }
+        sent
     }
 
     fn sent_turn(&mut self, at: Timestamp, work: &proto::decision::TurnWork) -> bool {
+        let spent = &mut self.spent;
         self.steps.iter_mut().any(|step| {
             let Exec::Turn(turn) = &mut step.exec else { return false };
             let sent = turn.work == work.work && turn.tries.sent(work.attempt);
             if sent {
-                step.started.get_or_insert(at);
-                step.follow();
+                turn.must_answer = work.must_answer;
+                step.begun(at, spent, Spend::Turn, work.attempt);
             }
             sent
         })
     }
 
     fn sent_call(&mut self, at: Timestamp, work: &proto::decision::CallWork) -> bool {
+        let spent = &mut self.spent;
         self.steps.iter_mut().any(|step| {
             let sent = step
                 .call_mut(|call| call.work == work.work)
                 .is_some_and(|(call, _)| call.end.is_none() && call.tries.sent(work.attempt));
             if sent {
-                step.started.get_or_insert(at);
-                step.follow();
+                step.begun(at, spent, Spend::Tool, work.attempt);
             }
             sent
         })
@@ -348,10 +368,13 @@ impl Open {
         })
     }
 
+    /// Questions that turns have asked for and that are not stored yet.
+    pub(super) fn coming_questions(&self) -> u32 {
+        self.steps.iter().map(ask::unasked).sum()
+    }
+
     /// Questions that agents may still ask, those counted that a turn has asked for already.
     fn remaining_questions(&self) -> Option<u32> {
-        let limit = self.agent.ask.limit?;
-        let coming = self.steps.iter().map(ask::unasked).sum::<u32>();
-        Some(limit.saturating_sub(self.agent_asks.saturating_add(coming)))
+        self.agent.ask.limit.left_after(self.agent_asks.saturating_add(self.coming_questions()))
     }
 }

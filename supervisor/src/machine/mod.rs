@@ -11,9 +11,13 @@
 //! Architecture invariant: nothing here is asynchronous, reads a clock, draws a random number or
 //! does I/O. Time is the server's time of the last record.
 
+mod anomaly;
 mod ask;
+mod budget;
 mod call;
+mod clarify;
 mod decide;
+mod deciding;
 mod dispatch;
 mod ending;
 mod excerpt;

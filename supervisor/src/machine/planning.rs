@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use proto::{
-    agent::OnUnparseable,
+    agent::{OnUnparseable, StepExec},
+    conversation::Exchange,
     decision::{Closed, ModelChoice, PlanTalk, PlanWork},
     fact::{PlanReply, Planned},
     id::{Attempt, StepId},
     job::FailReason,
     plan::{Action, Plan, Step},
+    policy::PlanProtocol,
     step::StepState,
 };
 
@@ -34,15 +36,24 @@ impl Open {
         };
         match &planned.reply {
             PlanReply::Failed { error } => tries.broke(error.clone(), at),
-            PlanReply::Plan { plan } => self.got_plan(plan.clone()),
-            PlanReply::Question { question } if self.may_ask() => {
-                self.stage = Stage::Clarify { asked: question.clone(), ask: None };
+            PlanReply::Plan { plan } => {
+                self.heard_beside(planned);
+                self.got_plan(plan.clone());
             }
             PlanReply::Question { question } => {
-                let reply = question.prompt.clone();
-                self.unusable(reply, text::no_more_questions(self.language).to_owned());
+                self.heard_beside(planned);
+                self.wants_to_ask(question);
             }
-            PlanReply::Unparseable { text, error } => self.unusable(text.clone(), error.clone()),
+            PlanReply::Simple => {
+                self.heard_beside(planned);
+                self.found_simple();
+            }
+            PlanReply::Noted { note } => self.noted(note),
+            PlanReply::Finished { response } => self.reached(response, &planned.outline),
+            PlanReply::Unparseable { text, error } => {
+                self.heard_beside(planned);
+                self.unusable(text.clone(), error.clone());
+            }
         }
         self.usage += planned.usage;
         Counted::Yes
@@ -55,12 +66,11 @@ impl Open {
         } else {
             plan.check(&self.completed()).err()
         };
+        let wrong = wrong.map(|wrong| wrong.to_string()).or_else(|| self.misfit(&plan));
         if let Some(wrong) = wrong {
             let shown = serde_json::to_string(&plan).unwrap_or_default();
-            return self.unusable(
-                proto::excerpt::ends(&shown, proto::limits::EXCERPT_CHARS),
-                wrong.to_string(),
-            );
+            return self
+                .unusable(proto::excerpt::ends(&shown, proto::limits::EXCERPT_CHARS), wrong);
         }
         self.rejected = 0;
         if self.agent.confirm && !plan.steps.is_empty() {
@@ -70,8 +80,25 @@ impl Open {
         }
     }
 
+    /// Why a plan cannot be carried out the way the agent says.
+    pub(super) fn misfit(&self, plan: &Plan) -> Option<String> {
+        let is_call = |step: &&Step| matches!(step.action, Action::Tool { .. });
+        let mut steps = plan.steps.iter();
+        match self.agent.step.exec {
+            StepExec::AsPlanned | StepExec::SingleAction => None,
+            StepExec::DirectTool => {
+                let step = steps.find(|step| !is_call(step))?;
+                Some(text::must_name_a_tool(self.language, step.id.as_str()))
+            }
+            StepExec::MasterLoop => {
+                let step = steps.find(is_call)?;
+                Some(text::must_not_name_a_tool(self.language, step.id.as_str()))
+            }
+        }
+    }
+
     /// A reply that is no plan: shown to the planner again, then to a person or nobody.
-    fn unusable(&mut self, reply: String, error: String) {
+    pub(super) fn unusable(&mut self, reply: String, error: String) {
         self.rejected = self.rejected.saturating_add(1);
         self.dialogue.push(PlanTalk::Rejected { reply, error: error.clone() });
         if self.rejected < self.agent.plan.attempts {
@@ -115,11 +142,15 @@ impl Open {
         };
         let title = excerpt::line(&self.goal, 120);
         self.adopt(Plan { title, steps: vec![step] });
+        if self.agent.plan.protocol == PlanProtocol::InlineTools {
+            self.steps.iter_mut().for_each(|step| step.outline = Some(Vec::new()));
+        }
     }
 
     /// Ends the plan in force and has its rest made anew; what has completed stays.
     pub(super) fn replan(&mut self, at: Timestamp) {
         self.close_questions(Closed::Superseded);
+        self.watch_plan();
         let plan = self.plan_in_force();
         let mut ended = Vec::new();
         for mut step in std::mem::take(&mut self.steps) {
@@ -151,15 +182,35 @@ impl Open {
     }
 
     /// The command of a round.
-    pub(super) fn plan_work(&self, attempt: Attempt) -> PlanWork {
+    pub(super) fn plan_work(&self, attempt: Attempt, age_ms: u64) -> PlanWork {
         PlanWork {
             work: names::plan(self.round),
             attempt,
             goal: self.goal.clone(),
             language: self.language,
-            model: self.model_choice(),
+            model: self.plan_model(),
             may_ask: self.may_ask(),
+            protocol: self.agent.plan.protocol,
+            output: self.agent.plan.output,
+            detect: self.detect(),
             dialogue: self.dialogue.clone(),
+            earlier: self.earlier(),
+            notices: self.notices.iter().cloned().chain(self.budget_notices(age_ms)).collect(),
+        }
+    }
+
+    /// What agents are told of the conversation the job belongs to.
+    pub(super) fn earlier(&self) -> Vec<Exchange> {
+        self.conversation.as_ref().map(|c| c.earlier.clone()).unwrap_or_default()
+    }
+
+    /// The model that plans, where the agent names another one.
+    fn plan_model(&self) -> ModelChoice {
+        let (usual, plan) = (self.model_choice(), &self.agent.plan);
+        ModelChoice {
+            model: plan.model.clone().or(usual.model),
+            temperature: plan.temperature.or(usual.temperature),
+            ..usual
         }
     }
 

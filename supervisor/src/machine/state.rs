@@ -8,6 +8,7 @@ use std::{
 use jiff::Timestamp;
 use proto::{
     agent::Agent,
+    conversation::Conversation,
     decision::{Closed, PlanTalk},
     fact::{Asked, Signaled, Submitted},
     id::{AgentName, AskId, JobId, Seq, TimerName, WorkId},
@@ -15,11 +16,14 @@ use proto::{
     job::{FailReason, JobState, Outcome, SubStatus},
     lang::Language,
     message::Usage,
+    notice::Notice,
+    outline::Item,
     plan::Plan,
+    policy::Detected,
     record::Unreadable,
 };
 
-use super::{step::StepRun, tries::Tries};
+use super::{anomaly::Watch, budget::Spent, step::StepRun, tries::Tries};
 
 /// A job, as far as its log has been read.
 #[derive(Debug, Clone)]
@@ -123,7 +127,24 @@ pub(super) struct Open {
     /// Timers that nothing waits for any more; canceled with the decisions that follow.
     pub(super) orphans: Vec<TimerName>,
     pub(super) usage: Usage,
+    pub(super) spent: Spent,
+    /// What the plans so far have come to, once there has been another one.
+    pub(super) watch: Option<Box<Watch>>,
+    /// What the planner is told of that.
+    pub(super) notices: Vec<Notice>,
+    /// Shared, as what never changes is not copied with the rest.
+    pub(super) conversation: Option<Arc<Conversation>>,
     pub(super) outcome: Option<Outcome>,
+    /// What was found out about the goal.
+    pub(super) detected: Option<Detected>,
+    /// What the planner intends, where it decides one action at a time.
+    pub(super) outline: Vec<Item>,
+    /// The final answer, when the planner gave one.
+    pub(super) answer: Option<String>,
+    /// What people answered, by what tells one question from another; kept for the guard alone.
+    pub(super) answers: BTreeMap<String, String>,
+    /// Questions that were wanted again after they had been answered.
+    pub(super) repeats: u32,
 }
 
 /// A question that was asked.
@@ -299,13 +320,22 @@ impl Open {
             early: BTreeSet::new(),
             orphans: Vec::new(),
             usage: Usage::default(),
+            spent: Spent::default(),
+            watch: None,
+            notices: Vec::new(),
+            conversation: submitted.conversation.map(Arc::new),
             outcome: None,
+            detected: None,
+            outline: Vec::new(),
+            answer: None,
+            answers: BTreeMap::new(),
+            repeats: 0,
         }
     }
 
     /// Whether agents may still ask a person.
     pub(super) fn may_ask(&self) -> bool {
-        self.agent.ask.limit.is_none_or(|limit| self.agent_asks < limit)
+        self.agent.ask.limit.left_after(self.agent_asks) != Some(0)
     }
 
     /// Whether a command is in a queue or with a worker.

@@ -4,12 +4,17 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use proto::{
-    agent::Agent,
+    agent::{Agent, StepExec},
+    budget::Spend,
     decision::StepEnd,
     fact::WorkError,
     id::{Attempt, Seq, StepId},
+    job::FailReason,
     lang::Language,
-    limits, placeholder,
+    limits,
+    notice::Notice,
+    outline::Item,
+    placeholder,
     plan::{Action, Step},
     step::StepState,
     view::CallView,
@@ -17,6 +22,8 @@ use proto::{
 use serde_json::Value;
 
 use super::{
+    anomaly::Watch,
+    budget::Spent,
     call::{Call, CallEnd, why},
     names, text,
     tries::Tries,
@@ -40,8 +47,14 @@ pub(super) struct StepRun {
     pub(super) turns: u32,
     /// Calls of turns that are over.
     pub(super) calls: Vec<CallView>,
+    /// What the run has come to, once a turn of it is over.
+    pub(super) watch: Option<Box<Watch>>,
+    /// What its guards saw last.
+    pub(super) notices: Vec<Notice>,
     pub(super) started: Option<Timestamp>,
     pub(super) ended: Option<Timestamp>,
+    /// What its loop intends, where it keeps a list of its own.
+    pub(super) outline: Option<Vec<Item>>,
 }
 
 /// How a step is being carried out.
@@ -73,8 +86,11 @@ impl StepRun {
             attempts: 0,
             turns: 0,
             calls: Vec::new(),
+            watch: None,
+            notices: Vec::new(),
             started: None,
             ended: None,
+            outline: None,
         }
     }
 
@@ -116,6 +132,8 @@ impl StepRun {
             after: None,
             replies: Vec::new(),
             previous_error,
+            notices: Vec::new(),
+            must_answer: false,
         }
     }
 
@@ -146,6 +164,7 @@ impl StepRun {
             Exec::Rerun(tries) => match (tries.to_send(), tries.given_up(&agent.step.retry)) {
                 (Some(run), _) => {
                     let error = self.response.take();
+                    (self.watch, self.notices) = (None, Vec::new());
                     self.exec = Exec::Turn(self.first_turn(run.0, error));
                 }
                 (None, Some(error)) => self.fail(error.message.clone(), at),
@@ -158,16 +177,87 @@ impl StepRun {
 
     fn settle_acting(&mut self, acting: Acting, agent: &Agent, language: Language, at: Timestamp) {
         let name = |number| names::turn(self.revision, &self.step.id, acting.run, number);
-        let Some(next) = acting.next(name, language) else {
+        let Some(mut next) = acting.next(name, &agent.observe, language) else {
             self.exec = Exec::Acting(acting);
             return;
         };
         self.calls.extend(acting.calls().map(Call::view));
+        if agent.step.exec == StepExec::SingleAction
+            && let Some(action) = acting.action()
+        {
+            return self.acted(action, acting.run, agent, language, at);
+        }
+        let verdict = self.watch.get_or_insert_default().over(&acting.ended(), &agent.guard);
+        self.notices.clone_from(&verdict.notices);
+        (next.notices, next.must_answer) = (verdict.notices, verdict.must_answer);
         if next.number > agent.step.max_turns {
             let error = text::turns_used_up(language, agent.step.max_turns);
             self.run_failed(acting.run, error, agent, at);
         } else {
             self.exec = Exec::Turn(next);
+        }
+    }
+
+    /// The one action of a step was taken: what came of it is what came of the step.
+    fn acted(
+        &mut self,
+        action: &UnitKind,
+        run: u32,
+        agent: &Agent,
+        language: Language,
+        at: Timestamp,
+    ) {
+        let ended = match action {
+            UnitKind::Tool(call) => match &call.end {
+                Some(CallEnd::Answered(result)) if result.success => {
+                    Ok((result.value(), said(result)))
+                }
+                Some(CallEnd::Answered(result)) => Err(why(result)),
+                Some(CallEnd::Unknown(result)) => {
+                    return self.fail(text::effect_unknown(language, &why(result)), at);
+                }
+                Some(CallEnd::Refused(reason)) => Err(text::not_approved(language, reason)),
+                None => return,
+            },
+            UnitKind::Person { reply, .. } => {
+                let reply = reply.clone().unwrap_or_default();
+                Ok((Value::String(reply.clone()), reply))
+            }
+            UnitKind::Noted(_) => return,
+            UnitKind::Refused(error) => Err(error.clone()),
+        };
+        match ended {
+            Ok((result, response)) => self.complete(result, response, at),
+            Err(error) => self.run_failed(run, error, agent, at),
+        }
+    }
+
+    /// A guard ended the run.
+    pub(super) fn stop(
+        &mut self,
+        notice: Notice,
+        run: u32,
+        error: String,
+        agent: &Agent,
+        at: Timestamp,
+    ) {
+        self.notices = vec![notice];
+        self.run_failed(run, error, agent, at);
+        self.follow();
+    }
+
+    /// Why a job has failed that this step fails.
+    pub(super) fn fail_reason(&self) -> FailReason {
+        let stopped = |notice: &Notice| match notice {
+            Notice::NoProgress { .. } | Notice::NoAnswer => true,
+            Notice::ToolFailure { .. } | Notice::Repeated { .. } | Notice::BudgetLow { .. } => {
+                false
+            }
+        };
+        if self.notices.iter().any(stopped) {
+            FailReason::NoProgress
+        } else {
+            FailReason::StepFailed
         }
     }
 
@@ -233,6 +323,18 @@ impl StepRun {
         if response.is_some() {
             self.response = response;
         }
+    }
+
+    /// A command of it was stored.
+    pub(super) fn begun(&mut self, at: Timestamp, spent: &mut Spent, what: Spend, try_: Attempt) {
+        if try_ == Attempt::FIRST {
+            spent.count(what);
+        }
+        if self.started.is_none() {
+            spent.count(Spend::Step);
+            self.started = Some(at);
+        }
+        self.follow();
     }
 
     /// Lets the state follow what is going on.
@@ -306,7 +408,7 @@ impl StepRun {
                 .iter_mut()
                 .filter_map(|unit| match &mut unit.kind {
                     UnitKind::Tool(call) => Some(&mut call.tries),
-                    UnitKind::Person { .. } | UnitKind::Refused(_) => None,
+                    UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
                 })
                 .collect(),
             Exec::NotBegun | Exec::Ended => Vec::new(),

@@ -1,12 +1,79 @@
 //! What the machine itself says to agents and people, in the job's language.
 
-use proto::lang::Language;
+use proto::{
+    budget::{Axis, Gauge},
+    job::FailReason,
+    lang::Language,
+    notice::Notice,
+};
 
 /// A question's limit is reached.
 pub(super) fn no_more_questions(language: Language) -> &'static str {
     match language {
         Language::En => "No more questions may be asked. Go on with what you know.",
         Language::Zh => "不能再提问。请根据已有信息继续。",
+    }
+}
+
+/// An agent's question, with the words that say that an answer is waited for.
+pub(super) fn please_confirm(language: Language, question: &str) -> String {
+    match language {
+        Language::En => format!("Please confirm: {question}"),
+        Language::Zh => format!("请确认：{question}"),
+    }
+}
+
+/// An agent asks what has been answered.
+pub(super) fn asked_before(language: Language, answer: &str) -> String {
+    match language {
+        Language::En => {
+            format!("This was asked and answered before. Go on with the answer: {answer}")
+        }
+        Language::Zh => {
+            format!("这个问题已经问过，用户的回答是：{answer}。请据此继续，不要重复提问。")
+        }
+    }
+}
+
+/// An agent asked again and again what had been answered.
+pub(super) fn asked_again_and_again(language: Language) -> &'static str {
+    match language {
+        Language::En => "The plan could not be made anew; please use /todo or /schedule directly",
+        Language::Zh => "无法完成重规划，请直接用 /todo 或 /schedule",
+    }
+}
+
+/// Agents asked more questions than they may.
+pub(super) fn asked_too_often(language: Language) -> &'static str {
+    match language {
+        Language::En => {
+            "Too many questions had to be asked; please use /todo or /schedule directly"
+        }
+        Language::Zh => "澄清次数过多，请直接用 /todo 或 /schedule",
+    }
+}
+
+/// The list a loop keeps was changed.
+pub(super) fn outline_taken(language: Language) -> &'static str {
+    match language {
+        Language::En => "The plan is kept.",
+        Language::Zh => "计划已更新。",
+    }
+}
+
+/// The planner said something that is no plan where one is wanted.
+pub(super) fn needs_a_plan(language: Language) -> &'static str {
+    match language {
+        Language::En => "A plan is needed here; reply with one.",
+        Language::Zh => "这里需要一个计划，请给出计划。",
+    }
+}
+
+/// The planner goes on and on, and nothing can be carried out.
+pub(super) fn only_thoughts(language: Language, rounds: usize) -> String {
+    match language {
+        Language::En => format!("no action was chosen in {rounds} rounds of planning"),
+        Language::Zh => format!("连续 {rounds} 轮规划都没有给出可执行的动作"),
     }
 }
 
@@ -138,5 +205,111 @@ pub(super) fn history_full(language: Language, records: u64) -> String {
     match language {
         Language::En => format!("the job's log has reached {records} records"),
         Language::Zh => format!("任务日志已达到 {records} 条记录"),
+    }
+}
+
+/// More calls in one turn than are carried out.
+pub(super) fn too_many_calls(language: Language, max: u32) -> String {
+    match language {
+        Language::En => format!("Only {max} of a turn's calls are carried out; this is one more."),
+        Language::Zh => format!("每轮最多执行 {max} 次调用，本次调用未执行。"),
+    }
+}
+
+/// A plan's step must be a tool call.
+pub(super) fn must_name_a_tool(language: Language, step: &str) -> String {
+    match language {
+        Language::En => format!("step {step}: every step must be one tool call"),
+        Language::Zh => format!("步骤 {step}：每个步骤都必须是一次工具调用"),
+    }
+}
+
+/// A plan's step must not be a tool call.
+pub(super) fn must_not_name_a_tool(language: Language, step: &str) -> String {
+    match language {
+        Language::En => {
+            format!("step {step}: steps are tasks for an assistant; no step may name a tool")
+        }
+        Language::Zh => format!("步骤 {step}：步骤是交给助手完成的任务，不能指定工具"),
+    }
+}
+
+/// A guard ended a run.
+pub(super) fn stopped(language: Language, notice: &Notice) -> String {
+    notice.text(language)
+}
+
+/// A limit of the budget is reached.
+pub(super) fn used_up(language: Language, gauge: &Gauge) -> String {
+    let figures = gauge.text(language);
+    match (language, gauge.axis) {
+        (Language::En, Axis::Steps | Axis::Turns) => {
+            format!("the maximum number of steps is reached ({figures})")
+        }
+        (Language::En, Axis::TokensIn | Axis::TokensOut | Axis::Tokens) => {
+            format!("the tokens of the job are used up ({figures})")
+        }
+        (Language::En, Axis::Money) => format!("the money of the job is used up ({figures})"),
+        (Language::En, Axis::Time) => format!("the time of the job is used up ({figures})"),
+        (Language::Zh, Axis::Steps | Axis::Turns) => format!("已达到最大执行步数（{figures}）"),
+        (Language::Zh, Axis::TokensIn | Axis::TokensOut | Axis::Tokens) => {
+            format!("已达到 token 预算上限（{figures}）")
+        }
+        (Language::Zh, Axis::Money) => format!("已达到费用预算上限（{figures}）"),
+        (Language::Zh, Axis::Time) => format!("已达到时间上限（{figures}）"),
+    }
+}
+
+/// What was reached, what was not and why, and what can be done.
+pub(super) fn report(
+    language: Language,
+    reason: FailReason,
+    headline: &str,
+    done: &[String],
+    open: &[&str],
+) -> String {
+    let numbered = |lines: &mut dyn Iterator<Item = &str>| {
+        let lines = lines.enumerate().map(|(n, line)| format!("\n{}. {line}", n + 1));
+        lines.collect::<String>()
+    };
+    let done = numbered(&mut done.iter().map(String::as_str));
+    let open = numbered(&mut open.iter().copied());
+    let is_budget = reason == FailReason::BudgetExceeded;
+    match language {
+        Language::En => {
+            let none = |list: String| if list.is_empty() { " nothing".to_owned() } else { list };
+            let (why, next) = if is_budget {
+                (
+                    "the job may spend no more",
+                    "say more precisely what is wanted, or submit it again with a larger budget",
+                )
+            } else {
+                (
+                    "nothing new came of what was tried",
+                    "look at the tools' results (callboard jobs show), say what is missing, or name the tool and arguments to use",
+                )
+            };
+            format!(
+                "{headline}\nDone:{}\nNot done:{}\nWhy: {why}\nNext: {next}",
+                none(done),
+                none(open)
+            )
+        }
+        Language::Zh => {
+            let none = |list: String| if list.is_empty() { "无".to_owned() } else { list };
+            let (why, next) = if is_budget {
+                ("任务的预算已用尽", "请补充更明确的要求，或提高预算后重新提交")
+            } else {
+                (
+                    "已尝试的操作没有带来新的结果",
+                    "请查看工具结果（callboard jobs show），补充缺少的信息，或直接指定要使用的工具和参数",
+                )
+            };
+            format!(
+                "{headline}\n已完成部分：{}\n未完成部分：{}\n未完成原因：{why}\n下一步建议：{next}",
+                none(done),
+                none(open)
+            )
+        }
     }
 }

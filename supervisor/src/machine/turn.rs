@@ -6,17 +6,17 @@ use proto::{
     fact::{Asked, CallTarget, TurnCall},
     id::{AskId, Seq, WorkId},
     lang::Language,
+    notice::Notice,
+    observe::Observe,
     tool::ToolResult,
 };
 
 use super::{
+    anomaly::signature,
     call::{Call, CallEnd, why},
     names, text,
     tries::Tries,
 };
-
-/// Characters of a call's result that the model is shown, at each end.
-const REPLY_CHARS: usize = 5000;
 
 /// A model turn that should be taken, or is.
 #[derive(Debug, Clone)]
@@ -33,6 +33,10 @@ pub(super) struct Turn {
     pub(super) replies: Vec<CallReply>,
     /// Why the run before failed.
     pub(super) previous_error: Option<String>,
+    /// What the guards have the model told.
+    pub(super) notices: Vec<Notice>,
+    /// Whether nothing but an answer is wanted; what its command says, once that is stored.
+    pub(super) must_answer: bool,
 }
 
 /// The calls of a turn, being carried out.
@@ -52,6 +56,8 @@ pub(super) struct Unit {
     pub(super) id: String,
     /// The name as the model wrote it.
     pub(super) name: String,
+    /// The same for the same tool and arguments.
+    pub(super) signature: u64,
     pub(super) kind: UnitKind,
 }
 
@@ -62,27 +68,42 @@ pub(super) enum UnitKind {
     Tool(Box<Call>),
     /// A question to a person.
     Person { work: WorkId, asked: Asked, ask: Option<AskId>, reply: Option<String> },
+    /// A change of the list the loop keeps, which was made; the model is told so.
+    Noted(String),
     /// Nothing; the model is told why.
     Refused(String),
 }
 
 impl Acting {
-    /// The calls of a turn. `may_ask` says how many questions are still allowed; the model is told
-    /// of those that are not.
+    /// The calls of a turn. `may_ask` says how many questions are still allowed, `agent` how many
+    /// calls of one turn; the model is told of those that are not.
     pub(super) fn new(
         turn: &Turn,
         heard: Seq,
         calls: Vec<TurnCall>,
         may_ask: Option<u32>,
+        agent: &Agent,
         language: Language,
     ) -> Self {
         let mut left = may_ask;
+        let mut room = agent.calls_per_turn();
         let units = calls
             .into_iter()
             .enumerate()
             .map(|(index, call)| {
                 let work = names::call(&turn.work, index);
+                let signature = signature(&call.name, &call.args);
+                let is_run = match call.target {
+                    CallTarget::Tool { .. } | CallTarget::Person { .. } => true,
+                    CallTarget::Outline { .. } | CallTarget::Refused { .. } => false,
+                };
+                let fits = !is_run || room > 0;
+                room = room.saturating_sub(u32::from(is_run));
                 let kind = match call.target {
+                    _ if !fits => {
+                        let max = agent.calls_per_turn();
+                        UnitKind::Refused(text::too_many_calls(language, max))
+                    }
                     CallTarget::Tool { tool, binding } => {
                         UnitKind::Tool(Box::new(Call::new(work, tool, binding, call.args)))
                     }
@@ -93,9 +114,12 @@ impl Acting {
                     CallTarget::Person { .. } => {
                         UnitKind::Refused(text::no_more_questions(language).into())
                     }
+                    CallTarget::Outline { .. } => {
+                        UnitKind::Noted(text::outline_taken(language).to_owned())
+                    }
                     CallTarget::Refused { error } => UnitKind::Refused(error),
                 };
-                Unit { id: call.id, name: call.name, kind }
+                Unit { id: call.id, name: call.name, signature, kind }
             })
             .collect();
         Self { run: turn.run, number: turn.number, heard, units }
@@ -110,10 +134,16 @@ impl Acting {
         }
     }
 
-    /// The turn that follows, once every call has ended.
-    pub(super) fn next(&self, turn: impl Fn(u32) -> WorkId, language: Language) -> Option<Turn> {
-        let replies =
-            self.units.iter().map(|unit| unit.reply(language)).collect::<Option<Vec<_>>>()?;
+    /// The turn that follows, once every call has ended: their results in the order of the calls,
+    /// whatever the order they came in.
+    pub(super) fn next(
+        &self,
+        turn: impl Fn(u32) -> WorkId,
+        observe: &Observe,
+        language: Language,
+    ) -> Option<Turn> {
+        let replies = self.units.iter().map(|unit| unit.reply(observe, language));
+        let replies = replies.collect::<Option<Vec<_>>>()?;
         let number = self.number.saturating_add(1);
         Some(Turn {
             run: self.run,
@@ -123,20 +153,31 @@ impl Acting {
             after: Some(self.heard),
             replies,
             previous_error: None,
+            notices: Vec::new(),
+            must_answer: false,
         })
     }
 
     pub(super) fn calls(&self) -> impl Iterator<Item = &Call> {
         self.units.iter().filter_map(|unit| match &unit.kind {
             UnitKind::Tool(call) => Some(call.as_ref()),
-            UnitKind::Person { .. } | UnitKind::Refused(_) => None,
+            UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
         })
+    }
+
+    /// The call that was carried out, of a turn that may have one.
+    pub(super) fn action(&self) -> Option<&UnitKind> {
+        let kinds = self.units.iter().map(|unit| &unit.kind);
+        kinds.into_iter().find(|kind| !matches!(kind, UnitKind::Noted(_) | UnitKind::Refused(_)))
     }
 
     pub(super) fn call_mut(&mut self, find: impl Fn(&Call) -> bool) -> Option<&mut Call> {
         self.units.iter_mut().find_map(|unit| match &mut unit.kind {
             UnitKind::Tool(call) if find(call) => Some(call.as_mut()),
-            UnitKind::Tool(_) | UnitKind::Person { .. } | UnitKind::Refused(_) => None,
+            UnitKind::Tool(_)
+            | UnitKind::Person { .. }
+            | UnitKind::Noted(_)
+            | UnitKind::Refused(_) => None,
         })
     }
 
@@ -147,7 +188,7 @@ impl Acting {
             && open.all(|unit| match &unit.kind {
                 UnitKind::Tool(call) => call.is_waiting(),
                 UnitKind::Person { ask, .. } => ask.is_some(),
-                UnitKind::Refused(_) => false,
+                UnitKind::Noted(_) | UnitKind::Refused(_) => false,
             })
     }
 
@@ -161,12 +202,12 @@ impl Unit {
         match &self.kind {
             UnitKind::Tool(call) => call.end.is_some(),
             UnitKind::Person { reply, .. } => reply.is_some(),
-            UnitKind::Refused(_) => true,
+            UnitKind::Noted(_) | UnitKind::Refused(_) => true,
         }
     }
 
     /// What the model is told of it, once it has ended.
-    fn reply(&self, language: Language) -> Option<CallReply> {
+    fn reply(&self, observe: &Observe, language: Language) -> Option<CallReply> {
         let text = match &self.kind {
             UnitKind::Tool(call) => match call.end.as_ref()? {
                 CallEnd::Answered(result) => as_text(result),
@@ -174,9 +215,9 @@ impl Unit {
                 CallEnd::Refused(reason) => text::not_approved(language, reason),
             },
             UnitKind::Person { reply, .. } => reply.clone()?,
-            UnitKind::Refused(error) => error.clone(),
+            UnitKind::Noted(text) | UnitKind::Refused(text) => text.clone(),
         };
-        let text = proto::excerpt::ends(&text, REPLY_CHARS);
+        let text = observe.cut(&text);
         Some(CallReply { id: self.id.clone(), name: self.name.clone(), text })
     }
 }

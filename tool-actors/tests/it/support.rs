@@ -73,6 +73,7 @@ impl Stage {
             language: Language::En,
             digest: "0".into(),
             by: None,
+            conversation: None,
         });
         broker.log.submit(&job, &submitted, trace()).await.unwrap();
         Self { broker, job, last: Seq(0) }

@@ -57,6 +57,7 @@ pub(crate) fn submitted(goal: &str) -> Fact {
         language: Language::En,
         digest: proto::digest::of_bytes(goal.as_bytes()),
         by: None,
+        conversation: None,
     })
 }
 

@@ -46,6 +46,7 @@ fn submitted(first: u64) -> Job {
         language: Language::En,
         digest: "d".into(),
         by: None,
+        conversation: None,
     };
     take(&mut job, first, Fact::Submitted(fact));
     job
@@ -71,6 +72,8 @@ fn waiting(first: u64, asked: u64) -> Job {
         attempt: Attempt::FIRST,
         reply: PlanReply::Question { question },
         usage: Usage::default(),
+        detected: None,
+        outline: Vec::new(),
     };
     take(&mut job, first + 200, Fact::Planned(planned));
     decide(&mut job, asked);

@@ -8,6 +8,7 @@ use proto::{
     interaction::{Answer, QuestionKind, Verdict},
     job::{FailReason, JobState, Outcome, SubStatus},
     plan::Action,
+    policy::AskLimit,
     tool::{Approval, Binding},
 };
 use serde_json::json;
@@ -63,7 +64,7 @@ fn a_question_is_as_old_as_its_asking_whatever_happens_meanwhile() {
 
 #[test]
 fn at_the_limit_the_planner_must_plan() {
-    let mut p = Play::submit(agent(|a| a.ask.limit = Some(1)));
+    let mut p = Play::submit(agent(|a| a.ask.limit = proto::policy::AskLimit::AtMost(1)));
     p.drive();
     p.reply(1, question());
     p.drive();

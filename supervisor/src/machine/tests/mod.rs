@@ -3,12 +3,21 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test names the one decision it is about")]
 
 mod asking;
+mod budgets;
 mod chance;
+mod clarifying;
+mod deciding;
+mod detecting;
 mod dispatching;
+mod editing;
 mod failing;
 mod given_up;
+mod guards;
 mod hostile;
+mod large;
 mod lifecycle;
+mod observing;
+mod outlining;
 mod planning;
 mod play;
 mod turning;

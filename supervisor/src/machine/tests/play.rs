@@ -8,8 +8,8 @@ use proto::{
     agent::Agent,
     decision::Decision,
     fact::{
-        Answered, Called, Fact, Fired, PlanReply, Planned, Signal, Signaled, Source, Submitted,
-        TurnReply, Turned, WorkError,
+        Answered, Asked, AskedKind, CallTarget, Called, Fact, Fired, PlanReply, Planned, Signal,
+        Signaled, Source, Submitted, TurnCall, TurnReply, Turned, WorkError,
     },
     id::{AskId, Attempt, JobId, Pool, Seq, StepId, TimerName, ToolName, WorkId},
     interaction::{Answer, Verdict},
@@ -77,8 +77,46 @@ pub(super) fn plan_with(steps: &str, action: impl Fn(&str) -> Action) -> Plan {
     Plan { title: "the plan".into(), steps }
 }
 
+/// A call of a registered tool that needs nobody's approval.
+pub(super) fn tool_call(id: &str, name: &str, args: Value) -> TurnCall {
+    let target = CallTarget::Tool { tool: ToolName::new(name).unwrap(), binding: binding() };
+    TurnCall { id: id.into(), name: name.into(), args, target }
+}
+
+/// A call of a tool that is not there.
+pub(super) fn refused_call(id: &str, name: &str, args: Value) -> TurnCall {
+    let target = CallTarget::Refused { error: format!("there is no tool {name}") };
+    TurnCall { id: id.into(), name: name.into(), args, target }
+}
+
+/// A question of a turn.
+pub(super) fn question(id: &str, prompt: &str) -> TurnCall {
+    let question = Asked { prompt: prompt.into(), kind: AskedKind::Query, default: None };
+    let target = CallTarget::Person { question };
+    TurnCall { id: id.into(), name: "ask_user".into(), args: json!({"prompt": prompt}), target }
+}
+
+pub(super) fn calls(calls: Vec<TurnCall>) -> TurnReply {
+    TurnReply::Calls { text: String::new(), calls }
+}
+
 impl Play {
     pub(super) fn submit(agent: Agent) -> Self {
+        Self::submit_in(agent, Language::En)
+    }
+
+    pub(super) fn submit_in(agent: Agent, language: Language) -> Self {
+        Self::submit_as(Submitted {
+            goal: "reach the goal".into(),
+            agent,
+            language,
+            digest: "d".into(),
+            by: None,
+            conversation: None,
+        })
+    }
+
+    pub(super) fn submit_as(submitted: Submitted) -> Self {
         let mut play = Self {
             job: Job::new(JobId::new("job").unwrap()),
             log: Vec::new(),
@@ -86,13 +124,7 @@ impl Play {
             decisions: Vec::new(),
             now: Timestamp::from_second(1_000_000).unwrap(),
         };
-        play.fact(Fact::Submitted(Submitted {
-            goal: "reach the goal".into(),
-            agent,
-            language: Language::En,
-            digest: "d".into(),
-            by: None,
-        }));
+        play.fact(Fact::Submitted(submitted));
         play
     }
 
@@ -160,9 +192,23 @@ impl Play {
     }
 
     pub(super) fn reply(&mut self, round: u32, reply: PlanReply) {
+        self.planned_with(round, reply, |_| {});
+    }
+
+    /// A reply, with what else a planner may say beside it.
+    pub(super) fn planned_with(
+        &mut self,
+        round: u32,
+        reply: PlanReply,
+        change: impl FnOnce(&mut Planned),
+    ) {
         let work = work(&format!("g0.p{round}"));
         let attempt = self.attempt_of(&work);
-        self.fact(Fact::Planned(Planned { work, attempt, reply, usage: Usage::default() }));
+        let usage = Usage::default();
+        let mut planned =
+            Planned { work, attempt, reply, usage, detected: None, outline: Vec::new() };
+        change(&mut planned);
+        self.fact(Fact::Planned(planned));
     }
 
     pub(super) fn unparseable(&mut self, round: u32) {
@@ -274,6 +320,7 @@ fn label(decision: &Decision) -> String {
         Decision::Note(proto::decision::Note::QuestionClosed { ask, because }) => {
             format!("close {ask} {because:?}")
         }
+        Decision::Note(proto::decision::Note::Stopped { work, .. }) => format!("stop {work}"),
         Decision::Finish(f) => format!("finish {}", f.outcome.state()),
     }
 }

@@ -118,7 +118,10 @@ fn a_question_in_the_middle_of_a_step_parks_it_and_the_answer_goes_on() {
 
 #[test]
 fn questions_beyond_the_limit_are_refused_to_the_model() {
-    let mut p = Play::planned(agent(|a| a.ask.limit = Some(1)), plan_with("a", |_| Action::Agent));
+    let mut p = Play::planned(
+        agent(|a| a.ask.limit = proto::policy::AskLimit::AtMost(1)),
+        plan_with("a", |_| Action::Agent),
+    );
     p.drive();
     p.turn("g0.r0.a.n1.t1", calls(vec![person("x"), person("y")]));
     p.expect(&["ask q1 question"]);

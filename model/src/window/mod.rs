@@ -1,0 +1,254 @@
+//! How much of a conversation fits a model: the oldest exchanges are left out first, whole ones, so
+//! that no result stands there without the call it answers. What frames the conversation and the
+//! first thing that is asked are never left out. Pure.
+//!
+//! Must never: leave half an exchange, come out above the window, or answer two ways to one question.
+
+mod tokens;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use proto::{
+    excerpt,
+    lang::Language,
+    message::{Message, ToolOffer},
+    observe::Window,
+};
+
+pub use self::tokens::estimate;
+use crate::{Model, ModelError, ModelRequest, ModelStream};
+
+/// What a message costs beside its words.
+const PER_MESSAGE: usize = 4;
+/// What a call or the description of a tool costs beside its words.
+const PER_CALL: usize = 8;
+/// The least that is left of each end of a result that is cut to fit, in characters.
+const END_CHARS_MIN: usize = 20;
+
+/// A conversation that fits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitted {
+    /// The messages that are left, oldest first.
+    pub messages: Vec<Message>,
+    /// Exchanges that were left out.
+    pub left_out: usize,
+}
+
+/// Even the least of the conversation is more than the model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the task and the last results have about {needed} tokens, and the model's context takes {window}; give it a larger one (observe.context_tokens, model.context_tokens), or less to read"
+)]
+pub struct TooLarge {
+    /// Tokens of the least that must be shown.
+    pub needed: usize,
+    /// Tokens there is room for.
+    pub window: usize,
+}
+
+/// Leaves out of a conversation what the model has no room for.
+///
+/// What stands before the first words of the model (instructions and task) is pinned; after that
+/// each of its messages, with the results and words that follow it, is one exchange. The newest
+/// exchange always stays: when it is too large by itself, the results in it are cut.
+///
+/// # Errors
+/// [`TooLarge`] when what must stay has no room.
+pub fn fit(
+    messages: Vec<Message>,
+    tools: &[ToolOffer],
+    window: Window,
+    language: Language,
+    model: &dyn Model,
+) -> Result<Fitted, TooLarge> {
+    let limit = window.tokens_with(model.context_tokens());
+    let limit = limit.map_or(usize::MAX, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
+    let begins = |m: &Message| matches!(m, Message::Assistant { .. });
+    let first = messages.iter().position(begins).unwrap_or(messages.len());
+    let mut pinned = messages;
+    let mut exchanges = exchanges(pinned.split_off(first));
+    let mut left_out = over_keep(&exchanges, window.keep);
+    if limit == usize::MAX {
+        exchanges.drain(..left_out);
+        return Ok(fitted(pinned, exchanges, left_out, language));
+    }
+    let fixed = cost(model, &pinned) + offered(model, tools);
+    let costs: Vec<usize> = exchanges.iter().map(|exchange| cost(model, exchange)).collect();
+    let total = |left_out: usize| {
+        let note = if left_out > 0 {
+            PER_MESSAGE + model.count_tokens(&note(language, left_out))
+        } else {
+            0
+        };
+        fixed.saturating_add(note).saturating_add(costs.iter().skip(left_out).sum())
+    };
+    while total(left_out) > limit && left_out + 1 < exchanges.len() {
+        left_out += 1;
+    }
+    let excess = total(left_out).saturating_sub(limit);
+    exchanges.drain(..left_out);
+    if excess > 0 {
+        let newest = exchanges.last_mut();
+        let before = total(left_out);
+        let after = newest.map_or(before, |newest| {
+            let was = cost(model, newest);
+            shrink(model, newest, was.saturating_sub(excess));
+            before - was + cost(model, newest)
+        });
+        if after > limit {
+            return Err(TooLarge { needed: after, window: limit });
+        }
+    }
+    Ok(fitted(pinned, exchanges, left_out, language))
+}
+
+/// How many of the oldest exchanges must go so that no more than `keep` results are left.
+fn over_keep(exchanges: &[Vec<Message>], keep: u32) -> usize {
+    let keep = usize::try_from(keep).unwrap_or(usize::MAX);
+    let mut results = 0_usize;
+    let kept = exchanges.iter().rev().take_while(|exchange| {
+        results += exchange.iter().filter(|m| matches!(m, Message::Tool { .. })).count();
+        results <= keep
+    });
+    // The newest stays, however many results it has.
+    let kept = kept.count().max(1).min(exchanges.len());
+    exchanges.len() - kept
+}
+
+fn exchanges(messages: Vec<Message>) -> Vec<Vec<Message>> {
+    let mut exchanges: Vec<Vec<Message>> = Vec::new();
+    for message in messages {
+        match (&message, exchanges.last_mut()) {
+            (Message::Assistant { .. }, _) | (_, None) => exchanges.push(vec![message]),
+            (
+                Message::Tool { .. } | Message::User { .. } | Message::System { .. },
+                Some(exchange),
+            ) => exchange.push(message),
+        }
+    }
+    exchanges
+}
+
+fn fitted(
+    mut messages: Vec<Message>,
+    exchanges: Vec<Vec<Message>>,
+    left_out: usize,
+    language: Language,
+) -> Fitted {
+    if left_out > 0 {
+        let said = note(language, left_out);
+        match messages.last_mut() {
+            Some(Message::User { text }) => *text = format!("{text}\n\n{said}"),
+            Some(Message::System { .. } | Message::Assistant { .. } | Message::Tool { .. })
+            | None => messages.push(Message::User { text: said }),
+        }
+    }
+    messages.extend(exchanges.into_iter().flatten());
+    Fitted { messages, left_out }
+}
+
+fn note(language: Language, left_out: usize) -> String {
+    match language {
+        Language::En => format!("[{left_out} earlier exchanges are left out]"),
+        Language::Zh => format!("[此前的 {left_out} 轮已省略]"),
+    }
+}
+
+/// Cuts results until an exchange costs no more than `room`, the longest first, or as far as they
+/// can be cut.
+fn shrink(model: &dyn Model, exchange: &mut [Message], room: usize) {
+    let mut now = cost(model, exchange);
+    while now > room {
+        let longest = exchange
+            .iter_mut()
+            .filter_map(|message| match message {
+                Message::Tool { text, .. } => Some(text),
+                Message::System { .. } | Message::User { .. } | Message::Assistant { .. } => None,
+            })
+            .max_by_key(|text| text.len());
+        let Some(text) = longest else { return };
+        let chars = text.chars().count();
+        let end = chars / 4;
+        if end < END_CHARS_MIN {
+            return;
+        }
+        *text = excerpt::ends(text, end);
+        now = cost(model, exchange);
+    }
+}
+
+fn cost(model: &dyn Model, messages: &[Message]) -> usize {
+    messages.iter().map(|message| of_message(model, message)).sum()
+}
+
+fn of_message(model: &dyn Model, message: &Message) -> usize {
+    let words = |text: &str| model.count_tokens(text);
+    PER_MESSAGE
+        + match message {
+            Message::System { text } | Message::User { text } => words(text),
+            Message::Assistant { text, calls } => {
+                let call = |call: &proto::message::ModelCall| {
+                    PER_CALL + words(&call.id) + words(&call.name) + words(&call.args.to_string())
+                };
+                words(text) + calls.iter().map(call).sum::<usize>()
+            }
+            Message::Tool { call, name, text } => words(call) + words(name) + words(text),
+        }
+}
+
+fn offered(model: &dyn Model, tools: &[ToolOffer]) -> usize {
+    let words = |text: &str| model.count_tokens(text);
+    tools
+        .iter()
+        .map(|tool| {
+            PER_CALL
+                + words(&tool.name)
+                + words(&tool.description)
+                + words(&tool.schema.to_string())
+        })
+        .sum()
+}
+
+/// What a conversation costs, with the tools that are offered in it.
+#[must_use]
+pub fn tokens(messages: &[Message], tools: &[ToolOffer], model: &dyn Model) -> usize {
+    cost(model, messages) + offered(model, tools)
+}
+
+/// A model whose context is known.
+struct Bounded {
+    model: Arc<dyn Model>,
+    context_tokens: u32,
+}
+
+/// The model, its context known to whoever puts conversations together.
+#[must_use]
+pub fn bounded(model: Arc<dyn Model>, context_tokens: Option<u32>) -> Arc<dyn Model> {
+    match context_tokens {
+        None => model,
+        Some(context_tokens) => Arc::new(Bounded { model, context_tokens }),
+    }
+}
+
+#[async_trait]
+impl Model for Bounded {
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        self.model.stream(request).await
+    }
+
+    fn max_reply_bytes(&self) -> usize {
+        self.model.max_reply_bytes()
+    }
+
+    fn count_tokens(&self, text: &str) -> usize {
+        self.model.count_tokens(text)
+    }
+
+    fn context_tokens(&self) -> Option<u32> {
+        Some(self.context_tokens)
+    }
+}

@@ -1,0 +1,80 @@
+//! Guards against loops that lead nowhere: what is too much of the same, and what follows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits;
+
+/// From when on a run of a step is warned and ended. 0 switches a guard off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Guard {
+    /// The same tool with the same arguments, called in this many turns since something new was
+    /// called: the model is told.
+    pub repeat_warn: u32,
+    /// The same, and the model must answer: the next turn offers nothing but the end of the step.
+    pub repeat_stop: u32,
+    /// Failures of one tool in a row from which on the model is told to do something else.
+    pub failing_warn: u32,
+    /// Turns in a row that came to nothing new: no call that was not made before, and no successful
+    /// result that was not seen before. Then the run is ended as failed. Rounds of planning after
+    /// which no step completes are counted alike.
+    pub no_progress_stop: u32,
+}
+
+impl Default for Guard {
+    fn default() -> Self {
+        Self { repeat_warn: 3, repeat_stop: 5, failing_warn: 3, no_progress_stop: 8 }
+    }
+}
+
+impl Guard {
+    /// Whether it is the default: such guards are not written down.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Says which field is out of bounds.
+    ///
+    /// # Errors
+    /// The field's name and what it must be.
+    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
+        let Self { repeat_warn, repeat_stop, failing_warn, no_progress_stop } = *self;
+        for (field, turns) in [
+            ("repeat_warn", repeat_warn),
+            ("repeat_stop", repeat_stop),
+            ("failing_warn", failing_warn),
+            ("no_progress_stop", no_progress_stop),
+        ] {
+            if turns > limits::TURNS_MAX {
+                return Err((field, "must be at most 100; 0 switches it off"));
+            }
+        }
+        if repeat_stop == 1 {
+            return Err(("repeat_stop", "must be 0 or at least 2: one call repeats nothing"));
+        }
+        if repeat_warn > 0 && repeat_stop > 0 && repeat_warn > repeat_stop {
+            return Err(("repeat_warn", "must not be above repeat_stop"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guards_out_of_bounds_are_named() {
+        let check = |json: &str| {
+            let guard: Guard = serde_json::from_str(json).unwrap();
+            guard.check().map_err(|(field, _)| field)
+        };
+        assert_eq!(check("{}"), Ok(()));
+        let off = r#"{"repeat_warn":0,"repeat_stop":0,"failing_warn":0,"no_progress_stop":0}"#;
+        assert_eq!(check(off), Ok(()));
+        assert_eq!(check(r#"{"repeat_warn":6}"#), Err("repeat_warn"));
+        assert_eq!(check(r#"{"repeat_stop":1,"repeat_warn":1}"#), Err("repeat_stop"));
+        assert_eq!(check(r#"{"no_progress_stop":101}"#), Err("no_progress_stop"));
+    }
+}

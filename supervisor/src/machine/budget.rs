@@ -1,0 +1,275 @@
+//! What a job has spent, and whether it may go on. Folded from the log like everything else: units
+//! of work are counted when the decision for their first attempt is stored, tokens when the answer
+//! that cost them counts. A limit is looked at before something is decided that spends on its axis,
+//! never afterwards: a decision that is stored is carried out.
+
+use proto::{
+    agent::Agent,
+    budget::{AtLimit, Axis, Budget, Gauge, Price, Spend},
+    decision::PlanTalk,
+    fact::PlanPhase,
+    id::Attempt,
+    job::FailReason,
+    message::Usage,
+    notice::Notice,
+    policy::PlanProtocol,
+};
+
+use super::{
+    state::{Job, Open, Stage},
+    step::{Exec, StepRun},
+    text,
+    turn::UnitKind,
+};
+
+/// What was spent in units of work. Tokens are in the job's usage, questions are counted with it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Spent {
+    plans: u32,
+    replans: u32,
+    thoughts: u32,
+    turns: u32,
+    calls: u32,
+    steps: u32,
+}
+
+impl Spent {
+    /// A unit of work is sent for the first time.
+    pub(super) fn count(&mut self, what: Spend) {
+        let counter = match what {
+            Spend::Plan => &mut self.plans,
+            Spend::Replan => &mut self.replans,
+            Spend::Thought => &mut self.thoughts,
+            Spend::Turn => &mut self.turns,
+            Spend::Tool => &mut self.calls,
+            Spend::Step => &mut self.steps,
+            // Spend with the questions themselves.
+            Spend::Ask => return,
+        };
+        *counter = counter.saturating_add(1);
+    }
+}
+
+/// Something that the next decisions would spend.
+#[derive(Debug, Clone, Copy)]
+struct Wish {
+    what: Spend,
+    /// Whether it was counted before: another attempt, or another reply of the same round.
+    again: bool,
+}
+
+impl Wish {
+    fn new(what: Spend, attempt: Attempt) -> Self {
+        Self { what, again: attempt != Attempt::FIRST }
+    }
+
+    fn spends(self, axis: Axis, budget: &Budget) -> bool {
+        match axis {
+            Axis::Steps => !self.again && budget.counts.contains(&self.what),
+            Axis::Turns => !self.again && self.what == Spend::Turn,
+            Axis::TokensIn | Axis::TokensOut | Axis::Tokens | Axis::Money => match self.what {
+                Spend::Plan | Spend::Replan | Spend::Thought | Spend::Turn => true,
+                Spend::Tool | Spend::Ask | Spend::Step => false,
+            },
+            // The deadline has a timer of its own.
+            Axis::Time => false,
+        }
+    }
+}
+
+impl Open {
+    /// Once something is wanted that the budget has nothing left for, nothing new is started.
+    pub(super) fn settle_budget(&mut self) {
+        if self.agent.budget.is_unlimited() {
+            return;
+        }
+        match &self.stage {
+            Stage::Plan { .. }
+            | Stage::Clarify { .. }
+            | Stage::Confused { .. }
+            | Stage::Check { .. }
+            | Stage::Execute => {}
+            Stage::Failing { .. } | Stage::Rejected { .. } => return,
+        }
+        let Some(gauge) = self.refusal() else { return };
+        let message = text::used_up(self.language, &gauge);
+        self.stage = Stage::Failing { reason: FailReason::BudgetExceeded, message };
+    }
+
+    /// Whether work that is out is abandoned when the job fails.
+    pub(super) fn abandons(&self, reason: FailReason) -> bool {
+        reason == FailReason::BudgetExceeded && self.agent.budget.at_limit == AtLimit::Abandon
+    }
+
+    /// The limit that holds back what is wanted next.
+    fn refusal(&self) -> Option<Gauge> {
+        let used_up = |axis| self.gauge(axis, 0).filter(Gauge::is_used_up);
+        if Axis::ALL.into_iter().all(|axis| used_up(axis).is_none()) {
+            return None;
+        }
+        let wishes = self.wishes();
+        Axis::ALL
+            .into_iter()
+            .filter_map(used_up)
+            .find(|gauge| wishes.iter().any(|wish| wish.spends(gauge.axis, &self.agent.budget)))
+    }
+
+    /// What would be decided now, were there no budget.
+    fn wishes(&self) -> Vec<Wish> {
+        match &self.stage {
+            Stage::Plan { tries } => {
+                let again = self.rejected > 0;
+                let round = |attempt| Wish {
+                    what: self.round_kind(),
+                    again: again || attempt != Attempt::FIRST,
+                };
+                tries.to_send().map(round).into_iter().collect()
+            }
+            Stage::Clarify { ask: None, .. } => vec![Wish { what: Spend::Ask, again: false }],
+            Stage::Execute if self.wants_replan() => {
+                vec![Wish { what: self.round_kind(), again: false }]
+            }
+            Stage::Execute => self.active_steps().into_iter().flat_map(wishes_of).collect(),
+            Stage::Clarify { .. }
+            | Stage::Confused { .. }
+            | Stage::Check { .. }
+            | Stage::Failing { .. }
+            | Stage::Rejected { .. } => Vec::new(),
+        }
+    }
+
+    /// What the next round of planning is.
+    pub(super) fn round_kind(&self) -> Spend {
+        let last = self.dialogue.iter().rev().find_map(|talk| match talk {
+            PlanTalk::Noted { note } => Some(match note.phase {
+                PlanPhase::Planned | PlanPhase::Acting | PlanPhase::Replanned => Spend::Thought,
+                PlanPhase::ItemDone => Spend::Replan,
+            }),
+            PlanTalk::Progressed { .. } => Some(Spend::Thought),
+            // An answer leads to the plan being made anew, unless there was none yet.
+            PlanTalk::Asked { .. } => Some(Spend::Replan),
+            PlanTalk::Rejected { .. } | PlanTalk::Revised { .. } => None,
+        });
+        let is_planned = self.revision > 0
+            || self.dialogue.iter().any(|talk| matches!(talk, PlanTalk::Noted { .. }));
+        match (is_planned, self.agent.plan.protocol) {
+            (false, _) => Spend::Plan,
+            (true, PlanProtocol::Phased) => last.unwrap_or(Spend::Replan),
+            (
+                true,
+                PlanProtocol::Steps
+                | PlanProtocol::TaskSteps
+                | PlanProtocol::TitleSteps
+                | PlanProtocol::ActionSteps
+                | PlanProtocol::Decision
+                | PlanProtocol::InlineTools,
+            ) => Spend::Replan,
+        }
+    }
+
+    /// How far an axis is used, when it is limited. `age_ms` is the age of the job.
+    fn gauge(&self, axis: Axis, age_ms: u64) -> Option<Gauge> {
+        let budget = &self.agent.budget;
+        let Usage { input_tokens, output_tokens } = self.usage;
+        let (used, limit) = match axis {
+            Axis::Steps => (f64::from(self.steps_spent()), f64::from(budget.steps?)),
+            Axis::Turns => (f64::from(self.spent.turns), f64::from(budget.turns?)),
+            Axis::TokensIn => (float(input_tokens), float(budget.tokens_in?)),
+            Axis::TokensOut => (float(output_tokens), float(budget.tokens_out?)),
+            Axis::Tokens => {
+                (float(input_tokens.saturating_add(output_tokens)), float(budget.tokens?))
+            }
+            Axis::Money => (self.cost(&budget.price?), budget.money?),
+            Axis::Time => (float(age_ms), float(self.agent.deadline_ms?)),
+        };
+        Some(Gauge { axis, used, limit, warned: used >= limit * budget.warn_at })
+    }
+
+    fn cost(&self, price: &Price) -> f64 {
+        price.of(self.usage)
+    }
+
+    fn steps_spent(&self) -> u32 {
+        let Spent { plans, replans, thoughts, turns, calls, steps } = self.spent;
+        let each = self.agent.budget.counts.iter().map(|what| match what {
+            Spend::Plan => plans,
+            Spend::Replan => replans,
+            Spend::Thought => thoughts,
+            Spend::Turn => turns,
+            Spend::Tool => calls,
+            Spend::Ask => self.agent_asks,
+            Spend::Step => steps,
+        });
+        each.fold(0, u32::saturating_add)
+    }
+
+    /// Every limit and how far it is used.
+    pub(super) fn gauges(&self, age_ms: u64) -> impl Iterator<Item = Gauge> + '_ {
+        let is_limited = is_limited(&self.agent);
+        let axes = Axis::ALL.into_iter().filter(move |_| is_limited);
+        axes.filter_map(move |axis| self.gauge(axis, age_ms))
+    }
+
+    /// What a model is told of limits that are near.
+    pub(super) fn budget_notices(&self, age_ms: u64) -> impl Iterator<Item = Notice> + '_ {
+        let near = self.gauges(age_ms).filter(|gauge| gauge.warned);
+        near.map(|gauge| Notice::BudgetLow { gauge })
+    }
+}
+
+impl Job {
+    /// Milliseconds from the submission to the last record, by the server's clock.
+    pub(super) fn age_ms(&self) -> u64 {
+        let age = self.updated.duration_since(self.created).as_millis();
+        u64::try_from(age).unwrap_or(0)
+    }
+
+    /// The limits that are near or reached, for whoever counts how often that happens.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Axis> {
+        let Some(open) = &self.open else { return Vec::new() };
+        open.gauges(self.age_ms()).filter(|gauge| gauge.warned).map(|gauge| gauge.axis).collect()
+    }
+}
+
+fn is_limited(agent: &Agent) -> bool {
+    !agent.budget.is_unlimited() || agent.deadline_ms.is_some()
+}
+
+fn wishes_of(step: &StepRun) -> Vec<Wish> {
+    let begun = step.started.is_some();
+    let mut wishes: Vec<Wish> = match &step.exec {
+        Exec::Tool(call) => call.would_send().into_iter().map(tool).collect(),
+        Exec::Turn(turn) => turn
+            .tries
+            .to_send()
+            .map(|attempt| Wish::new(Spend::Turn, attempt))
+            .into_iter()
+            .collect(),
+        Exec::Acting(acting) => acting
+            .units
+            .iter()
+            .filter_map(|unit| match &unit.kind {
+                UnitKind::Tool(call) => call.would_send().map(tool),
+                UnitKind::Person { ask: None, reply: None, .. } => {
+                    Some(Wish { what: Spend::Ask, again: false })
+                }
+                UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
+            })
+            .collect(),
+        Exec::NotBegun | Exec::Rerun(_) | Exec::Ended => Vec::new(),
+    };
+    if !begun && !wishes.is_empty() {
+        wishes.push(Wish { what: Spend::Step, again: false });
+    }
+    wishes
+}
+
+fn tool(attempt: Attempt) -> Wish {
+    Wish::new(Spend::Tool, attempt)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "tokens and milliseconds of a job are below 2^53")]
+fn float(n: u64) -> f64 {
+    n as f64
+}

@@ -1,0 +1,339 @@
+//! What a job may spend: counted as it is decided, looked at before anything is decided that spends.
+
+use std::collections::BTreeSet;
+
+use proto::{
+    agent::{Agent, Dispatch, OnFailure},
+    budget::{AtLimit, Axis, Price, Spend},
+    decision::Decision,
+    fact::{Asked, AskedKind, PlanReply, Signal, TurnReply},
+    interaction::Answer,
+    job::{FailReason, JobState, Outcome},
+    lang::Language,
+    notice::Notice,
+    plan::Action,
+    retry::RetryPolicy,
+    tool::Fault,
+};
+use rstest::rstest;
+use serde_json::json;
+
+use super::play::{Play, agent, calls, plan, plan_with, question, tool_call, transient};
+
+fn counts(what: &[Spend]) -> BTreeSet<Spend> {
+    what.iter().copied().collect()
+}
+
+fn steps(limit: u32, what: &[Spend]) -> impl Fn(&mut Agent) {
+    let what = counts(what);
+    move |a| (a.budget.steps, a.budget.counts) = (Some(limit), what.clone())
+}
+
+/// One step that is a loop; every turn calls a tool with arguments of its own, and the tool
+/// answers. What was decided until the job ended.
+fn endless(agent: Agent) -> (Play, Vec<String>) {
+    let mut p = Play::planned(agent, plan_with("a", |_| Action::Agent));
+    let mut decided = p.drive();
+    for turn in 1..=100 {
+        if p.job.has_ended() {
+            break;
+        }
+        let work = format!("g0.r0.a.n1.t{turn}");
+        p.turn(&work, calls(vec![tool_call("x", "read", json!({"page": turn}))]));
+        decided.extend(p.drive());
+        if p.job.has_ended() {
+            break;
+        }
+        p.ok(&format!("{work}.c0"), json!(turn));
+        decided.extend(p.drive());
+    }
+    (p, decided)
+}
+
+fn reason(p: &Play) -> FailReason {
+    let Outcome::Failed { reason, .. } = p.outcome() else { panic!("{:?}", p.outcome()) };
+    reason
+}
+
+fn count(decided: &[String], kind: &str) -> usize {
+    decided.iter().filter(|label| label.starts_with(kind)).count()
+}
+
+#[rstest]
+#[case::turns_and_calls(5, &[Spend::Turn, Spend::Tool], 3, 2)]
+#[case::turns(5, &[Spend::Turn], 5, 5)]
+#[case::calls(5, &[Spend::Tool], 6, 5)]
+#[case::a_step_of_the_plan(1, &[Spend::Step], 100, 99)]
+fn what_counts_as_a_step_is_a_policy(
+    #[case] limit: u32,
+    #[case] what: &[Spend],
+    #[case] turns: usize,
+    #[case] called: usize,
+) {
+    let (p, decided) = endless(agent(|a| {
+        a.guard.no_progress_stop = 0;
+        steps(limit, what)(a);
+    }));
+    let got = (count(&decided, "turn"), count(&decided, "call"));
+    // The last turn of a run is the last whatever the budget says.
+    let (turns, called) = (turns.min(100), if turns == 100 { 100 } else { called });
+    assert_eq!(got, (turns, called), "{:?}", p.outcome());
+}
+
+#[rstest]
+#[case::turns(|a: &mut Agent| a.budget.turns = Some(3), 3)]
+#[case::tokens_in(|a: &mut Agent| a.budget.tokens_in = Some(25), 3)]
+#[case::tokens_out(|a: &mut Agent| a.budget.tokens_out = Some(3), 3)]
+#[case::tokens(|a: &mut Agent| a.budget.tokens = Some(33), 3)]
+#[case::a_token_more(|a: &mut Agent| a.budget.tokens = Some(34), 4)]
+#[case::money(|a: &mut Agent| {
+    a.budget.price = Some(Price { input_per_million: 1e5, output_per_million: 0.0 });
+    a.budget.money = Some(3.0);
+}, 3)]
+fn every_axis_ends_the_job_before_more_is_spent(
+    #[case] limit: impl Fn(&mut Agent),
+    #[case] turns: usize,
+) {
+    let (p, decided) = endless(agent(|a| limit(a)));
+    assert_eq!(count(&decided, "turn"), turns);
+    assert_eq!(reason(&p), FailReason::BudgetExceeded);
+    assert_eq!(p.view().state, JobState::Failed);
+}
+
+#[test]
+fn a_job_that_needs_nothing_more_completes_at_its_limit() {
+    let spends = agent(|a| {
+        steps(2, &[Spend::Tool])(a);
+        a.budget.tokens = Some(1);
+    });
+    let mut p = Play::planned(spends, plan("a b<a"));
+    p.expect(&["call g0.r0.a #1"]);
+    p.ok("g0.r0.a", json!(1));
+    p.expect(&["call g0.r0.b #1"]);
+    p.ok("g0.r0.b", json!(1));
+    p.expect(&["finish completed"]);
+}
+
+#[test]
+fn tokens_that_are_used_up_hold_back_models_and_no_tool() {
+    let spends = agent(|a| a.budget.tokens = Some(11));
+    let mut p = Play::planned(spends, plan_with("a b", |_| Action::Agent));
+    p.drive();
+    p.turn("g0.r0.a.n1.t1", calls(vec![tool_call("x", "read", json!({}))]));
+    p.expect(&["call g0.r0.a.n1.t1.c0 #1"]);
+    p.ok("g0.r0.a.n1.t1.c0", json!(1));
+    p.expect(&[]);
+    p.done("g0.r0.b.n1.t1", true, "what was out may end");
+    p.expect(&["finish failed"]);
+    let Outcome::Failed { reason, results, .. } = p.outcome() else { panic!("not failed") };
+    assert_eq!(reason, FailReason::BudgetExceeded);
+    assert_eq!(results, json!({"b": "what was out may end"}));
+}
+
+#[test]
+fn another_attempt_at_the_same_work_is_not_counted_again() {
+    let tries = RetryPolicy { max_attempts: 5, jitter: 0.0, ..RetryPolicy::default() };
+    let spends = agent(|a| {
+        steps(2, &[Spend::Turn, Spend::Tool])(a);
+        a.tool.retry = tries;
+    });
+    let mut p = Play::planned(spends, plan_with("a", |_| Action::Agent));
+    p.drive();
+    p.turn("g0.r0.a.n1.t1", TurnReply::Failed { error: transient() });
+    p.drive();
+    p.fire("retry-1");
+    p.expect(&["turn g0.r0.a.n1.t1 #2"]);
+    p.turn("g0.r0.a.n1.t1", calls(vec![tool_call("x", "read", json!({}))]));
+    p.expect(&["call g0.r0.a.n1.t1.c0 #1"]);
+    p.fault("g0.r0.a.n1.t1.c0", Fault::Timeout);
+    p.expect(&["wait g0.r0.a.n1.t1.c0 #2"]);
+    p.fire("retry-2");
+    p.expect(&["call g0.r0.a.n1.t1.c0 #2"]);
+    let [gauge] = p.view().budget[..] else { panic!("not one limit") };
+    assert_eq!((gauge.axis, gauge.used, gauge.limit), (Axis::Steps, 2.0, 2.0));
+    p.ok("g0.r0.a.n1.t1.c0", json!(1));
+    p.expect(&["finish failed"]);
+}
+
+#[test]
+fn rounds_of_planning_count_once_however_often_a_reply_cannot_be_used() {
+    let spends = agent(|a| {
+        steps(2, &[Spend::Plan, Spend::Replan])(a);
+        a.step.on_failure = OnFailure::Replan;
+    });
+    let mut p = Play::submit(spends);
+    p.expect(&["plan g0.p1 #1"]);
+    p.unparseable(1);
+    p.expect(&["plan g0.p2 #1"]);
+    p.reply(2, PlanReply::Plan { plan: plan("a") });
+    p.drive();
+    p.no("g0.r0.a");
+    p.expect(&["plan g0.p3 #1"]);
+    p.reply(3, PlanReply::Plan { plan: plan("b") });
+    p.drive();
+    p.no("g0.r1.b");
+    p.expect(&["finish failed"]);
+    assert_eq!(reason(&p), FailReason::BudgetExceeded);
+}
+
+#[test]
+fn questions_count_where_the_policy_says_so() {
+    let asked = || question("x", "Sure?");
+    for (what, ends) in [(&[Spend::Ask][..], true), (&[Spend::Tool][..], false)] {
+        let spends = agent(steps(1, what));
+        let mut p = Play::planned(spends, plan_with("a", |_| Action::Agent));
+        p.drive();
+        p.turn("g0.r0.a.n1.t1", calls(vec![asked()]));
+        p.expect(&["ask q1 question"]);
+        p.answer_with("q1", Answer::respond(json!("yes")));
+        p.drive();
+        p.turn("g0.r0.a.n1.t2", calls(vec![asked()]));
+        p.expect(if ends { &["finish failed"] } else { &["ask q2 question"] });
+    }
+}
+
+#[test]
+fn a_planners_question_beyond_the_budget_is_not_asked() {
+    let mut p = Play::submit(agent(steps(1, &[Spend::Plan, Spend::Ask])));
+    p.drive();
+    let question = Asked { prompt: "Which?".into(), kind: AskedKind::Query, default: None };
+    p.reply(1, PlanReply::Question { question });
+    p.expect(&["finish failed"]);
+    assert_eq!(reason(&p), FailReason::BudgetExceeded);
+}
+
+#[test]
+fn work_that_is_out_may_end_or_is_abandoned() {
+    for at_limit in [AtLimit::LetEnd, AtLimit::Abandon] {
+        let spends = agent(|a| {
+            steps(1, &[Spend::Tool])(a);
+            a.budget.at_limit = at_limit;
+        });
+        let mut p = Play::planned(spends, plan("a b"));
+        match at_limit {
+            AtLimit::Abandon => p.expect(&["call g0.r0.a #1", "finish failed"]),
+            AtLimit::LetEnd => {
+                p.expect(&["call g0.r0.a #1"]);
+                p.signal(Signal::Resume);
+                p.expect(&[]);
+                p.ok("g0.r0.a", json!("got it"));
+                p.expect(&["finish failed"]);
+                let Outcome::Failed { results, .. } = p.outcome() else { panic!("not failed") };
+                assert_eq!(results, json!({"a": "got it"}));
+            }
+        }
+        assert_eq!(reason(&p), FailReason::BudgetExceeded);
+    }
+}
+
+#[test]
+fn a_decision_that_was_made_before_the_limit_was_known_is_carried_out() {
+    let spends = agent(|a| a.budget.tokens = Some(11));
+    let mut p = Play::planned(spends, plan_with("a b", |_| Action::Agent));
+    let first = p.job.decide().unwrap().decision;
+    p.decision(first);
+    let second = p.job.decide().unwrap().decision;
+    p.done("g0.r0.a.n1.t1", true, "eleven tokens");
+    p.decision(second);
+    assert!(p.job.poison().is_none());
+    p.done("g0.r0.b.n1.t1", true, "it was asked, so it counts");
+    p.expect(&["finish failed"]);
+}
+
+#[test]
+fn the_model_is_warned_from_a_share_on_and_people_see_it() {
+    let spends = agent(|a| {
+        a.budget.turns = Some(5);
+        a.budget.warn_at = 0.6;
+        a.deadline_ms = Some(1_000_000);
+    });
+    let mut p = Play::planned(spends, plan_with("a", |_| Action::Agent));
+    let mut warned = Vec::new();
+    for turn in 1..=5 {
+        p.drive();
+        let Some(Decision::Turn(work)) = p.decisions.last() else { panic!("no turn") };
+        let near = work.notices.iter().any(|notice| matches!(notice, Notice::BudgetLow { .. }));
+        warned.push((near, p.job.warnings() == [Axis::Turns]));
+        let work = format!("g0.r0.a.n1.t{turn}");
+        p.turn(&work, calls(vec![tool_call("x", "read", json!({"page": turn}))]));
+        p.drive();
+        p.ok(&format!("{work}.c0"), json!(turn));
+    }
+    // The command of a turn is decided before that turn is counted.
+    let (n, y) = (false, true);
+    assert_eq!(warned, [(n, n), (n, n), (n, y), (y, y), (y, y)]);
+    let gauges = p.view().budget;
+    assert_eq!(gauges.iter().map(|g| g.axis).collect::<Vec<_>>(), [Axis::Turns, Axis::Time]);
+    assert!(gauges[0].is_used_up() && !gauges[1].warned);
+}
+
+#[test]
+fn a_planner_is_warned_too() {
+    let spends = agent(|a| {
+        steps(3, &[Spend::Tool])(a);
+        a.step.on_failure = OnFailure::Replan;
+        a.budget.warn_at = 0.5;
+    });
+    let mut p = Play::planned(spends, plan("a b"));
+    p.drive();
+    p.ok("g0.r0.a", json!(1));
+    p.no("g0.r0.b");
+    p.drive();
+    let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one round") };
+    let [Notice::BudgetLow { gauge }] = work.notices[..] else { panic!("{:?}", work.notices) };
+    assert_eq!((gauge.used, gauge.limit), (2.0, 3.0));
+}
+
+#[test]
+fn the_report_says_what_was_reached_and_why_not_more() {
+    for (language, parts) in [
+        (
+            Language::En,
+            [
+                "the maximum number of steps is reached (1 of 1 steps)",
+                "\nDone:\n1. milk is bought",
+                "\nNot done:\n1. do b\n2. do c",
+                "\nWhy: the job may spend no more",
+                "\nNext: ",
+            ],
+        ),
+        (
+            Language::Zh,
+            [
+                "已达到最大执行步数（1/1 步）",
+                "\n已完成部分：\n1. milk is bought",
+                "\n未完成部分：\n1. do b\n2. do c",
+                "\n未完成原因：任务的预算已用尽",
+                "\n下一步建议：",
+            ],
+        ),
+    ] {
+        let spends = agent(|a| {
+            steps(1, &[Spend::Tool])(a);
+            a.dispatch = Dispatch::Sequential;
+        });
+        let mut p = Play::submit_in(spends, language);
+        p.drive();
+        p.reply(1, PlanReply::Plan { plan: plan("a b c") });
+        p.drive();
+        p.ok("g0.r0.a", json!("milk is bought"));
+        p.expect(&["finish failed"]);
+        let Outcome::Failed { message, .. } = p.outcome() else { panic!("not failed") };
+        let mut rest = message.as_str();
+        for part in parts {
+            let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} is not in {message}"));
+            rest = &rest[at + part.len()..];
+        }
+        assert!(message.starts_with(parts[0]));
+    }
+}
+
+#[test]
+fn a_log_from_before_there_were_budgets_folds_as_it_did() {
+    let before: Agent = serde_json::from_value(json!({"confirm": false})).unwrap();
+    assert!(before.budget.is_unlimited());
+    let (p, decided) = endless(before);
+    assert_eq!(count(&decided, "turn"), 100);
+    assert_eq!(reason(&p), FailReason::StepFailed);
+    assert!(p.view().budget.is_empty());
+}
