@@ -34,7 +34,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "cb.6.demo.in.people", "interaction"),
     (Publish, "cb.6.demo.in.clock", NOBODY),
     (Publish, "cb.6.demo.in.boss", NOBODY),
-    (Publish, "cb.6.demo.live", "planner executor tools"),
+    (Publish, "cb.6.demo.live", "planner executor tools interaction"),
     // Somebody else's presence.
     (Publish, "cb.crew.supervisor.x", "supervisor"),
     (Publish, "cb.crew.planner.x", "planner"),
