@@ -15,7 +15,7 @@ macro_rules! templates {
     )*]};
 }
 
-const FILES: [(&str, &str); 6] = templates!("system", "task", "last");
+const FILES: [(&str, &str); 8] = templates!("system", "task", "last", "steered");
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut env = Environment::new();
@@ -67,6 +67,14 @@ pub(crate) fn task(language: Language, task: &StepTask) -> String {
         previous_error => task.previous_error.as_deref().unwrap_or_default(),
     };
     render(language, "task", values).trim_end().to_owned()
+}
+
+/// What people told the running job; nothing when they said nothing.
+pub(crate) fn instructions(language: Language, instructions: &[String]) -> Option<String> {
+    if instructions.is_empty() {
+        return None;
+    }
+    Some(render(language, "steered", context! { instructions }).trim_end().to_owned())
 }
 
 /// That no further turn follows.

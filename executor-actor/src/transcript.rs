@@ -28,6 +28,8 @@ pub(crate) struct Stored<'a> {
 /// One turn that was taken: what the model said, and what came of its calls.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Exchange {
+    /// What people had told the job before it.
+    instructions: Vec<String>,
     /// What it said.
     text: String,
     /// The calls it asked for.
@@ -103,8 +105,10 @@ pub(crate) fn run(work: &TurnWork, log: &[Stored<'_>]) -> Result<Run, Broken> {
         if let Some(call) = calls.iter().find(|call| !replied(call)) {
             return Err(Broken::NoReply { id: call.id.chars().take(80).collect(), at });
         }
-        exchanges.push(Exchange { text, calls, replies: turn.replies });
+        let replies = turn.replies;
         turn = command(log, at, &work, attempt).ok_or(Broken::NoCommand { work, attempt })?;
+        let instructions = turn.instructions.clone();
+        exchanges.push(Exchange { instructions, text, calls, replies });
     }
     Err(Broken::TooLong)
 }
@@ -159,12 +163,20 @@ pub(crate) fn messages(work: &TurnWork, run: &Run) -> Vec<Message> {
     if offer::is_last(work) {
         hints.push(prompt::last(language));
     }
-    let hints = hints.join("\n\n");
-    if run.exchanges.is_empty() && !hints.is_empty() {
-        task = format!("{task}\n\n{hints}");
+    // What people say comes before what the machine has to say.
+    let told = prompt::instructions(language, &work.instructions);
+    let hints = told.into_iter().chain(hints).collect::<Vec<_>>().join("\n\n");
+    let first = match run.exchanges.first() {
+        None => Some(hints.clone()).filter(|hints| !hints.is_empty()),
+        Some(first) => prompt::instructions(language, &first.instructions),
+    };
+    if let Some(first) = first {
+        task = format!("{task}\n\n{first}");
     }
     let mut messages = vec![Message::System { text: system }, Message::User { text: task }];
-    for exchange in &run.exchanges {
+    for (number, exchange) in run.exchanges.iter().enumerate() {
+        let told = prompt::instructions(language, &exchange.instructions);
+        messages.extend(told.filter(|_| number > 0).map(|text| Message::User { text }));
         messages.extend(exchange.messages());
     }
     if !run.exchanges.is_empty() && !hints.is_empty() {

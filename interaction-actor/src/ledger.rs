@@ -151,7 +151,7 @@ impl Ledger {
             }
             Fact::Signaled(signaled) => match signaled.signal {
                 Signal::Cancel => self.end(),
-                Signal::Pause | Signal::Resume | Signal::Retry => {}
+                Signal::Pause | Signal::Resume | Signal::Retry | Signal::Steer { .. } => {}
             },
             Fact::Answered(answered) => {
                 let Some(standing) = self.questions.get_mut(&answered.ask) else { return };

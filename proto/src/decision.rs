@@ -18,6 +18,7 @@ use crate::{
     outline::Item,
     plan::Plan,
     policy::{Detector, PlanOutput, PlanProtocol},
+    revision::Cause,
     step::StepState,
     tool::Effect,
 };
@@ -192,6 +193,9 @@ pub struct PlanWork {
     /// What the model is told beside that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
+    /// How much of that the model is shown.
+    #[serde(default, skip_serializing_if = "Window::is_default")]
+    pub window: Window,
 }
 
 /// How it is found out whether a goal needs a plan.
@@ -235,6 +239,17 @@ pub enum PlanTalk {
         plan: Plan,
         /// How its steps ended, in order of ending.
         steps: Vec<StepEnd>,
+        /// Steps that have not ended and stay in the plan: new ones are added to them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        kept: Vec<StepId>,
+        /// Why it is made anew.
+        #[serde(default, skip_serializing_if = "Cause::is_failed")]
+        because: Cause,
+    },
+    /// A person told the running job something.
+    Steered {
+        /// Their words.
+        words: String,
     },
     /// The planner said what it intends, and perhaps what it has reached; nothing was carried out
     /// for that.
@@ -292,6 +307,9 @@ pub struct TurnWork {
     /// What the model is told beside the conversation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
+    /// What people told the running job since the turn before of this run: all of it in the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<String>,
     /// Whether the model must answer: nothing is offered but the end of the step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub must_answer: bool,

@@ -149,7 +149,7 @@ pub struct Signaled {
 }
 
 /// What an operator can say to a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signal {
     /// End it; nothing new is started.
@@ -161,6 +161,25 @@ pub enum Signal {
     /// Try now what waits for the clock, and once more what was given up. A job that is parked
     /// because a record of it could not be read is read anew from its first record.
     Retry,
+    /// Told to the job's agents: the next plan or model turn carries it, and so do all that follow.
+    Steer {
+        /// What should be done, or done otherwise.
+        text: String,
+    },
+}
+
+impl Signal {
+    /// The word on screens and in metrics.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Retry => "retry",
+            Self::Steer { .. } => "steer",
+        }
+    }
 }
 
 /// A planner answered.

@@ -31,6 +31,7 @@ pub mod plan;
 pub mod policy;
 pub mod record;
 pub mod retry;
+pub mod revision;
 pub mod step;
 pub mod strict;
 pub mod subject;

@@ -45,6 +45,8 @@ pub const RESPONSE_BYTES_MAX: usize = 256 * 1024;
 pub const REPLY_BYTES_MAX: usize = 768 * 1024;
 /// Longest reason of a signal, in bytes.
 pub const REASON_BYTES_MAX: usize = 4 * 1024;
+/// Longest thing a person can tell a running job at a time, in bytes.
+pub const INSTRUCTION_BYTES_MAX: usize = 16 * 1024;
 /// Longest name of a caller, in bytes.
 pub const CALLER_BYTES_MAX: usize = 64;
 /// Jobs of one list.

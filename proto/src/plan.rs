@@ -13,12 +13,15 @@ use crate::{
 };
 
 /// The steps of a job, in the order the planner gave them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// What the plan is for, in one line.
     pub title: String,
     /// The steps. Never empty unless the agent's policy allows an empty plan.
     pub steps: Vec<Step>,
+    /// Steps after which the rest is to be made anew, with the policy for that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replan: Vec<StepId>,
 }
 
 /// One step of a plan.
@@ -80,6 +83,12 @@ pub enum PlanError {
     /// A step with the id of one that has completed already.
     #[error("step {0} has completed already and cannot be planned again; use another id")]
     Completed(StepId),
+    /// A step with the id of one that stays in the plan.
+    #[error("step {0} is still part of the plan; use another id")]
+    Kept(StepId),
+    /// A step to plan anew after that is none.
+    #[error("replan names {0}, which is not a step of the plan")]
+    Replan(StepId),
     /// A dependency that is no step.
     #[error("step {step} depends on {on}, which is not a step of the plan")]
     Dangling {
@@ -129,6 +138,18 @@ impl Plan {
     /// # Errors
     /// The first thing that is wrong, in terms a planner can act upon.
     pub fn check(&self, completed: &BTreeSet<StepId>) -> Result<(), PlanError> {
+        self.check_beside(completed, &BTreeSet::new())
+    }
+
+    /// The same for a plan whose steps are added to others that are still to be carried out, `kept`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, in terms a planner can act upon.
+    pub fn check_beside(
+        &self,
+        completed: &BTreeSet<StepId>,
+        kept: &BTreeSet<StepId>,
+    ) -> Result<(), PlanError> {
         if self.steps.len() > limits::PLAN_STEPS_MAX {
             return Err(PlanError::TooManySteps(self.steps.len()));
         }
@@ -138,15 +159,22 @@ impl Plan {
             if completed.contains(&step.id) {
                 return Err(PlanError::Completed(step.id.clone()));
             }
+            if kept.contains(&step.id) {
+                return Err(PlanError::Kept(step.id.clone()));
+            }
             if !ids.insert(&step.id) {
                 return Err(PlanError::DuplicateId(step.id.clone()));
             }
         }
         for step in &self.steps {
-            let known = |id: &StepId| ids.contains(id) || completed.contains(id);
+            let known =
+                |id: &StepId| ids.contains(id) || completed.contains(id) || kept.contains(id);
             if let Some(on) = step.depends_on.iter().find(|on| !known(on)) {
                 return Err(PlanError::Dangling { step: step.id.clone(), on: on.clone() });
             }
+        }
+        if let Some(listed) = self.replan.iter().find(|id| !ids.contains(id)) {
+            return Err(PlanError::Replan(listed.clone()));
         }
         self.cycle().map_or(Ok(()), |steps| Err(PlanError::Cycle(steps)))
     }
@@ -235,7 +263,7 @@ mod tests {
                 }
             })
             .collect();
-        Plan { title: "t".into(), steps }
+        Plan { title: "t".into(), steps, replan: Vec::new() }
     }
 
     #[test]
@@ -259,6 +287,31 @@ mod tests {
         );
         let many: Vec<_> = (0..=limits::PLAN_STEPS_MAX).map(|n| format!("s{n}")).collect();
         assert!(check(&many.join(" ")).unwrap_err().contains("at most 500"));
+    }
+
+    #[test]
+    fn steps_that_stay_may_be_depended_on_and_not_taken() {
+        let (done, kept) = (BTreeSet::from([id("old")]), BTreeSet::from([id("open")]));
+        let check = |steps| plan(steps).check_beside(&done, &kept).map_err(|e| e.to_string());
+        assert_eq!(check("a<open b<old,a"), Ok(()));
+        assert_eq!(
+            check("open"),
+            Err("step open is still part of the plan; use another id".into())
+        );
+    }
+
+    #[test]
+    fn what_is_listed_for_replanning_must_be_a_step() {
+        let listed = |ids: &[&str]| {
+            let replan = ids.iter().copied().map(id).collect();
+            Plan { replan, ..plan("a b") }
+                .check(&BTreeSet::from([id("old")]))
+                .map_err(|e| e.to_string())
+        };
+        assert_eq!(listed(&["a", "b"]), Ok(()));
+        let refused = |id| Err(format!("replan names {id}, which is not a step of the plan"));
+        assert_eq!(listed(&["a", "x"]), refused("x"));
+        assert_eq!(listed(&["old"]), refused("old"));
     }
 
     #[test]

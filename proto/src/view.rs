@@ -13,6 +13,7 @@ use crate::{
     notice::Notice,
     outline::Item,
     policy::Detected,
+    revision::{Instruction, Revision},
     step::StepState,
 };
 
@@ -44,6 +45,13 @@ pub struct JobView {
     /// What is intended, where it is planned one action at a time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outline: Vec<Item>,
+    /// Every plan that has been in force, as a change of the one before; empty as long as there has
+    /// been one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub revisions: Vec<Revision>,
+    /// What people told the job while it ran, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<Instruction>,
     /// Questions that wait for a person, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,

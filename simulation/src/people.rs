@@ -93,7 +93,7 @@ impl People {
         self.clone().submit(errand.clone()).await;
         for (after, signal) in &errand.signals {
             tokio::time::sleep(*after).await;
-            self.signal(&errand.job, *signal).await;
+            self.signal(&errand.job, signal.clone()).await;
         }
         self.lock().busy -= 1;
     }

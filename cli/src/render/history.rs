@@ -72,14 +72,17 @@ fn fact(fact: &Fact) -> (Tone, String) {
             (Tone::Strong, format!("{}{by}: {}", submitted.agent.name, submitted.goal))
         }
         Fact::Signaled(signaled) => {
-            let word = match signaled.signal {
-                Signal::Cancel => "cancel",
-                Signal::Pause => "pause",
-                Signal::Resume => "resume",
-                Signal::Retry => "retry",
-            };
+            let word = signaled.signal.word();
             let by = signaled.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
-            let why = signaled.reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+            let why = match (&signaled.signal, &signaled.reason) {
+                (Signal::Steer { text }, _) => format!(": {text}"),
+                (Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry, Some(why)) => {
+                    format!(": {why}")
+                }
+                (Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry, None) => {
+                    String::new()
+                }
+            };
             (Tone::Wait, format!("{word}{by}{why}"))
         }
         Fact::Planned(planned) => {

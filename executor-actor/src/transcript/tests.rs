@@ -181,6 +181,28 @@ fn a_conversation_stands_before_the_first_task() {
     assert!(user.contains("[1] Goal: find it\nAnswer (completed): found\n\n"), "{user}");
 }
 
+#[test]
+fn what_people_say_meanwhile_stands_where_it_was_said_and_stays() {
+    let mut log = Log::new()
+        .command(json!({"task": task(json!({})), "instructions": ["be brief"]}))
+        .turned("g0.s1.r1.t1", 1, calls("", &[called("c1", "stop", &json!({}))]))
+        .command(json!({
+            "work": "g0.s1.r1.t2", "turn": 2, "after": 20, "instructions": ["in metres", "{{ no template }}"],
+            "replies": [{"id": "c1", "name": "stop", "text": "ok"}]
+        }));
+    log = log.turned("g0.s1.r1.t2", 1, calls("", &[called("c2", "stop", &json!({}))]));
+    let third = json!({
+        "work": "g0.s1.r1.t3", "turn": 3, "after": 40, "instructions": ["and now stop"],
+        "replies": [{"id": "c2", "name": "stop", "text": "ok"}]
+    });
+    let conversation = conversation_of(third, &log).unwrap();
+    let places: Vec<_> = ["be brief", "tool c1", "in metres", "{{ no template }}", "tool c2", "and now stop"]
+        .map(|words| conversation.find(words).unwrap_or_else(|| panic!("{words}: {conversation}")))
+        .into();
+    assert!(places.is_sorted(), "{conversation}");
+    assert_eq!(conversation.matches("While the job runs, the user says:").count(), 3);
+}
+
 #[rstest]
 #[case::no_beginning(json!({"turn": 2}), "turn 2 of g0.s1.r1.t1 names neither its task nor the turn before it")]
 #[case::no_such_record(json!({"turn": 2, "after": 77}), "record 77 is not a turn that asked for calls")]

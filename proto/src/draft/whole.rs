@@ -66,6 +66,8 @@ pub struct Frame<'a> {
     pub tools: &'a Toolbox<'a>,
     /// Steps of earlier plans that have completed.
     pub completed: &'a BTreeSet<StepId>,
+    /// Steps that stay in the plan: the new ones are added to them and may depend on them.
+    pub kept: &'a BTreeSet<StepId>,
     /// All steps of earlier plans: none of their ids is given to a step that has none.
     pub earlier: &'a BTreeSet<StepId>,
     /// The check of arguments.
@@ -87,8 +89,9 @@ pub fn plan(draft: Draft, frame: &Frame<'_>) -> Result<Plan, Unsound> {
         steps.push(step(written, id, before, frame)?);
     }
     let title = if draft.title.is_empty() { frame.goal } else { &draft.title };
-    let plan = Plan { title: excerpt::line(title, limits::TITLE_BYTES_MAX), steps };
-    plan.check(frame.completed)?;
+    let replan = listed(&draft.replan)?;
+    let plan = Plan { title: excerpt::line(title, limits::TITLE_BYTES_MAX), steps, replan };
+    plan.check_beside(frame.completed, frame.kept)?;
     Ok(plan)
 }
 
@@ -125,6 +128,12 @@ fn ids(steps: &[DraftStep], frame: &Frame<'_>) -> Result<Vec<StepId>, Unsound> {
         .collect()
 }
 
+/// The steps after which the rest is to be planned anew.
+fn listed(ids: &[String]) -> Result<Vec<StepId>, Unsound> {
+    let ids = ids.iter().enumerate();
+    ids.map(|(n, id)| step_id(id, || format!("replan[{n}]"))).collect()
+}
+
 fn step_id(id: &str, field: impl FnOnce() -> String) -> Result<StepId, Unsound> {
     StepId::new(id).map_err(|why| Unsound::Id { field: field(), why })
 }
@@ -152,7 +161,8 @@ fn step(
                 if declared.contains(&read) {
                     continue;
                 }
-                if !before.contains(&read) && !frame.completed.contains(&read) {
+                let is_there = [frame.completed, frame.kept].iter().any(|ids| ids.contains(&read));
+                if !before.contains(&read) && !is_there {
                     return Err(PlanError::Undeclared { step: id.clone(), on: read }.into());
                 }
                 declared.push(read);

@@ -101,7 +101,11 @@ fn answer(decision: &Decision) -> Option<Fact> {
             work: work.work.clone(),
             attempt: work.attempt,
             reply: PlanReply::Plan {
-                plan: Plan { title: "t".into(), steps: vec![step("a", &[]), step("b", &["a"])] },
+                plan: Plan {
+                    title: "t".into(),
+                    steps: vec![step("a", &[]), step("b", &["a"])],
+                    replan: Vec::new(),
+                },
             },
             usage: Usage::default(),
             detected: None,

@@ -57,6 +57,9 @@ fn shorten(view: &mut JobView, chars: usize) {
         step.response.iter_mut().for_each(cut);
         step.calls.iter_mut().filter_map(|call| call.message.as_mut()).for_each(cut);
     }
+    let lines = view.revisions.iter_mut().flat_map(|revision| &mut revision.steps);
+    lines.for_each(|line| cut(&mut line.label));
+    view.instructions.iter_mut().for_each(|said| cut(&mut said.text));
     for question in &mut view.questions {
         cut(&mut question.prompt);
         if let QuestionKind::PlanCheck { plan, .. } = &mut question.kind {
@@ -107,6 +110,8 @@ mod tests {
             attempts: 1,
             turns: 0,
             calls: Vec::new(),
+            notices: Vec::new(),
+            outline: Vec::new(),
             started: None,
             ended: None,
         };
@@ -124,12 +129,18 @@ mod tests {
                 confirmed: true,
                 steps: (0..steps).map(step).collect(),
             }),
+            revisions: Vec::new(),
+            instructions: Vec::new(),
             questions: Vec::new(),
             outcome: Some(Outcome::Completed {
                 summary: description.to_owned(),
                 results: json!({"s0": description.repeat(40)}),
             }),
+            detected: None,
+            outline: Vec::new(),
             usage: Usage::default(),
+            budget: Vec::new(),
+            conversation: None,
             ignored: 0,
             records: 1,
             seq: Seq(1),
@@ -161,6 +172,7 @@ mod tests {
                 language: Language::En,
                 digest: "d".to_owned(),
                 by: None,
+                conversation: None,
             })
         };
         let by = WorkerId::new("w").unwrap();

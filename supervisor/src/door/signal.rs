@@ -1,4 +1,4 @@
-//! `signal`: cancel, pause or resume a job, or have it try again.
+//! `signal`: cancel, pause or resume a job, have it try again, or tell its agents something.
 //!
 //! What is answered is true when it is answered: a cancel waits until the job has ended, so that
 //! after its answer no new tool starts; anything else is stored and counted in. A job that cannot be read
@@ -36,6 +36,7 @@ impl Door {
             let why = format!("reason: at most {} bytes are taken", limits::REASON_BYTES_MAX);
             return Err(Failure::new(Code::TooLarge, why).at("reason"));
         }
+        instruction(&request.signal)?;
         let by = caller.recorded(request.by.as_deref())?;
         let entries = fold::read(&*self.broker.log, &request.job).await?;
         let folded = fold::whole(&request.job, &entries);
@@ -48,12 +49,12 @@ impl Door {
         let mut job = folded?;
         open(&job)?;
         let signaled =
-            fact::Signaled { signal: request.signal, reason: request.reason.clone(), by };
+            fact::Signaled { signal: request.signal.clone(), reason: request.reason.clone(), by };
         let fact = Fact::Signaled(signaled);
         let seq = self.broker.log.append(&request.job, &fact, call.trace).await?;
         match request.signal {
             Signal::Cancel => self.until_ended(&mut job, seq).await?,
-            Signal::Pause | Signal::Resume | Signal::Retry => {
+            Signal::Pause | Signal::Resume | Signal::Retry | Signal::Steer { .. } => {
                 let entries = self.broker.log.read(&request.job, job.seq()).await?;
                 catch_up(&mut job, &entries, seq)?;
             }
@@ -81,6 +82,21 @@ impl Door {
         }
         Ok(())
     }
+}
+
+/// Checks what a person wants to tell a job's agents.
+fn instruction(signal: &Signal) -> Result<(), Failure> {
+    let Signal::Steer { text } = signal else { return Ok(()) };
+    let field = "signal.steer.text";
+    if text.trim().is_empty() {
+        let why = format!("{field}: must say what is to be done, or done otherwise");
+        return Err(Failure::new(Code::InvalidRequest, why).at(field));
+    }
+    if text.len() > limits::INSTRUCTION_BYTES_MAX {
+        let why = format!("{field}: at most {} bytes are taken", limits::INSTRUCTION_BYTES_MAX);
+        return Err(Failure::new(Code::TooLarge, why).at(field));
+    }
+    Ok(())
 }
 
 /// Folds what came; a job that had ended before the signal was stored did not hear it.

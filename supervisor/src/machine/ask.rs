@@ -51,7 +51,8 @@ impl Open {
             Stage::Check { plan, ask: None } => {
                 let prompt = text::confirm_plan(self.language, &plan.title, plan.steps.len());
                 let digest = plan_digest(job, plan);
-                let (plan, completed) = (plan.clone(), self.completed().into_iter().collect());
+                let there = self.completed().into_iter().chain(self.kept());
+                let (plan, completed) = (plan.clone(), there.collect());
                 let revision = self.revision;
                 let kind = QuestionKind::PlanCheck { plan, revision, digest, completed };
                 Some(wanted(prompt, kind, None))
@@ -251,10 +252,7 @@ impl Open {
         let words = answer.text.clone().unwrap_or_default();
         match (&mut self.stage, answer.decision) {
             (Stage::Check { plan, .. }, Verdict::Approve) => {
-                let plan = std::mem::replace(
-                    plan,
-                    proto::plan::Plan { title: String::new(), steps: Vec::new() },
-                );
+                let plan = std::mem::replace(plan, Plan::default());
                 self.adopt(plan);
             }
             (Stage::Check { plan, .. }, Verdict::Respond) => {
@@ -316,16 +314,6 @@ impl Open {
         // Names the question about it.
         self.round = self.round.saturating_add(1);
         self.stage = Stage::Check { plan, ask: None };
-    }
-
-    /// Marks questions that nobody wants answered any more.
-    pub(super) fn close_questions(&mut self, because: Closed) {
-        for asking in self.questions.values_mut().filter(|a| a.state == AskState::Open) {
-            asking.state = AskState::ToClose(because);
-            if asking.question.deadline.is_some() {
-                self.orphans.push(names::ask_timer(&asking.question.id));
-            }
-        }
     }
 
     /// The inbox was told that a question is closed.

@@ -4,7 +4,7 @@
 //! never afterwards: a decision that is stored is carried out.
 
 use proto::{
-    agent::Agent,
+    agent::{Agent, OnFailure},
     budget::{AtLimit, Axis, Budget, Gauge, Price, Spend},
     decision::PlanTalk,
     fact::PlanPhase,
@@ -98,7 +98,19 @@ impl Open {
 
     /// Whether work that is out is abandoned when the job fails.
     pub(super) fn abandons(&self, reason: FailReason) -> bool {
-        reason == FailReason::BudgetExceeded && self.agent.budget.at_limit == AtLimit::Abandon
+        match reason {
+            FailReason::BudgetExceeded => self.agent.budget.at_limit == AtLimit::Abandon,
+            FailReason::StepFailed | FailReason::NoProgress => {
+                self.agent.step.on_failure == OnFailure::FailRun
+            }
+            FailReason::PlanFailed
+            | FailReason::DeadlineExceeded
+            | FailReason::QuestionExpired
+            | FailReason::ReplanLimit
+            | FailReason::HistoryFull
+            | FailReason::QuestionRepeated
+            | FailReason::TooManyQuestions => false,
+        }
     }
 
     /// The limit that holds back what is wanted next.
@@ -126,8 +138,18 @@ impl Open {
                 tries.to_send().map(round).into_iter().collect()
             }
             Stage::Clarify { ask: None, .. } => vec![Wish { what: Spend::Ask, again: false }],
+            // The plan is ended first, and then it is thought about what has come of it.
             Stage::Execute if self.wants_replan() => {
-                vec![Wish { what: self.round_kind(), again: false }]
+                let what = match self.agent.plan.protocol {
+                    PlanProtocol::Phased => Spend::Thought,
+                    PlanProtocol::Steps
+                    | PlanProtocol::TaskSteps
+                    | PlanProtocol::TitleSteps
+                    | PlanProtocol::ActionSteps
+                    | PlanProtocol::Decision
+                    | PlanProtocol::InlineTools => Spend::Replan,
+                };
+                vec![Wish { what, again: false }]
             }
             Stage::Execute => self.active_steps().into_iter().flat_map(wishes_of).collect(),
             Stage::Clarify { .. }
@@ -147,7 +169,7 @@ impl Open {
             }),
             PlanTalk::Progressed { .. } => Some(Spend::Thought),
             // An answer leads to the plan being made anew, unless there was none yet.
-            PlanTalk::Asked { .. } => Some(Spend::Replan),
+            PlanTalk::Asked { .. } | PlanTalk::Steered { .. } => Some(Spend::Replan),
             PlanTalk::Rejected { .. } | PlanTalk::Revised { .. } => None,
         });
         let is_planned = self.revision > 0

@@ -5,6 +5,7 @@ use proto::{
     decision::{AskWork, Decision, Finish, Note, StepTask, TurnWork, Wait},
     id::{Attempt, TimerName},
     plan::Action,
+    revision::Cause,
 };
 
 use super::{
@@ -78,20 +79,23 @@ impl Job {
             Stage::Clarify { .. } | Stage::Confused { .. } | Stage::Check { .. } => open
                 .stage_question(&self.id)
                 .map(|wanted| Decision::Ask(open.ask_work(wanted, self.updated))),
-            Stage::Execute if open.wants_replan() => {
-                if let Some(notice) = open.stalled_plans() {
-                    let work = names::plan(open.round.saturating_add(1));
-                    return Some(Decision::Note(Note::Stopped { work, notice }));
-                }
-                let mut replanned = open.clone();
-                replanned.replan(self.updated);
-                Some(Decision::Plan(replanned.plan_work(Attempt::FIRST, self.age_ms())))
-            }
-            Stage::Execute => {
-                open.active_steps().into_iter().find_map(|step| self.for_step(open, step))
-            }
+            Stage::Execute => match open.replan_cause() {
+                Some(cause) => Some(self.replan_or_stop(open, cause)),
+                None => open.active_steps().into_iter().find_map(|step| self.for_step(open, step)),
+            },
             Stage::Failing { .. } | Stage::Rejected { .. } => None,
         }
+    }
+
+    /// The command that ends the plan in force, unless a guard says that planning leads nowhere.
+    fn replan_or_stop(&self, open: &Open, cause: Cause) -> Decision {
+        if let Some(notice) = open.stalled_plans() {
+            let work = names::plan(open.round.saturating_add(1));
+            return Decision::Note(Note::Stopped { work, notice });
+        }
+        let mut replanned = open.clone();
+        replanned.replan(self.updated, cause);
+        Decision::Plan(replanned.plan_work(Attempt::FIRST, self.age_ms()))
     }
 
     fn for_step(&self, open: &Open, step: &StepRun) -> Option<Decision> {
@@ -216,6 +220,7 @@ fn turn_work(open: &Open, age_ms: u64, step: &StepRun, turn: &Turn, attempt: Att
         after: turn.after,
         replies: turn.replies.clone(),
         notices: turn.notices.iter().cloned().chain(open.budget_notices(age_ms)).collect(),
+        instructions: open.instructions.get(turn.told..).unwrap_or_default().to_vec(),
         must_answer: turn.must_answer,
         max_calls: (!open.agent.has_all_calls()).then(|| open.agent.calls_per_turn()),
         window: open.agent.observe.window(),

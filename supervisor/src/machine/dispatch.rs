@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use proto::{
-    agent::{Dispatch, OnFailure},
+    agent::{Dispatch, OnBlocked, OnFailure},
     id::StepId,
     placeholder,
     plan::Action,
@@ -74,7 +74,11 @@ impl Open {
         let lost = |id: &&StepId| of(id).is_terminal() && of(id) != StepState::Completed;
         if let Some(on) = step.step.depends_on.iter().find(lost) {
             let reason = format!("{on} {}", of(on));
-            self.change(index, |step| step.end(StepState::Blocked, Some(reason.clone()), at));
+            let state = match self.agent.step.on_blocked {
+                OnBlocked::Error => StepState::Blocked,
+                OnBlocked::Skip => StepState::Skipped,
+            };
+            self.change(index, |step| step.end(state, Some(reason.clone()), at));
             return true;
         }
         if step.step.depends_on.iter().any(|on| of(on) != StepState::Completed) {
@@ -114,13 +118,47 @@ impl Open {
         if self.is_held_by_failure() {
             return Vec::new();
         }
-        let begun = |run: &&StepRun| !run.state.is_terminal() && run.state != StepState::Pending;
+        // What was begun ends before the plan is made anew, and nothing new is begun.
+        let held = self.replan_wish().is_some();
+        let active = |run: &&StepRun| {
+            !run.state.is_terminal()
+                && run.state != StepState::Pending
+                && !(held && run.started.is_none())
+        };
         match self.agent.dispatch {
-            Dispatch::Parallel => self.steps.iter().filter(begun).collect(),
-            Dispatch::Sequential => {
-                let first = self.steps.iter().find(|run| !run.state.is_terminal());
-                first.into_iter().filter(begun).collect()
+            Dispatch::Parallel => self.steps.iter().filter(active).collect(),
+            // A step that waits for a later one of the list is passed by; what was begun is always
+            // the first that is not, as nothing else can have become ready meanwhile.
+            Dispatch::Sequential => self.steps.iter().find(active).into_iter().collect(),
+            Dispatch::Levels => {
+                let open = self.steps.iter().filter(|run| !run.state.is_terminal());
+                let level = open.map(|run| run.level).min();
+                self.steps.iter().filter(|run| Some(run.level) == level).filter(active).collect()
             }
+        }
+    }
+
+    /// Gives each step of the plan in force its level: how many steps come one after the other above
+    /// it. Those that have ended are above nobody.
+    pub(super) fn level(&mut self) {
+        if self.agent.dispatch != Dispatch::Levels {
+            return;
+        }
+        let mut levels: BTreeMap<StepId, u32> = BTreeMap::new();
+        // A plan has no circle, so there are at most as many rounds as steps.
+        loop {
+            let mut moved = false;
+            for run in &self.steps {
+                let above = run.step.depends_on.iter().filter_map(|on| levels.get(on)).max();
+                let level = above.map_or(0, |above| above.saturating_add(1));
+                moved |= levels.insert(run.id().clone(), level) != Some(level);
+            }
+            if !moved {
+                break;
+            }
+        }
+        for run in &mut self.steps {
+            run.level = levels.get(run.id()).copied().unwrap_or_default();
         }
     }
 
@@ -128,7 +166,9 @@ impl Open {
     pub(super) fn is_held_by_failure(&self) -> bool {
         match self.agent.step.on_failure {
             OnFailure::Continue => false,
-            OnFailure::Stop | OnFailure::Replan => self.first_failed().is_some(),
+            OnFailure::Stop | OnFailure::Replan | OnFailure::FailRun => {
+                self.first_failed().is_some()
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use proto::{
-    agent::OnFailure,
+    agent::{OnBlocked, OnFailure},
     job::{FailReason, Outcome},
     limits,
     step::StepState,
@@ -16,10 +16,11 @@ use super::{
 };
 
 impl Open {
-    /// Once nothing runs any more, a failed step ends the job. That the plan is made anew is not
-    /// concluded here: see [`Open::wants_replan`].
+    /// A failed step ends the job: once nothing runs any more, or at once. That the plan is made anew
+    /// is not concluded here: see [`Open::wants_replan`].
     pub(super) fn settle_failures(&mut self) {
-        if !matches!(self.stage, Stage::Execute) || self.has_work_out() {
+        let at_once = self.agent.step.on_failure == OnFailure::FailRun;
+        if !matches!(self.stage, Stage::Execute) || (self.has_work_out() && !at_once) {
             return;
         }
         let Some(failed) = self.first_failed() else { return };
@@ -30,7 +31,7 @@ impl Open {
         );
         match self.agent.step.on_failure {
             OnFailure::Continue => {}
-            OnFailure::Stop => {
+            OnFailure::Stop | OnFailure::FailRun => {
                 self.stage = Stage::Failing { reason: failed.fail_reason(), message }
             }
             OnFailure::Replan if self.wants_replan() => {}
@@ -39,17 +40,6 @@ impl Open {
                 self.stage = Stage::Failing { reason: FailReason::ReplanLimit, message };
             }
         }
-    }
-
-    /// Whether a failed step has the plan made anew now. The decision to plan is what ends the plan
-    /// in force, not the fact that a step failed: a command of that plan may have been decided before
-    /// the failure was known and be stored after it, and then it must still be able to follow.
-    pub(super) fn wants_replan(&self) -> bool {
-        matches!(self.stage, Stage::Execute)
-            && self.agent.step.on_failure == OnFailure::Replan
-            && self.replans < self.agent.replan.max
-            && self.first_failed().is_some()
-            && !self.has_work_out()
     }
 
     /// The end that should be written now, if any.
@@ -87,13 +77,33 @@ impl Open {
         if self.wants_replan() || !self.steps.iter().all(|run| run.state.is_terminal()) {
             return None;
         }
-        if let Some(failed) = self.first_failed() {
+        if let Some(failed) = self.first_failed().filter(|_| !self.completes_with_what_it_has()) {
             let error = failed.response.as_deref().unwrap_or_default();
             let message = text::step_failed(self.language, failed.id().as_str(), error);
             return Some(self.failed(failed.fail_reason(), message));
         }
-        let summary = self.answer.clone().unwrap_or_else(|| self.summary());
+        let mut summary = self.answer.clone().unwrap_or_else(|| self.summary());
+        if let Some(failed) = self.first_failed() {
+            let error = failed.response.as_deref().unwrap_or_default();
+            let failed = text::step_failed(self.language, failed.id().as_str(), error);
+            summary = text::without(self.language, &summary, &failed, &self.skipped());
+        }
         Some(Outcome::Completed { summary, results: self.results() })
+    }
+
+    /// Whether a step that failed leaves a job that completes.
+    fn completes_with_what_it_has(&self) -> bool {
+        match self.agent.step.on_blocked {
+            OnBlocked::Error => false,
+            OnBlocked::Skip => {
+                self.agent.step.on_failure == OnFailure::Continue && self.done().next().is_some()
+            }
+        }
+    }
+
+    fn skipped(&self) -> Vec<&str> {
+        let skipped = self.steps.iter().filter(|run| run.state == StepState::Skipped);
+        skipped.map(|run| run.id().as_str()).collect()
     }
 
     fn failed(&self, reason: FailReason, message: String) -> Outcome {
@@ -133,8 +143,10 @@ impl Open {
     }
 
     fn summary(&self) -> String {
-        let mut summary = text::succeeded(self.language, self.done().count());
-        for (number, run) in self.done().enumerate() {
+        // What a plan that stands alone has replaced is no part of what was reached.
+        let steps = || self.done().filter(|run| run.left.is_none());
+        let mut summary = text::succeeded(self.language, steps().count());
+        for (number, run) in steps().enumerate() {
             summary.push_str(&format!("\n{}. {}", number + 1, run.in_a_line()));
         }
         summary

@@ -181,13 +181,14 @@ fn begin(submitted: &Submitted) -> Open {
 
 impl Open {
     fn signaled(&mut self, signaled: &Signaled) -> Counted {
-        match signaled.signal {
+        match &signaled.signal {
             Signal::Cancel => {
                 self.cancel.get_or_insert_with(|| signaled.clone());
             }
             Signal::Pause => self.paused = Some(signaled.clone()),
             Signal::Resume => self.paused = None,
             Signal::Retry => return Counted::from(self.try_again()),
+            Signal::Steer { text } => self.steered(text),
         }
         Counted::Yes
     }
@@ -297,29 +298,35 @@ impl Open {
                 // job fails.
                 return true;
             }
-            if !self.wants_replan() {
-                return false;
-            }
-            self.replan(at);
+            let Some(cause) = self.replan_cause() else { return false };
+            self.replan(at, cause);
         }
         let sent = self.stage_tries().is_some_and(|tries| tries.sent(work.attempt));
         if sent && work.attempt == Attempt::FIRST && self.rejected == 0 {
             self.spent.count(self.round_kind());
         }
+        if sent {
+            self.heard_by_plan(work);
+        }
         sent
     }
 
     fn sent_turn(&mut self, at: Timestamp, work: &proto::decision::TurnWork) -> bool {
-        let spent = &mut self.spent;
-        self.steps.iter_mut().any(|step| {
+        let (spent, mut told) = (&mut self.spent, 0);
+        let sent = self.steps.iter_mut().any(|step| {
             let Exec::Turn(turn) = &mut step.exec else { return false };
             let sent = turn.work == work.work && turn.tries.sent(work.attempt);
             if sent {
                 turn.must_answer = work.must_answer;
+                (told, turn.carries) = (turn.told, work.instructions.len());
                 step.begun(at, spent, Spend::Turn, work.attempt);
             }
             sent
-        })
+        });
+        if sent {
+            self.heard_by_turn(work, told);
+        }
+        sent
     }
 
     fn sent_call(&mut self, at: Timestamp, work: &proto::decision::CallWork) -> bool {

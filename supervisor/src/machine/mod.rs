@@ -24,6 +24,7 @@ mod excerpt;
 mod fold;
 mod names;
 mod planning;
+mod replanning;
 mod state;
 mod step;
 mod text;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use proto::{
     agent::{OnUnparseable, StepExec},
     conversation::Exchange,
-    decision::{Closed, ModelChoice, PlanTalk, PlanWork},
+    decision::{ModelChoice, PlanTalk, PlanWork},
     fact::{PlanReply, Planned},
     id::{Attempt, StepId},
     job::FailReason,
@@ -60,11 +60,10 @@ impl Open {
     }
 
     fn got_plan(&mut self, plan: Plan) {
-        let empty = plan.steps.is_empty() && !self.agent.plan.allow_empty;
-        let wrong = if empty {
+        let wrong = if plan.steps.is_empty() && !self.may_be_empty() {
             Some(proto::plan::PlanError::Empty)
         } else {
-            plan.check(&self.completed()).err()
+            plan.check_beside(&self.completed(), &self.kept()).err()
         };
         let wrong = wrong.map(|wrong| wrong.to_string()).or_else(|| self.misfit(&plan));
         if let Some(wrong) = wrong {
@@ -122,15 +121,6 @@ impl Open {
         self.stage = Stage::Plan { tries: Tries::Idle };
     }
 
-    /// Puts a plan in force.
-    pub(super) fn adopt(&mut self, plan: Plan) {
-        let revision = self.revision;
-        self.revision = revision.saturating_add(1);
-        self.plan_title = plan.title;
-        self.steps = plan.steps.into_iter().map(|step| StepRun::new(step, revision)).collect();
-        self.stage = Stage::Execute;
-    }
-
     /// Without a planner the goal itself is the only step.
     pub(super) fn adopt_goal_as_plan(&mut self) {
         let step = Step {
@@ -141,37 +131,17 @@ impl Open {
             action: Action::Agent,
         };
         let title = excerpt::line(&self.goal, 120);
-        self.adopt(Plan { title, steps: vec![step] });
+        self.adopt(Plan { title, steps: vec![step], replan: Vec::new() });
         if self.agent.plan.protocol == PlanProtocol::InlineTools {
             self.steps.iter_mut().for_each(|step| step.outline = Some(Vec::new()));
         }
-    }
-
-    /// Ends the plan in force and has its rest made anew; what has completed stays.
-    pub(super) fn replan(&mut self, at: Timestamp) {
-        self.close_questions(Closed::Superseded);
-        self.watch_plan();
-        let plan = self.plan_in_force();
-        let mut ended = Vec::new();
-        for mut step in std::mem::take(&mut self.steps) {
-            if step.state.is_terminal() {
-                ended.push(step.as_end());
-            } else {
-                self.orphans.extend(step.tries_mut().iter().filter_map(|t| t.timer().cloned()));
-                step.end(StepState::Skipped, None, at);
-            }
-            self.past.push(step);
-        }
-        self.dialogue.push(PlanTalk::Progressed { plan, steps: ended });
-        self.replans = self.replans.saturating_add(1);
-        self.rejected = 0;
-        self.next_round();
     }
 
     pub(super) fn plan_in_force(&self) -> Plan {
         Plan {
             title: self.plan_title.clone(),
             steps: self.steps.iter().map(|run| Step::clone(&run.step)).collect(),
+            replan: self.listed.clone(),
         }
     }
 
@@ -196,6 +166,7 @@ impl Open {
             dialogue: self.dialogue.clone(),
             earlier: self.earlier(),
             notices: self.notices.iter().cloned().chain(self.budget_notices(age_ms)).collect(),
+            window: self.agent.observe.window(),
         }
     }
 

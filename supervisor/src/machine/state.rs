@@ -11,7 +11,7 @@ use proto::{
     conversation::Conversation,
     decision::{Closed, PlanTalk},
     fact::{Asked, Signaled, Submitted},
-    id::{AgentName, AskId, JobId, Seq, TimerName, WorkId},
+    id::{AgentName, AskId, JobId, Seq, StepId, TimerName, WorkId},
     interaction::Question,
     job::{FailReason, JobState, Outcome, SubStatus},
     lang::Language,
@@ -21,9 +21,10 @@ use proto::{
     plan::Plan,
     policy::Detected,
     record::Unreadable,
+    revision::Cause,
 };
 
-use super::{anomaly::Watch, budget::Spent, step::StepRun, tries::Tries};
+use super::{anomaly::Watch, budget::Spent, replanning::Force, step::StepRun, tries::Tries};
 
 /// A job, as far as its log has been read.
 #[derive(Debug, Clone)]
@@ -145,6 +146,16 @@ pub(super) struct Open {
     pub(super) answers: BTreeMap<String, String>,
     /// Questions that were wanted again after they had been answered.
     pub(super) repeats: u32,
+    /// Every plan that has been in force.
+    pub(super) forces: Vec<Force>,
+    /// Why the plan before makes way, until the next one is in force.
+    pub(super) cause: Option<Cause>,
+    /// Steps of the plan in force after which the rest is made anew.
+    pub(super) listed: Vec<StepId>,
+    /// What people told the job while it ran.
+    pub(super) instructions: Vec<String>,
+    /// How many of those a plan or a turn carried.
+    pub(super) heard: usize,
 }
 
 /// A question that was asked.
@@ -330,6 +341,11 @@ impl Open {
             answer: None,
             answers: BTreeMap::new(),
             repeats: 0,
+            forces: Vec::new(),
+            cause: None,
+            listed: Vec::new(),
+            instructions: Vec::new(),
+            heard: 0,
         }
     }
 

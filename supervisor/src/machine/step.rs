@@ -55,6 +55,10 @@ pub(super) struct StepRun {
     pub(super) ended: Option<Timestamp>,
     /// What its loop intends, where it keeps a list of its own.
     pub(super) outline: Option<Vec<Item>>,
+    /// How many steps of its plan come one after the other above it, where that decides its turn.
+    pub(super) level: u32,
+    /// The plan in which it is not any more.
+    pub(super) left: Option<u32>,
 }
 
 /// How a step is being carried out.
@@ -91,6 +95,8 @@ impl StepRun {
             started: None,
             ended: None,
             outline: None,
+            level: 0,
+            left: None,
         }
     }
 
@@ -114,7 +120,9 @@ impl StepRun {
                     self.exec = Exec::Tool(Box::new(call));
                     self.become_state(StepState::Ready);
                 }
-                Err(missing) => self.fail(text::unresolved(language, &missing.to_string()), at),
+                Err(missing) => {
+                    self.fail(text::unresolved(language, &missing.text(language)), at);
+                }
             },
             Action::Agent => {
                 self.exec = Exec::Turn(self.first_turn(1, None));
@@ -134,6 +142,8 @@ impl StepRun {
             previous_error,
             notices: Vec::new(),
             must_answer: false,
+            told: 0,
+            carries: 0,
         }
     }
 

@@ -165,6 +165,20 @@ pub(super) fn step_failed(language: Language, step: &str, error: &str) -> String
     }
 }
 
+/// A job completed with what it has: what failed, and what was skipped for that.
+pub(super) fn without(language: Language, summary: &str, failed: &str, skipped: &[&str]) -> String {
+    match (language, skipped) {
+        (Language::En, []) => format!("{summary}\nWithout what failed: {failed}"),
+        (Language::En, skipped) => {
+            format!("{summary}\nWithout what failed: {failed}; skipped: {}", skipped.join(", "))
+        }
+        (Language::Zh, []) => format!("{summary}\n其中未完成：{failed}"),
+        (Language::Zh, skipped) => {
+            format!("{summary}\n其中未完成：{failed}；已跳过：{}", skipped.join("、"))
+        }
+    }
+}
+
 /// All steps are done.
 pub(super) fn succeeded(language: Language, steps: usize) -> String {
     match (language, steps) {
@@ -274,7 +288,7 @@ pub(super) fn report(
     };
     let done = numbered(&mut done.iter().map(String::as_str));
     let open = numbered(&mut open.iter().copied());
-    let is_budget = reason == FailReason::BudgetExceeded;
+    let is_budget = reason != FailReason::NoProgress;
     match language {
         Language::En => {
             let none = |list: String| if list.is_empty() { " nothing".to_owned() } else { list };

@@ -37,6 +37,10 @@ pub(super) struct Turn {
     pub(super) notices: Vec<Notice>,
     /// Whether nothing but an answer is wanted; what its command says, once that is stored.
     pub(super) must_answer: bool,
+    /// How much of what people told the job the turns before it of the run carried.
+    pub(super) told: usize,
+    /// How much its own command carries, once that is stored.
+    pub(super) carries: usize,
 }
 
 /// The calls of a turn, being carried out.
@@ -46,6 +50,8 @@ pub(super) struct Acting {
     pub(super) number: u32,
     /// The turn's record.
     pub(super) heard: Seq,
+    /// How much of what people told the job the turns of the run carried so far.
+    told: usize,
     pub(super) units: Vec<Unit>,
 }
 
@@ -122,7 +128,8 @@ impl Acting {
                 Unit { id: call.id, name: call.name, signature, kind }
             })
             .collect();
-        Self { run: turn.run, number: turn.number, heard, units }
+        let told = turn.told.saturating_add(turn.carries);
+        Self { run: turn.run, number: turn.number, heard, told, units }
     }
 
     /// Ends calls that broke for good.
@@ -155,6 +162,8 @@ impl Acting {
             previous_error: None,
             notices: Vec::new(),
             must_answer: false,
+            told: self.told,
+            carries: 0,
         })
     }
 

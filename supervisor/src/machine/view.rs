@@ -1,6 +1,7 @@
 //! A job as people and programs look at it.
 
 use proto::{
+    agent::ReplanApply,
     job::{JobState, SubStatus},
     limits,
     plan::Action,
@@ -31,6 +32,8 @@ impl Job {
             plan: open.plan_view(),
             detected: open.detected.clone(),
             outline: open.outline.clone(),
+            revisions: open.revisions(),
+            instructions: open.instructions_view(),
             questions: open.open_questions().map(|a| a.question.clone()).collect(),
             outcome: open.outcome.clone(),
             usage: open.usage,
@@ -157,11 +160,19 @@ impl Open {
         steps.iter_mut().flat_map(StepRun::tries_mut).find_map(|tries| backing(tries))
     }
 
+    /// The steps that people see as the plan: all so far, or those of a plan that stands alone.
+    fn in_sight(&self) -> impl Iterator<Item = &StepRun> {
+        let alone = self.agent.replan.apply == ReplanApply::ReplaceAll;
+        let past = self.past.iter().filter(move |run| !alone || run.left.is_none());
+        past.chain(&self.steps)
+    }
+
     fn plan_view(&self) -> Option<PlanView> {
         if let Stage::Check { plan, .. } = &self.stage {
             let proposed =
                 plan.steps.iter().map(|step| StepRun::new(step.clone(), self.revision).view());
-            let steps = self.past.iter().map(StepRun::view).chain(proposed).collect();
+            let there = self.in_sight().map(StepRun::view);
+            let steps = there.chain(proposed).collect();
             return Some(PlanView {
                 title: plan.title.clone(),
                 revision: self.revision,
@@ -173,7 +184,7 @@ impl Open {
             title: self.plan_title.clone(),
             revision: self.revision - 1,
             confirmed: true,
-            steps: self.past.iter().chain(&self.steps).map(StepRun::view).collect(),
+            steps: self.in_sight().map(StepRun::view).collect(),
         })
     }
 }

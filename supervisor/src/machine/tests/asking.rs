@@ -8,7 +8,6 @@ use proto::{
     interaction::{Answer, QuestionKind, Verdict},
     job::{FailReason, JobState, Outcome, SubStatus},
     plan::Action,
-    policy::AskLimit,
     tool::{Approval, Binding},
 };
 use serde_json::json;

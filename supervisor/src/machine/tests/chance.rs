@@ -6,41 +6,132 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use proto::{
-    agent::{Dispatch, OnFailure},
+    agent::{Agent, Dispatch, Listed, OnBlocked, OnFailure, ReplanApply, ReplanWhen},
+    budget::{AtLimit, Axis, Spend},
     decision::Decision,
-    fact::{Fact, Fired, PlanReply, Signal},
+    fact::{Fact, Fired, PlanReply, Signal, TurnReply},
+    guard::Guard,
     id::TimerName,
     interaction::{Answer, QuestionKind, Verdict},
+    plan::Action,
     tool::{Fault, ToolResult},
 };
 use serde_json::json;
 
-use super::play::{Play, agent, plan};
+use super::play::{Play, agent, calls, plan, plan_with, refused_call, tool_call, transient};
 
 const PLANS: [&str; 5] = ["a", "a b c", "a b<a c<b", "a b<a c<a d<b,c", "a b c<a d<b e<c,d f<e"];
 
 #[derive(Debug, Clone)]
 struct Chances {
     plan: usize,
-    sequential: bool,
-    on_failure: u8,
+    axes: Axes,
     confirm: bool,
+    /// Whether steps are loops of model turns.
+    loops: bool,
+    limits: Limits,
     moves: Vec<u8>,
+}
+
+/// The policies of dispatch, of failures and of replanning.
+#[derive(Debug, Clone)]
+struct Axes {
+    dispatch: Dispatch,
+    on_failure: OnFailure,
+    on_blocked: OnBlocked,
+    when: Option<ReplanWhen>,
+    listed: Listed,
+    apply: ReplanApply,
+}
+
+fn axes() -> impl Strategy<Value = Axes> {
+    use prop::sample::select;
+    let dispatch = select(vec![Dispatch::Parallel, Dispatch::Sequential, Dispatch::Levels]);
+    let on_failure =
+        select(vec![OnFailure::Stop, OnFailure::Continue, OnFailure::Replan, OnFailure::FailRun]);
+    let on_blocked = select(vec![OnBlocked::Error, OnBlocked::Skip]);
+    let when = select(vec![None, Some(ReplanWhen::AfterListed), Some(ReplanWhen::AfterEachStep)]);
+    let listed = select(vec![Listed::Each, Listed::All]);
+    let apply =
+        select(vec![ReplanApply::ReplaceAll, ReplanApply::ReplacePending, ReplanApply::Append]);
+    (dispatch, on_failure, on_blocked, when, listed, apply).prop_map(
+        |(dispatch, on_failure, on_blocked, when, listed, apply)| Axes {
+            dispatch,
+            on_failure,
+            on_blocked,
+            when,
+            listed,
+            apply,
+        },
+    )
+}
+
+impl Axes {
+    fn of(&self, agent: &mut Agent) {
+        agent.dispatch = self.dispatch;
+        agent.step.on_failure = self.on_failure;
+        agent.step.on_blocked = self.on_blocked;
+        agent.replan.when = self.when;
+        agent.replan.listed = self.listed;
+        agent.replan.apply = self.apply;
+    }
+}
+
+/// What the job may spend, and how soon a guard ends it. 0 is no limit.
+#[derive(Debug, Clone)]
+struct Limits {
+    steps: u32,
+    tokens: u64,
+    abandon: bool,
+    guard: u32,
+    max_calls: u32,
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    (0u32..12, 0u64..200, any::<bool>(), 0u32..5, 1u32..4).prop_map(
+        |(steps, tokens, abandon, guard, max_calls)| Limits {
+            steps,
+            tokens,
+            abandon,
+            guard,
+            max_calls,
+        },
+    )
+}
+
+impl Limits {
+    fn of(&self, agent: &mut Agent) {
+        let budget = &mut agent.budget;
+        budget.steps = (self.steps > 0).then_some(self.steps);
+        budget.tokens = (self.tokens > 0).then_some(self.tokens);
+        budget.counts = [Spend::Plan, Spend::Replan, Spend::Turn, Spend::Tool].into();
+        budget.at_limit = if self.abandon { AtLimit::Abandon } else { AtLimit::LetEnd };
+        agent.guard = Guard {
+            repeat_warn: self.guard,
+            repeat_stop: if self.guard == 1 { 2 } else { self.guard },
+            failing_warn: self.guard,
+            no_progress_stop: self.guard,
+        };
+        agent.step.max_calls = self.max_calls;
+        agent.step.max_turns = 4;
+    }
 }
 
 fn chances() -> impl Strategy<Value = Chances> {
     (
         0..PLANS.len(),
+        axes(),
         any::<bool>(),
-        0u8..3,
         any::<bool>(),
+        limits(),
         prop::collection::vec(any::<u8>(), 0..80),
     )
-        .prop_map(|(plan, sequential, on_failure, confirm, moves)| Chances {
+        .prop_map(|(plan, axes, confirm, loops, limits, moves)| Chances {
             plan,
-            sequential,
-            on_failure,
+            axes,
             confirm,
+            loops,
+            limits,
             moves,
         })
 }
@@ -48,28 +139,36 @@ fn chances() -> impl Strategy<Value = Chances> {
 fn play(chances: &Chances) {
     let mut p = Play::submit(agent(|a| {
         a.confirm = chances.confirm;
-        a.dispatch = if chances.sequential { Dispatch::Sequential } else { Dispatch::Parallel };
-        a.step.on_failure = [OnFailure::Stop, OnFailure::Continue, OnFailure::Replan]
-            [usize::from(chances.on_failure)];
+        chances.axes.of(a);
+        chances.limits.of(a);
     }));
     let mut sent = BTreeSet::new();
     let mut moves = chances.moves.iter().copied().chain(std::iter::repeat(0));
     for _ in 0..400 {
         let chance = moves.next().unwrap_or(0);
-        drive(&mut p, &mut sent, PLANS[chances.plan], chance);
+        drive(&mut p, &mut sent, chances, chance);
+        within_budget(&p);
         if p.job.has_ended() {
             return;
         }
-        happen(&mut p, PLANS[chances.plan], &sent, moves.next().unwrap_or(0));
+        happen(&mut p, chances, &sent, moves.next().unwrap_or(0));
         assert!(p.job.poison().is_none(), "{:?}", p.job.poison());
     }
     panic!("the job never ends: {:?}", p.view());
 }
 
+/// No more was ever decided than may be spent. Tokens are known afterwards, so they may be passed by
+/// what was out.
+fn within_budget(p: &Play) {
+    for gauge in p.view().budget.iter().filter(|gauge| gauge.axis == Axis::Steps) {
+        assert!(gauge.used <= gauge.limit, "{gauge:?}");
+    }
+}
+
 /// Stores what should follow. Sometimes a fact is stored between the moment something is decided and
 /// the moment the decision is: the decider did not know, and the decision must still be able to
 /// follow.
-fn drive(p: &mut Play, sent: &mut BTreeSet<(String, u32)>, steps: &str, chance: u8) {
+fn drive(p: &mut Play, sent: &mut BTreeSet<(String, u32)>, chances: &Chances, chance: u8) {
     let mut interrupted = false;
     while let Some(next) = p.job.decide() {
         for arm in next.arm {
@@ -88,13 +187,15 @@ fn drive(p: &mut Play, sent: &mut BTreeSet<(String, u32)>, steps: &str, chance: 
             match (chance, sent.last().cloned()) {
                 (250.., _) => p.signal(Signal::Cancel),
                 (240.., _) => p.signal(Signal::Pause),
-                (_, Some((work, attempt))) => result(p, steps, &work, attempt, chance),
+                (230.., _) => p.signal(steer()),
+                (_, Some((work, attempt))) => result(p, chances, &work, attempt, chance),
                 (_, None) => {}
             }
         }
         let command = match &next.decision {
             Decision::Plan(w) => Some((w.work.to_string(), w.attempt.0)),
             Decision::Call(w) => Some((w.work.to_string(), w.attempt.0)),
+            Decision::Turn(w) => Some((w.work.to_string(), w.attempt.0)),
             _ => None,
         };
         if let Some(command) = command {
@@ -106,7 +207,7 @@ fn drive(p: &mut Play, sent: &mut BTreeSet<(String, u32)>, steps: &str, chance: 
 }
 
 /// One thing happens. A move of 0 is what a healthy world would do next.
-fn happen(p: &mut Play, steps: &str, sent: &BTreeSet<(String, u32)>, chance: u8) {
+fn happen(p: &mut Play, chances: &Chances, sent: &BTreeSet<(String, u32)>, chance: u8) {
     if let Some((timer, _)) = p.armed.first_key_value() {
         let timer = timer.to_string();
         if chance.is_multiple_of(2) {
@@ -127,12 +228,13 @@ fn happen(p: &mut Play, steps: &str, sent: &BTreeSet<(String, u32)>, chance: u8)
         if chance > 200 && index == 0 {
             continue; // The newest result is late.
         }
-        result(p, steps, work, *attempt, chance);
+        result(p, chances, work, *attempt, chance);
         if chance > 100 && chance.is_multiple_of(3) {
-            result(p, steps, work, *attempt, chance); // Delivered twice.
+            result(p, chances, work, *attempt, chance); // Delivered twice.
         }
     }
     match chance {
+        246..=250 => p.signal(steer()),
         251 => p.signal(Signal::Pause),
         252 => p.signal(Signal::Cancel),
         253 => p.fact(Fact::Fired(Fired { timer: TimerName::new("retry-1").unwrap() })),
@@ -141,18 +243,29 @@ fn happen(p: &mut Play, steps: &str, sent: &BTreeSet<(String, u32)>, chance: u8)
     }
 }
 
-fn result(p: &mut Play, steps: &str, work: &str, attempt: u32, chance: u8) {
+fn result(p: &mut Play, chances: &Chances, work: &str, attempt: u32, chance: u8) {
     if let Some(round) = work.strip_prefix("g0.p") {
         // Step ids must be new after a replan.
-        let fresh: String = steps
+        let fresh: String = PLANS[chances.plan]
             .chars()
             .map(|c| if c.is_ascii_lowercase() { format!("{c}{round}") } else { c.to_string() })
             .collect();
         let reply = match chance % 7 {
             6 => PlanReply::Unparseable { text: "?".into(), error: "?".into() },
-            _ => PlanReply::Plan { plan: plan(&fresh) },
+            _ => {
+                let mut plan =
+                    if chances.loops { plan_with(&fresh, |_| Action::Agent) } else { plan(&fresh) };
+                let listed = plan.steps.iter().map(|step| step.id.clone());
+                plan.replan = listed.step_by(2).take(usize::from(chance % 3)).collect();
+                PlanReply::Plan { plan }
+            }
         };
         p.reply(round.parse().unwrap(), reply);
+        return;
+    }
+    let number = work.rsplit_once(".t").and_then(|(_, n)| n.parse::<u32>().ok());
+    if let Some(number) = number.filter(|_| chances.loops) {
+        p.turned(work, attempt, said(number, chance));
         return;
     }
     match chance % 9 {
@@ -160,6 +273,24 @@ fn result(p: &mut Play, steps: &str, work: &str, attempt: u32, chance: u8) {
         7 => p.result(work, attempt, ToolResult::failed("no"), None),
         8 => p.result(work, attempt, ToolResult::failed("broken"), Some(Fault::Timeout)),
         _ => p.result(work, attempt, ToolResult::ok(json!(work)), None),
+    }
+}
+
+fn steer() -> Signal {
+    Signal::Steer { text: "otherwise".into() }
+}
+
+/// What a model says in a turn: the same call, a new one, one that cannot be run, several, an end.
+fn said(number: u32, chance: u8) -> TurnReply {
+    let read = |page: u32| tool_call(&format!("c{page}"), "read", json!({ "page": page }));
+    match chance % 8 {
+        0 | 1 if number > 1 => TurnReply::Done { success: true, response: "done".into() },
+        2 => calls(vec![refused_call("c", "fly", json!({}))]),
+        3 => calls(vec![read(1)]),
+        4 => calls(vec![read(1), read(number), refused_call("c", "fly", json!({}))]),
+        5 => TurnReply::Failed { error: transient() },
+        6 => TurnReply::Done { success: false, response: "no".into() },
+        _ => calls(vec![read(number), read(number + 1)]),
     }
 }
 

@@ -140,7 +140,7 @@ fn what_the_broker_was_made_to_write_holds_its_position_and_the_job_goes_on() {
     }
     p.ok("g0.r0.a", json!(1));
     p.expect(&["call g0.r0.b #1"]);
-    assert_eq!((p.view().sub_status, p.view().ignored), (None, 2));
+    assert_eq!((p.view().sub_status, p.view().ignored), (Some(SubStatus::Executing), 2));
 }
 
 #[test]

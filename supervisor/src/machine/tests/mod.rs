@@ -20,4 +20,7 @@ mod observing;
 mod outlining;
 mod planning;
 mod play;
+mod policies;
+mod replanning;
+mod steering;
 mod turning;

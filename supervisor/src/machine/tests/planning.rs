@@ -69,7 +69,7 @@ fn a_plan_that_is_not_whole_goes_back_to_the_planner_as_a_whole() {
 fn an_empty_plan_ends_the_job_where_the_policy_allows_it() {
     let mut p = Play::submit(agent(|a| a.plan.allow_empty = true));
     p.drive();
-    p.reply(1, PlanReply::Plan { plan: Plan { title: "nothing".into(), steps: vec![] } });
+    p.reply(1, PlanReply::Plan { plan: Plan { title: "nothing".into(), ..Plan::default() } });
     p.expect(&["finish completed"]);
 }
 

@@ -74,7 +74,7 @@ pub(super) fn plan_with(steps: &str, action: impl Fn(&str) -> Action) -> Plan {
             }
         })
         .collect();
-    Plan { title: "the plan".into(), steps }
+    Plan { title: "the plan".into(), steps, replan: Vec::new() }
 }
 
 /// A call of a registered tool that needs nobody's approval.
@@ -244,6 +244,12 @@ impl Play {
 
     pub(super) fn turn(&mut self, id: &str, reply: TurnReply) {
         let attempt = self.attempt_of(&work(id));
+        self.turned(id, attempt.0, reply);
+    }
+
+    /// A turn's answer to any attempt.
+    pub(super) fn turned(&mut self, id: &str, attempt: u32, reply: TurnReply) {
+        let attempt = Attempt(attempt);
         let usage = Usage { input_tokens: 10, output_tokens: 1 };
         self.fact(Fact::Turned(Turned { work: work(id), attempt, reply, usage }));
     }

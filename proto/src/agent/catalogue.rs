@@ -1,0 +1,318 @@
+//! The agents of an installation, in layers: those that come with the program, those of the
+//! configuration, those of a directory, and those that were put in while it runs. A later layer
+//! wins, as a whole: what cannot be used never falls back to what it hides.
+//!
+//! An agent that extends its own name extends the one it hides, so that `default` with one change
+//! is one line.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{
+    Agent, clash,
+    source::{self, EXTENDS_MAX, Mistake, Mistakes, Own, Source},
+};
+use crate::id::AgentName;
+
+/// Where an agent comes from; a later one wins.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Layer {
+    /// It comes with the program.
+    Preset,
+    /// `[agents.NAME]` of the configuration.
+    Configuration,
+    /// A file of the configured directory.
+    Directory,
+    /// It was put into the bucket of agents.
+    Bucket,
+}
+
+impl Layer {
+    /// All layers, the last one wins.
+    pub const ALL: [Self; 4] = [Self::Preset, Self::Configuration, Self::Directory, Self::Bucket];
+
+    /// The word on screens.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Preset => "preset",
+            Self::Configuration => "configuration",
+            Self::Directory => "directory",
+            Self::Bucket => "bucket",
+        }
+    }
+}
+
+/// The agents that come with the program, by the name of their file.
+macro_rules! presets {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../agents/", $name, ".yaml")))),+]
+    };
+}
+
+const PRESETS: &[(&str, &str)] = presets![
+    "default",
+    "direct",
+    "fastgpt",
+    "inline-tools",
+    "loop",
+    "loop-phased",
+    "manus",
+    "plan-then-execute",
+    "react",
+    "unattended",
+];
+
+/// An agent before what it extends is known.
+#[derive(Debug, Clone)]
+enum Written {
+    /// A text that could be read by itself.
+    Read { source: Source, own: Box<Own> },
+    /// A text that could not.
+    Unread { source: Source, mistakes: Mistakes },
+    /// Policies in full.
+    Given(Box<Agent>),
+}
+
+/// An agent with everything it inherits, or why there is none.
+pub type Resolved = Result<Arc<Agent>, Mistakes>;
+
+/// One agent, as it is looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its name.
+    pub name: AgentName,
+    /// Where it comes from.
+    pub layer: Layer,
+    /// Where its text stands; empty when it has none.
+    pub place: String,
+    /// Its text, when it has one.
+    pub text: Option<String>,
+    /// What it extends.
+    pub extends: Option<AgentName>,
+    /// What it is for.
+    pub about: String,
+    /// What it comes to.
+    pub resolved: Resolved,
+}
+
+/// The agents of an installation. Cheap to look up in: everything is resolved when it is put in.
+#[derive(Debug, Clone, Default)]
+pub struct Catalogue {
+    layers: BTreeMap<(AgentName, Layer), Written>,
+    resolved: BTreeMap<AgentName, Resolved>,
+}
+
+impl Catalogue {
+    /// The agents that come with the program.
+    ///
+    /// # Panics
+    /// Never: that they can be used is a test.
+    #[must_use]
+    pub fn presets() -> Self {
+        let sources = PRESETS.iter().map(|(name, text)| Source {
+            name: AgentName::new(*name).expect("presets are named by ids"),
+            place: format!("agents/{name}.yaml"),
+            text: (*text).to_owned(),
+        });
+        let mut catalogue = Self::default();
+        catalogue.set(Layer::Preset, sources);
+        catalogue
+    }
+
+    /// Adds agents that are given in full.
+    #[must_use]
+    pub fn with_given(mut self, agents: impl IntoIterator<Item = Agent>) -> Self {
+        for agent in agents {
+            let key = (agent.name.clone(), Layer::Configuration);
+            self.layers.insert(key, Written::Given(Box::new(agent)));
+        }
+        self.resolve_all();
+        self
+    }
+
+    /// Puts texts into a layer, in the place of those of the same name there.
+    pub fn set(&mut self, layer: Layer, sources: impl IntoIterator<Item = Source>) {
+        for source in sources {
+            let written = match Own::read(&source) {
+                Ok(own) => Written::Read { source: source.clone(), own: Box::new(own) },
+                Err(mistakes) => Written::Unread { source: source.clone(), mistakes },
+            };
+            self.layers.insert((source.name, layer), written);
+        }
+        self.resolve_all();
+    }
+
+    /// Takes an agent out of a layer; whether it was there.
+    pub fn remove(&mut self, layer: Layer, name: &AgentName) -> bool {
+        let was_there = self.layers.remove(&(name.clone(), layer)).is_some();
+        self.resolve_all();
+        was_there
+    }
+
+    /// Takes everything out of a layer.
+    pub fn clear(&mut self, layer: Layer) {
+        self.layers.retain(|(_, at), _| *at != layer);
+        self.resolve_all();
+    }
+
+    /// Whether a layer has an agent of this name.
+    #[must_use]
+    pub fn has(&self, layer: Layer, name: &AgentName) -> bool {
+        self.layers.contains_key(&(name.clone(), layer))
+    }
+
+    /// An agent; nothing when there is none of that name.
+    #[must_use]
+    pub fn get(&self, name: &AgentName) -> Option<&Resolved> {
+        self.resolved.get(name)
+    }
+
+    /// The names of all agents, usable or not.
+    pub fn names(&self) -> impl Iterator<Item = &AgentName> {
+        self.resolved.keys()
+    }
+
+    /// The name that was probably meant by one that nothing has.
+    #[must_use]
+    pub fn meant(&self, name: &AgentName) -> Option<String> {
+        let names: Vec<_> = self.names().map(AgentName::as_str).collect();
+        source::meant(name.as_str(), &names).map(str::to_owned)
+    }
+
+    /// One agent, as it is looked at.
+    #[must_use]
+    pub fn entry(&self, name: &AgentName) -> Option<Entry> {
+        let resolved = self.resolved.get(name)?.clone();
+        let (layer, written) = self.top(name, None)?;
+        let (place, text, extends, about) = match written {
+            Written::Read { source, own } => (
+                source.place.clone(),
+                Some(source.text.clone()),
+                own.extends.clone(),
+                own.about.clone(),
+            ),
+            Written::Unread { source, .. } => {
+                (source.place.clone(), Some(source.text.clone()), None, String::new())
+            }
+            Written::Given(_) => (format!("[agents.{name}]"), None, None, String::new()),
+        };
+        Some(Entry { name: name.clone(), layer, place, text, extends, about, resolved })
+    }
+
+    /// All agents, by name.
+    #[must_use]
+    pub fn entries(&self) -> Vec<Entry> {
+        self.names().filter_map(|name| self.entry(name)).collect()
+    }
+
+    /// Everything that is wrong, with all agents.
+    #[must_use]
+    pub fn mistakes(&self) -> Vec<Mistake> {
+        let broken = self.resolved.values().filter_map(|resolved| resolved.as_ref().err());
+        broken.flat_map(|mistakes| mistakes.0.clone()).collect()
+    }
+
+    /// The agents that can be used here and could not in `after`: what a change would break.
+    #[must_use]
+    pub fn broken_by(&self, after: &Self) -> Vec<(AgentName, Option<Mistakes>)> {
+        let usable = self.resolved.iter().filter(|(_, resolved)| resolved.is_ok());
+        let broken = usable.filter_map(|(name, _)| match after.resolved.get(name) {
+            Some(Ok(_)) => None,
+            Some(Err(mistakes)) => Some((name.clone(), Some(mistakes.clone()))),
+            None => Some((name.clone(), None)),
+        });
+        broken.collect()
+    }
+
+    /// The agent of this name in the uppermost layer, or in the uppermost one below `below`.
+    fn top(&self, name: &AgentName, below: Option<Layer>) -> Option<(Layer, &Written)> {
+        let layers = Layer::ALL.into_iter().rev();
+        let mut layers = layers.filter(|layer| below.is_none_or(|below| *layer < below));
+        layers.find_map(|layer| Some((layer, self.layers.get(&(name.clone(), layer))?)))
+    }
+
+    fn resolve_all(&mut self) {
+        let names: Vec<AgentName> = self.layers.keys().map(|(name, _)| name.clone()).collect();
+        self.resolved = names.into_iter().map(|name| (name.clone(), self.resolve(&name))).collect();
+    }
+
+    fn resolve(&self, name: &AgentName) -> Resolved {
+        let (layer, written) = self.top(name, None).ok_or_else(|| Mistakes(Vec::new()))?;
+        let own = match written {
+            Written::Given(agent) => return Ok(Arc::new((**agent).clone())),
+            Written::Unread { mistakes, .. } => return Err(mistakes.clone()),
+            Written::Read { own, .. } => own,
+        };
+        let fields = self.fields(name, layer, own, &mut Vec::new())?;
+        let wrong = |fields: &[&str], field: &str, why| own.mistake(fields, field, why);
+        let agent = source::agent(name, &fields).map_err(|e| wrong(&[], &e.field, e.why))?;
+        agent.check_written(&own.fields).map_err(|invalid| {
+            let mut clashes = clash::CLASHES.iter();
+            let both = clashes.find(|c| c.fields[0] == invalid.field && c.why == invalid.why);
+            let both = both.map_or(&[] as &[&str], |clash| &clash.fields);
+            wrong(both, &invalid.field, invalid.why)
+        })?;
+        Ok(Arc::new(agent))
+    }
+
+    /// Everything that is said of an agent, by itself and by those it extends.
+    fn fields(
+        &self,
+        name: &AgentName,
+        layer: Layer,
+        own: &Own,
+        seen: &mut Vec<(AgentName, Layer)>,
+    ) -> Result<serde_json::Value, Mistakes> {
+        let one = |why: &str| Mistakes(vec![own.extends_mistake(why)]);
+        seen.push((name.clone(), layer));
+        let mut fields = source::nothing();
+        if let Some(parent) = &own.extends {
+            let below = (parent == name).then_some(layer);
+            let Some((at, written)) = self.top(parent, below) else {
+                return Err(one(&self.no_parent(parent, parent == name)));
+            };
+            if seen.contains(&(parent.clone(), at)) {
+                let circle = seen.iter().map(|(name, _)| name.as_str()).chain([parent.as_str()]);
+                let circle: Vec<_> = circle.collect();
+                return Err(one(&format!(
+                    "agents extend each other in a circle: {}",
+                    circle.join(" → ")
+                )));
+            }
+            if seen.len() >= EXTENDS_MAX {
+                return Err(one(&format!("at most {EXTENDS_MAX} agents may extend each other")));
+            }
+            fields = match written {
+                Written::Given(agent) => given(agent),
+                Written::Unread { mistakes, .. } => return Err(mistakes.clone()),
+                Written::Read { own, .. } => self.fields(parent, at, own, seen)?,
+            };
+        }
+        source::merge(&mut fields, &own.fields);
+        Ok(fields)
+    }
+
+    fn no_parent(&self, parent: &AgentName, is_itself: bool) -> String {
+        if is_itself {
+            return format!("there is no agent {parent} below this one that it could extend");
+        }
+        match self.meant(parent) {
+            Some(meant) => format!("there is no agent {parent}; did you mean {meant}?"),
+            None => format!("there is no agent {parent}"),
+        }
+    }
+}
+
+fn given(agent: &Agent) -> serde_json::Value {
+    let mut fields = serde_json::to_value(agent).unwrap_or_else(|_| source::nothing());
+    if let serde_json::Value::Object(fields) = &mut fields {
+        fields.shift_remove("name");
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Layers, extending, and the agents that come with the program.
+
+use super::*;
+use crate::{
+    agent::{Dispatch, OnFailure, PlanWhen, ReplanWhen, StepExec},
+    policy::{AskLimit, PlanProtocol},
+};
+
+fn name(text: &str) -> AgentName {
+    AgentName::new(text).unwrap()
+}
+
+fn source(called: &str, text: &str) -> Source {
+    Source { name: name(called), place: format!("{called}.yaml"), text: text.into() }
+}
+
+fn catalogue(sources: &[(&str, &str)]) -> Catalogue {
+    let mut catalogue = Catalogue::presets();
+    catalogue.set(Layer::Directory, sources.iter().map(|(name, text)| source(name, text)));
+    catalogue
+}
+
+fn agent(catalogue: &Catalogue, called: &str) -> Agent {
+    let resolved = catalogue.get(&name(called)).expect(called);
+    Agent::clone(resolved.as_ref().unwrap_or_else(|e| panic!("{e}")))
+}
+
+fn refused(catalogue: &Catalogue, called: &str) -> String {
+    catalogue.get(&name(called)).expect(called).as_ref().unwrap_err().to_string()
+}
+
+#[test]
+fn every_agent_that_comes_with_the_program_can_be_used() {
+    let presets = Catalogue::presets();
+    assert_eq!(presets.mistakes(), []);
+    assert_eq!(presets.names().count(), PRESETS.len());
+    for entry in presets.entries() {
+        assert!(!entry.about.is_empty(), "{} says what it is for", entry.name);
+        let text = entry.text.unwrap();
+        assert!(text.starts_with("# "), "{}", entry.name);
+        assert!(entry.resolved.unwrap().name == entry.name);
+    }
+}
+
+#[test]
+fn the_directory_of_agents_holds_what_comes_with_the_program_and_nothing_else() {
+    let there = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../agents");
+    let mut files: Vec<_> = std::fs::read_dir(there)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    let mut known: Vec<_> = PRESETS.iter().map(|(name, _)| format!("{name}.yaml")).collect();
+    known.sort();
+    assert_eq!(files, known);
+}
+
+#[test]
+fn default_says_what_holds_without_it() {
+    let default = agent(&Catalogue::presets(), "default");
+    assert_eq!(default, Agent::default());
+}
+
+#[test]
+fn the_designs_differ_where_they_should() {
+    let presets = Catalogue::presets();
+    let fastgpt = agent(&presets, "fastgpt");
+    assert_eq!(fastgpt.plan.protocol, PlanProtocol::TaskSteps);
+    assert_eq!((fastgpt.confirm, fastgpt.ask.limit), (true, AskLimit::AtMost(3)));
+    assert_eq!(fastgpt.replan_when(), ReplanWhen::AfterListed);
+    let phased = agent(&presets, "loop-phased");
+    assert_eq!((phased.plan.protocol, phased.plan.attempts), (PlanProtocol::Phased, 3));
+    assert_eq!((phased.ask.prefix, phased.budget.steps), (true, Some(20)), "taken from loop");
+    assert_eq!(phased.replan_when(), ReplanWhen::AfterEachItem);
+    let manus = agent(&presets, "manus");
+    assert_eq!((manus.dispatch, manus.step.on_failure), (Dispatch::Sequential, OnFailure::FailRun));
+    let plan = agent(&presets, "plan-then-execute");
+    assert_eq!((plan.plan.when, plan.step.exec), (PlanWhen::Auto, StepExec::DirectTool));
+    assert!(!agent(&presets, "unattended").confirm);
+}
+
+#[test]
+fn an_agent_may_extend_another_and_change_one_axis() {
+    let files = [("mine", "extends: fastgpt\nstep:\n  max_turns: 7\n")];
+    let (mine, theirs) = (agent(&catalogue(&files), "mine"), agent(&catalogue(&[]), "fastgpt"));
+    assert_eq!((mine.name.as_str(), mine.step.max_turns), ("mine", 7));
+    assert_eq!(mine.step.exec, theirs.step.exec, "the rest of an axis stays");
+    assert_eq!(mine.plan, theirs.plan);
+}
+
+#[test]
+fn a_later_layer_wins_and_may_extend_what_it_hides() {
+    let mut catalogue = catalogue(&[("default", "extends: default\nconfirm: false\n")]);
+    assert!(!agent(&catalogue, "default").confirm);
+    assert_eq!(catalogue.entry(&name("default")).unwrap().layer, Layer::Directory);
+    assert!(!agent(&catalogue, "unattended").confirm);
+    catalogue.set(Layer::Bucket, [source("default", "extends: default\nreplan: {max: 9}\n")]);
+    let both = agent(&catalogue, "default");
+    assert_eq!((both.confirm, both.replan.max), (false, 9));
+    assert!(catalogue.remove(Layer::Bucket, &name("default")));
+    assert_eq!(agent(&catalogue, "default").replan.max, 3);
+    catalogue.clear(Layer::Directory);
+    assert!(agent(&catalogue, "default").confirm);
+}
+
+#[test]
+fn what_cannot_be_used_never_falls_back_to_what_it_hides() {
+    let catalogue = catalogue(&[("react", "step: {max_turn: 3}\n")]);
+    assert_eq!(
+        refused(&catalogue, "react"),
+        "react.yaml:1:8: step.max_turn: there is no such field; did you mean max_turns?"
+    );
+}
+
+#[test]
+fn the_configuration_gives_agents_in_full() {
+    let given = Agent { name: name("given"), confirm: false, ..Agent::default() };
+    let mut catalogue = Catalogue::presets().with_given([given]);
+    catalogue.set(Layer::Directory, [source("child", "extends: given\nask: {limit: 1}\n")]);
+    let child = agent(&catalogue, "child");
+    assert_eq!((child.confirm, child.ask.limit), (false, AskLimit::AtMost(1)));
+}
+
+#[test]
+fn circles_chains_without_end_and_parents_that_are_not_there_are_refused() {
+    let circle = catalogue(&[("a", "extends: b\n"), ("b", "extends: c\n"), ("c", "extends: a\n")]);
+    assert_eq!(
+        refused(&circle, "a"),
+        "c.yaml:1:10: extends: agents extend each other in a circle: a → b → c → a"
+    );
+    let own = catalogue(&[("own", "extends: own\n")]);
+    assert!(refused(&own, "own").contains("there is no agent own below this one"));
+    let typo = catalogue(&[("t", "about: x\nextends: fastgtp\n")]);
+    assert_eq!(
+        refused(&typo, "t"),
+        "t.yaml:2:10: extends: there is no agent fastgtp; did you mean fastgpt?"
+    );
+    let long: Vec<_> = (0..EXTENDS_MAX + 1)
+        .map(|n| {
+            (format!("a{n}"), if n == 0 { String::new() } else { format!("extends: a{}", n - 1) })
+        })
+        .collect();
+    let long: Vec<_> = long.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let long = catalogue(&long);
+    assert!(refused(&long, &format!("a{EXTENDS_MAX}")).contains("at most 8 agents"));
+    agent(&long, &format!("a{}", EXTENDS_MAX - 1));
+}
+
+#[test]
+fn what_does_not_go_together_is_shown_where_this_file_says_it() {
+    let files = [("mine", "extends: plan-then-execute\n\nplan:\n  protocol: task_steps\n")];
+    assert_eq!(
+        refused(&catalogue(&files), "mine"),
+        "mine.yaml:4:3: step.exec: must not be direct_tool with this protocol, whose steps are tasks in words"
+    );
+    let bounds = [("mine", "extends: default\nreplan:\n  max: 1000\n")];
+    assert_eq!(
+        refused(&catalogue(&bounds), "mine"),
+        "mine.yaml:3:3: replan.max: must be at most 100"
+    );
+}
+
+#[test]
+fn a_setting_that_decides_nothing_is_refused_where_it_is_written_and_not_where_it_is_inherited() {
+    let written = [("mine", "extends: direct\nconfirm: true\n")];
+    assert!(
+        refused(&catalogue(&written), "mine").starts_with("mine.yaml:2:1: confirm: says nothing")
+    );
+    let inherited = [("mine", "extends: manus\nplan: {when: never}\nreplan: {when: never}\n")];
+    assert_eq!(agent(&catalogue(&inherited), "mine").plan.when, PlanWhen::Never);
+}
+
+#[test]
+fn a_change_that_breaks_others_is_known_before_it_is_made() {
+    let before = catalogue(&[("parent", "confirm: false\n"), ("child", "extends: parent\n")]);
+    let mut after = before.clone();
+    after.remove(Layer::Directory, &name("parent"));
+    let broken: Vec<_> = before.broken_by(&after).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(broken, [name("child"), name("parent")]);
+    let mut fine = before.clone();
+    fine.set(Layer::Bucket, [source("parent", "confirm: true\n")]);
+    assert!(before.broken_by(&fine).is_empty());
+}

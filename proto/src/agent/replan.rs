@@ -1,0 +1,122 @@
+//! When the rest of the plan is made anew, and what becomes of the plan that was in force.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Agent, Checked, OnFailure, refuse};
+use crate::{limits, policy::PlanProtocol};
+
+/// When the rest of the plan is made anew. What has completed is never made anew.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Replanning {
+    /// When, besides a failed step where `step.on_failure` is `replan`. What the protocol brings
+    /// with it when absent: see [`Agent::replan_when`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when: Option<ReplanWhen>,
+    /// Which of the steps that a plan lists must have completed, with [`ReplanWhen::AfterListed`].
+    #[serde(skip_serializing_if = "Listed::is_each")]
+    pub listed: Listed,
+    /// What becomes of the plan in force.
+    #[serde(skip_serializing_if = "ReplanApply::is_replace_pending")]
+    pub apply: ReplanApply,
+    /// Replans in the life of the job. Rounds of a planner that decides one action at a time are
+    /// none.
+    pub max: u32,
+}
+
+/// When the rest of the plan is made anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplanWhen {
+    /// Never: the first plan is the last one.
+    Never,
+    /// When a step has failed, where `step.on_failure` is `replan`.
+    OnFailure,
+    /// When steps have completed that the plan lists in its `replan`.
+    AfterListed,
+    /// After every step that has completed.
+    AfterEachStep,
+    /// After every item of the planner's list, and after every action to see whether its item is
+    /// done: planning in phases.
+    AfterEachItem,
+    /// After every action: planning one decision at a time.
+    EveryTurn,
+}
+
+/// Which of the listed steps must have completed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Listed {
+    /// After each of them.
+    #[default]
+    Each,
+    /// Once, after all of them.
+    All,
+}
+
+/// What becomes of the plan in force when another one is made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplanApply {
+    /// The new plan stands alone. What completed before is told to the planner, can be read by
+    /// later steps, and is a revision that can be looked at; the plan and the summary are without
+    /// it.
+    ReplaceAll,
+    /// What has completed stays in the plan, everything else makes way for the new steps.
+    #[default]
+    ReplacePending,
+    /// What has completed stays, what is still to be done stays too, and the new steps are added.
+    Append,
+}
+
+impl Listed {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+    fn is_each(&self) -> bool {
+        *self == Self::Each
+    }
+}
+
+impl ReplanApply {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+    fn is_replace_pending(&self) -> bool {
+        *self == Self::ReplacePending
+    }
+}
+
+impl Default for Replanning {
+    fn default() -> Self {
+        Self { when: None, listed: Listed::default(), apply: ReplanApply::default(), max: 3 }
+    }
+}
+
+impl Replanning {
+    pub(super) fn check(&self) -> Checked {
+        if self.max > limits::ATTEMPTS_MAX {
+            return refuse("replan.max", "must be at most 100");
+        }
+        Ok(())
+    }
+}
+
+impl Agent {
+    /// When the rest of the plan is made anew: what is said, or what its protocol brings with it.
+    #[must_use]
+    pub fn replan_when(&self) -> ReplanWhen {
+        match (self.replan.when, self.plan.protocol) {
+            (_, PlanProtocol::Decision) => ReplanWhen::EveryTurn,
+            (_, PlanProtocol::Phased) => ReplanWhen::AfterEachItem,
+            (Some(when), _) => when,
+            (
+                None,
+                PlanProtocol::Steps
+                | PlanProtocol::TaskSteps
+                | PlanProtocol::TitleSteps
+                | PlanProtocol::ActionSteps
+                | PlanProtocol::InlineTools,
+            ) => match self.step.on_failure {
+                OnFailure::Replan => ReplanWhen::OnFailure,
+                OnFailure::Stop | OnFailure::Continue | OnFailure::FailRun => ReplanWhen::Never,
+            },
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What is wrong with an agent file, and where.
+
+use std::fmt;
+
+/// A place in a text; both count from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) line: u64,
+    pub(super) column: u64,
+}
+
+impl Place {
+    pub(super) const START: Self = Self { line: 1, column: 1 };
+}
+
+/// Something that is wrong, before it is known in which file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wrong {
+    pub(super) at: Place,
+    pub(super) field: String,
+    pub(super) why: String,
+}
+
+impl Wrong {
+    pub(super) fn in_place(self, place: &str) -> Mistake {
+        let Self { at, field, why } = self;
+        Mistake { place: place.to_owned(), line: at.line, column: at.column, field, why }
+    }
+}
+
+/// One thing that is wrong with an agent file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// The file or key.
+    pub place: String,
+    /// The line, counted from 1.
+    pub line: u64,
+    /// The column, counted from 1.
+    pub column: u64,
+    /// The field, dotted; empty when the whole file cannot be read.
+    pub field: String,
+    /// What is wrong with it, and what it must be.
+    pub why: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, line, column, field, why } = self;
+        write!(f, "{place}:{line}:{column}: ")?;
+        if field.is_empty() { f.write_str(why) } else { write!(f, "{field}: {why}") }
+    }
+}
+
+/// Everything that is wrong with an agent; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistakes(pub Vec<Mistake>);
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, mistake) in self.0.iter().enumerate() {
+            if number > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{mistake}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Mistakes {}
+
+/// What serde says of a field, in our words, with the word that was probably meant.
+pub(super) fn explain(why: &str) -> String {
+    let Some((what, rest)) = ["field", "variant"].into_iter().find_map(|what| {
+        Some((what, why.strip_prefix("unknown ")?.strip_prefix(what)?.trim_start()))
+    }) else {
+        return why.to_owned();
+    };
+    let quoted: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+    let Some((unknown, known)) = quoted.split_first() else { return why.to_owned() };
+    let what = if what == "field" { "there is no such field" } else { "there is no such value" };
+    match meant(unknown, known) {
+        Some(meant) => format!("{what}; did you mean {meant}?"),
+        None if known.is_empty() => what.to_owned(),
+        None => format!("{what}; there are {}", known.join(", ")),
+    }
+}
+
+/// The known word that is nearest, when it is near.
+pub(in crate::agent) fn meant<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
+    let plain = |word: &str| word.to_lowercase().replace('-', "_");
+    let near = |word: &&str| {
+        let score = strsim::normalized_damerau_levenshtein(&plain(unknown), &plain(word));
+        let begins = word.starts_with(&plain(unknown)) || plain(unknown).starts_with(*word);
+        if begins { score.max(0.7) } else { score }
+    };
+    let best = known.iter().copied().map(|word| (near(&word), word));
+    let best = best.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 >= 0.55).then_some(best.1)
+}

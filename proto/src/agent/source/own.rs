@@ -1,0 +1,135 @@
+//! What one file says for itself: read without the agent it extends, so that every mistake is found
+//! where it was made.
+
+use serde_json::{Map, Value};
+
+use super::{
+    ABOUT, EXTENDS, Mistake, Mistakes, Source,
+    mistake::{Wrong, explain},
+    tree::{self, Node, Whose},
+};
+use crate::{agent::Agent, id::AgentName};
+
+/// Mistakes of one file that are told; what is wrong beyond is found when these are mended.
+const MISTAKES_MAX: usize = 20;
+
+/// One file, read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Own {
+    place: String,
+    tree: Node,
+    /// The agent it is written over.
+    pub(crate) extends: Option<AgentName>,
+    /// What it is for, in a line.
+    pub(crate) about: String,
+    /// The policies it says something about, as JSON of an agent.
+    pub(crate) fields: Value,
+}
+
+impl Own {
+    /// Reads a file by itself.
+    pub(crate) fn read(source: &Source) -> Result<Self, Mistakes> {
+        let one = |wrong: Wrong| Mistakes(vec![wrong.in_place(&source.place)]);
+        let tree = tree::read(&source.text).map_err(one)?;
+        let mut wrong = Vec::new();
+        let mut fields = match tree.to_json() {
+            Value::Object(fields) => fields,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => Map::new(),
+        };
+        let (mut extends, mut about) = (None, String::new());
+        match fields.shift_remove(EXTENDS).map(text) {
+            None => {}
+            Some(Ok(name)) => match AgentName::new(&name) {
+                Ok(name) => extends = Some(name),
+                Err(error) => wrong.push(at(&tree, EXTENDS, error.to_string())),
+            },
+            Some(Err(why)) => wrong.push(at(&tree, EXTENDS, why)),
+        }
+        match fields.shift_remove(ABOUT).map(text) {
+            None => {}
+            Some(Ok(words)) => about = words,
+            Some(Err(why)) => wrong.push(at(&tree, ABOUT, why)),
+        }
+        if fields.shift_remove("name").is_some() {
+            let why = format!("an agent is called what its file is called: {}", source.name);
+            wrong.push(at(&tree, "name", why));
+        }
+        let mut fields = Value::Object(fields);
+        unfit(&tree, &mut fields, &mut wrong);
+        if wrong.is_empty() {
+            return Ok(Self { place: source.place.clone(), tree, extends, about, fields });
+        }
+        wrong.sort_by_key(|wrong| wrong.at);
+        Err(Mistakes(wrong.into_iter().map(|wrong| wrong.in_place(&source.place)).collect()))
+    }
+
+    /// A mistake in a field of the whole, shown where this file says something about it.
+    pub(crate) fn mistake(&self, fields: &[&str], field: &str, why: &str) -> Mistakes {
+        let written = fields.iter().copied().chain([field, EXTENDS]);
+        let shown = written.into_iter().find(|field| self.tree.has(field));
+        let at = shown.map_or(self.tree.at, |field| self.tree.place_of(field, Whose::Name));
+        let (field, why) = (field.to_owned(), why.to_owned());
+        Mistakes(vec![Wrong { at, field, why }.in_place(&self.place)])
+    }
+
+    /// A mistake that has to do with what it extends.
+    pub(crate) fn extends_mistake(&self, why: &str) -> Mistake {
+        let at = self.tree.place_of(EXTENDS, Whose::Value);
+        Wrong { at, field: EXTENDS.to_owned(), why: why.to_owned() }.in_place(&self.place)
+    }
+}
+
+fn text(value: Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Err("must be a text".to_owned())
+        }
+    }
+}
+
+fn at(tree: &Node, field: &str, why: String) -> Wrong {
+    Wrong { at: tree.place_of(field, Whose::Value), field: field.to_owned(), why }
+}
+
+/// Finds every field that is none and every value that does not fit: what is wrong is taken out, and
+/// the rest is read again.
+fn unfit(tree: &Node, fields: &mut Value, wrong: &mut Vec<Wrong>) {
+    while wrong.len() < MISTAKES_MAX {
+        let read: Result<Agent, _> = serde_path_to_error::deserialize(&*fields);
+        let Err(error) = read else { return };
+        let (path, why) = (error.path().to_string(), error.inner().to_string());
+        let whose = if why.starts_with("unknown field") { Whose::Name } else { Whose::Value };
+        let is_there = remove(fields, &path);
+        let (field, at) = match path.as_str() {
+            "." => (String::new(), tree.at),
+            path => (path.to_owned(), tree.place_of(path, whose)),
+        };
+        wrong.push(Wrong { at, field, why: explain(&why) });
+        if !is_there {
+            return;
+        }
+    }
+}
+
+/// Takes a field out; whether it was there.
+fn remove(fields: &mut Value, path: &str) -> bool {
+    let (parents, name) = path.rsplit_once('.').unwrap_or(("", path));
+    // A wrong item spoils its list.
+    let name = name.split('[').next().unwrap_or(name);
+    let parent = parents
+        .split('.')
+        .filter(|name| !name.is_empty())
+        .try_fold(fields, |at, name| at.get_mut(name));
+    match parent {
+        Some(Value::Object(fields)) => fields.shift_remove(name).is_some(),
+        Some(
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
+        )
+        | None => false,
+    }
+}

@@ -1,0 +1,216 @@
+//! YAML with the place of every field and value.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Map, Number, Value};
+use serde_saphyr::Spanned;
+
+use super::{
+    FILE_BYTES_MAX,
+    mistake::{Place, Wrong},
+};
+
+/// A value and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Node {
+    pub(super) at: Place,
+    pub(super) kind: Kind,
+}
+
+/// What a value is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Kind {
+    Scalar(Value),
+    List(Vec<Node>),
+    Fields(Vec<Field>),
+}
+
+/// A field of a mapping.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) at: Place,
+    pub(super) value: Node,
+}
+
+/// Reads a text whose outermost value is a mapping. An empty one has no fields.
+pub(super) fn read(text: &str) -> Result<Node, Wrong> {
+    let wrong = |at, why: String| Wrong { at, field: String::new(), why };
+    if text.len() > FILE_BYTES_MAX {
+        let why = format!("has {} bytes; at most {FILE_BYTES_MAX} are taken", text.len());
+        return Err(wrong(Place::START, why));
+    }
+    // `no` and `off` are words.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    let read: Result<Option<Node>, _> = serde_saphyr::from_str_with_options(text, options);
+    match read {
+        Ok(None) => Ok(Node { at: Place::START, kind: Kind::Fields(Vec::new()) }),
+        Ok(Some(node)) => match node.kind {
+            Kind::Fields(_) => Ok(node),
+            Kind::Scalar(Value::Null) => Ok(Node { at: node.at, kind: Kind::Fields(Vec::new()) }),
+            Kind::Scalar(_) | Kind::List(_) => {
+                Err(wrong(node.at, "an agent is a mapping of fields".to_owned()))
+            }
+        },
+        Err(error) => {
+            let at = error.location().map_or(Place::START, |at| Place {
+                line: at.line().max(1),
+                column: at.column().max(1),
+            });
+            Err(wrong(at, plain(&error)))
+        }
+    }
+}
+
+/// The parser's message on one line: the place is said separately.
+fn plain(error: &serde_saphyr::Error) -> String {
+    let rendered = error.without_snippet().to_string();
+    let message = rendered.lines().next().unwrap_or_default();
+    let end = message.rfind(" at line ").unwrap_or(message.len());
+    message.get(..end).unwrap_or_default().to_owned()
+}
+
+impl Node {
+    pub(super) fn field(&self, name: &str) -> Option<&Field> {
+        match &self.kind {
+            Kind::Fields(fields) => fields.iter().find(|field| field.name == name),
+            Kind::Scalar(_) | Kind::List(_) => None,
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        match &self.kind {
+            Kind::Scalar(value) => value.clone(),
+            Kind::List(items) => items.iter().map(Self::to_json).collect(),
+            Kind::Fields(fields) => Value::Object(
+                fields
+                    .iter()
+                    .map(|field| (field.name.clone(), field.value.to_json()))
+                    .collect::<Map<_, _>>(),
+            ),
+        }
+    }
+
+    /// Where the field stands that a dotted path leads to: its name, or its value. When only a part
+    /// of the path is there, where that part stands.
+    pub(super) fn place_of(&self, path: &str, whose: Whose) -> Place {
+        let mut names = path.split('.').peekable();
+        let (mut node, mut at) = (self, self.at);
+        while let Some(name) = names.next() {
+            let (name, items) = name.split_at(name.find('[').unwrap_or(name.len()));
+            let Some(field) = node.field(name) else { return at };
+            (node, at) = (&field.value, field.at);
+            for item in items.split('[').skip(1) {
+                let number = item.trim_end_matches(']').parse::<usize>().ok();
+                let Kind::List(items) = &node.kind else { return at };
+                let Some(inner) = number.and_then(|n| items.get(n)) else { return at };
+                (node, at) = (inner, inner.at);
+            }
+            if names.peek().is_none() && whose == Whose::Value {
+                at = node.at;
+            }
+        }
+        at
+    }
+
+    /// Whether a dotted path leads to something that is written here.
+    pub(super) fn has(&self, path: &str) -> bool {
+        let mut node = self;
+        path.split('.').all(|name| match node.field(name) {
+            Some(field) => {
+                node = &field.value;
+                true
+            }
+            None => false,
+        })
+    }
+}
+
+/// Which place of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    Name,
+    Value,
+}
+
+fn place<T>(spanned: &Spanned<T>) -> Place {
+    let at = &spanned.referenced;
+    Place { line: at.line().max(1), column: at.column().max(1) }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned: Spanned<Kind> = Spanned::deserialize(deserializer)?;
+        Ok(Self { at: place(&spanned), kind: spanned.value })
+    }
+}
+
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(KindVisitor)
+    }
+}
+
+struct KindVisitor;
+
+impl<'de> Visitor<'de> for KindVisitor {
+    type Value = Kind;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("YAML")
+    }
+
+    fn visit_bool<E>(self, v: bool) -> Result<Kind, E> {
+        Ok(Kind::Scalar(Value::Bool(v)))
+    }
+
+    fn visit_i64<E>(self, v: i64) -> Result<Kind, E> {
+        Ok(Kind::Scalar(v.into()))
+    }
+
+    fn visit_u64<E>(self, v: u64) -> Result<Kind, E> {
+        Ok(Kind::Scalar(v.into()))
+    }
+
+    fn visit_f64<E: de::Error>(self, v: f64) -> Result<Kind, E> {
+        let number = Number::from_f64(v).ok_or_else(|| E::custom("the number is out of range"))?;
+        Ok(Kind::Scalar(Value::Number(number)))
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<Kind, E> {
+        Ok(Kind::Scalar(v.into()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Kind, E> {
+        Ok(Kind::Scalar(Value::Null))
+    }
+
+    fn visit_none<E>(self) -> Result<Kind, E> {
+        Ok(Kind::Scalar(Value::Null))
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Kind, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Kind, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Kind::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Kind, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(name) = map.next_key::<Spanned<String>>()? {
+            let (at, value) = (place(&name), map.next_value()?);
+            fields.push(Field { name: name.value, at, value });
+        }
+        Ok(Kind::Fields(fields))
+    }
+}

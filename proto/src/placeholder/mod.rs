@@ -1,0 +1,140 @@
+//! Placeholders in tool arguments: `{{step1.id}}` stands for the `id` in step1's result.
+//!
+//! A string that is one placeholder takes the value with its type; placeholders inside a longer
+//! string are written into it. Values that come out are data: they are never looked through again,
+//! so a result that contains `{{…}}` stays what it is. Text in braces that is not of the form
+//! `{{id.path}}` is literal. A path leads into objects by name and into lists by number, written
+//! `items.0` or `items[0]`; what is not there is an error that says what is, never a null.
+
+mod missing;
+mod path;
+
+use serde_json::Value;
+
+pub use self::missing::{Kind, Missing, Unresolved};
+use self::path::Placeholder;
+use crate::id::StepId;
+
+/// The steps that arguments refer to, each once, in order of appearance.
+#[must_use]
+pub fn references(args: &Value) -> Vec<StepId> {
+    let mut found = Vec::new();
+    visit(args, &mut |text| {
+        for part in split(text) {
+            if let Part::Placeholder(p) = part
+                && !found.contains(&p.step)
+            {
+                found.push(p.step);
+            }
+        }
+    });
+    found
+}
+
+/// How much of a text is not known before its placeholders are resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// Nothing: it holds no placeholder.
+    Nothing,
+    /// What it says, but it will be a text.
+    Words,
+    /// Everything, its type included: it is one placeholder.
+    Everything,
+}
+
+/// How much of a text is not known before its placeholders are resolved.
+#[must_use]
+pub fn unknown(text: &str) -> Unknown {
+    let parts = split(text);
+    if matches!(parts.as_slice(), [Part::Placeholder(_)]) {
+        return Unknown::Everything;
+    }
+    let some = parts.iter().any(|part| matches!(part, Part::Placeholder(_)));
+    if some { Unknown::Words } else { Unknown::Nothing }
+}
+
+/// Puts values in the place of placeholders. `lookup` gives the result of a completed step.
+///
+/// # Errors
+/// The first placeholder that names a step without a result, or a path that is not in it.
+pub fn resolve(
+    args: &Value,
+    lookup: &impl Fn(&StepId) -> Option<Value>,
+) -> Result<Value, Unresolved> {
+    match args {
+        Value::String(text) => resolve_text(text, lookup),
+        Value::Array(items) => items.iter().map(|item| resolve(item, lookup)).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| Ok((name.clone(), resolve(value, lookup)?))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(args.clone()),
+    }
+}
+
+fn resolve_text(
+    text: &str,
+    lookup: &impl Fn(&StepId) -> Option<Value>,
+) -> Result<Value, Unresolved> {
+    let parts = split(text);
+    if let [Part::Placeholder(only)] = parts.as_slice() {
+        return only.value(lookup);
+    }
+    let mut out = String::with_capacity(text.len());
+    for part in parts {
+        match part {
+            Part::Text(literal) => out.push_str(literal),
+            Part::Placeholder(p) => match p.value(lookup)? {
+                Value::String(s) => out.push_str(&s),
+                value @ (Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::Array(_)
+                | Value::Object(_)) => out.push_str(&value.to_string()),
+            },
+        }
+    }
+    Ok(Value::String(out))
+}
+
+enum Part<'a> {
+    Text(&'a str),
+    Placeholder(Placeholder<'a>),
+}
+
+fn split(text: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let (mut literal_from, mut search_from) = (0, 0);
+    while let Some(open) =
+        text.get(search_from..).and_then(|t| t.find("{{")).map(|n| n + search_from)
+    {
+        let Some(close) = text.get(open..).and_then(|t| t.find("}}")).map(|n| n + open + 2) else {
+            break;
+        };
+        let whole = text.get(open..close).unwrap_or_default();
+        if let Some(found) = Placeholder::parse(whole) {
+            if literal_from < open {
+                parts.push(Part::Text(text.get(literal_from..open).unwrap_or_default()));
+            }
+            parts.push(Part::Placeholder(found));
+            (literal_from, search_from) = (close, close);
+        } else {
+            search_from = open + 1;
+        }
+    }
+    if literal_from < text.len() {
+        parts.push(Part::Text(text.get(literal_from..).unwrap_or_default()));
+    }
+    parts
+}
+
+fn visit(value: &Value, on_text: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) => on_text(text),
+        Value::Array(items) => items.iter().for_each(|item| visit(item, on_text)),
+        Value::Object(fields) => fields.values().for_each(|item| visit(item, on_text)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

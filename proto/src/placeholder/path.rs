@@ -1,0 +1,89 @@
+//! One placeholder: a step, and the way into its result.
+
+use serde_json::Value;
+
+use super::{Missing, Unresolved};
+use crate::id::StepId;
+
+/// One placeholder as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Placeholder<'a> {
+    pub(super) step: StepId,
+    /// What stands between the dots behind the step.
+    segments: Vec<&'a str>,
+    text: &'a str,
+}
+
+impl<'a> Placeholder<'a> {
+    /// Reads `{{step.path}}`; nothing when the text is not of that form.
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        let inner = text.strip_prefix("{{")?.strip_suffix("}}")?.trim();
+        let (step, rest) = inner.split_at(inner.find(['.', '[']).unwrap_or(inner.len()));
+        let step = StepId::new(step).ok()?;
+        let segments: Vec<_> = match rest.strip_prefix('.') {
+            Some(rest) => rest.split('.').collect(),
+            None if rest.is_empty() => Vec::new(),
+            // `{{step1[0].id}}`: the result itself is a list.
+            None => rest.split('.').collect(),
+        };
+        let begins_well = !rest.starts_with('[') || segments.first().is_some_and(|s| indexed(s));
+        let plain =
+            |s: &&str| !s.is_empty() && !s.contains(['{', '}']) && !s.contains(char::is_whitespace);
+        (begins_well && segments.iter().all(plain)).then_some(Self { step, segments, text })
+    }
+
+    /// The value it stands for.
+    pub(super) fn value(
+        &self,
+        lookup: &impl Fn(&StepId) -> Option<Value>,
+    ) -> Result<Value, Unresolved> {
+        let fail = |missing| Unresolved { placeholder: self.text.to_owned(), missing };
+        let none = || fail(Missing::Result { step: self.step.clone() });
+        let mut at = lookup(&self.step).ok_or_else(none)?;
+        let mut walked = self.step.to_string();
+        for segment in &self.segments {
+            // A field may be called so: what is there as it is written comes first.
+            if is_field(&at, segment) || !indexed(segment) {
+                at = enter(at, segment, &mut walked).map_err(fail)?;
+                continue;
+            }
+            let (name, items) = segment.split_at(segment.find('[').unwrap_or(segment.len()));
+            if !name.is_empty() {
+                at = enter(at, name, &mut walked).map_err(fail)?;
+            }
+            for item in items.split('[').skip(1) {
+                at = enter(at, item.trim_end_matches(']'), &mut walked).map_err(fail)?;
+            }
+        }
+        Ok(at)
+    }
+}
+
+/// Whether it ends in numbers in brackets: `tags[0]`, `[1][2]`.
+fn indexed(segment: &str) -> bool {
+    let Some(from) = segment.find('[') else { return false };
+    let number = |item: &str| {
+        let digits = item.strip_suffix(']').unwrap_or_default();
+        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+    };
+    segment.get(from..).unwrap_or_default().split('[').skip(1).all(number)
+}
+
+fn is_field(value: &Value, name: &str) -> bool {
+    matches!(value, Value::Object(fields) if fields.contains_key(name))
+}
+
+/// One name further; `walked` follows.
+fn enter(mut value: Value, name: &str, walked: &mut String) -> Result<Value, Missing> {
+    let next = match &mut value {
+        Value::Object(fields) => fields.get_mut(name).map(Value::take),
+        Value::Array(items) => {
+            name.parse::<usize>().ok().and_then(|n| items.get_mut(n)).map(Value::take)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    };
+    let Some(next) = next else { return Err(Missing::inside(walked, name, &value)) };
+    walked.push('.');
+    walked.push_str(name);
+    Ok(next)
+}
