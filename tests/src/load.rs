@@ -17,7 +17,10 @@ use runtime::{
     broker::Broker,
     nats::{self, NatsOptions},
 };
-use supervisor::check::{Checked, check};
+use supervisor::{
+    check::{Checked, check},
+    fsck::{self, Report, Scope},
+};
 
 use crate::company::{self, Company};
 
@@ -105,6 +108,17 @@ pub async fn ended(broker: &Broker, ids: &[JobId], patience: Duration) -> BTreeM
 pub fn unclean(ended: &BTreeMap<JobId, Checked>) -> Vec<String> {
     let unclean = ended.iter().filter(|(_, checked)| !checked.is_clean());
     unclean.map(|(id, checked)| format!("{id}: {checked:?}")).collect()
+}
+
+/// Proves of every job of an installation that it is where it should be, as `callboard fsck` does.
+///
+/// # Panics
+/// When one is not, with what is wrong; or when something cannot be read.
+pub async fn proved(broker: &Broker) -> Report {
+    let report = fsck::look(broker, &Scope::default()).await.expect("an installation can be read");
+    assert!(report.is_clean(), "{:#?}", report.wrong);
+    eprintln!("fsck: {} jobs, each where it should be", report.jobs);
+    report
 }
 
 /// One id in each shard.

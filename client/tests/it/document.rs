@@ -8,8 +8,8 @@ use std::path::Path;
 
 use proto::{
     door::{
-        AnswerTaken, Crew, Get, GiveAnswer, Inbox, InboxPage, List, Listed, Refusal, SendSignal,
-        Signaled, Submit, Submitted, Tools, Watch, Watched, verbs,
+        AnswerTaken, Crew, Dead, DeadLetters, Get, GiveAnswer, Inbox, InboxPage, List, Listed,
+        Refusal, SendSignal, Signaled, Submit, Submitted, Tools, Watch, Watched, verbs,
     },
     error::Code,
     strict,
@@ -18,12 +18,13 @@ use proto::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-const VERBS: [&str; 9] = [
+const VERBS: [&str; 10] = [
     verbs::SUBMIT,
     verbs::GET,
     verbs::LIST,
     verbs::WATCH,
     verbs::SIGNAL,
+    verbs::DEAD,
     verbs::INBOX,
     verbs::ANSWER,
     verbs::TOOLS,
@@ -60,8 +61,10 @@ fn request(verb: &str, body: &str) {
         verbs::WATCH => check::<Watch>(body),
         verbs::SIGNAL => check::<SendSignal>(body),
         verbs::ANSWER => check::<GiveAnswer>(body),
-        verbs::LIST | verbs::INBOX | verbs::TOOLS | verbs::CREW if body.is_empty() => {}
+        verbs::LIST | verbs::DEAD | verbs::INBOX | verbs::TOOLS | verbs::CREW
+            if body.is_empty() => {}
         verbs::LIST => check::<List>(body),
+        verbs::DEAD => check::<Dead>(body),
         verbs::INBOX => check::<Inbox>(body),
         other => panic!("{other} takes no {body}"),
     }
@@ -87,6 +90,7 @@ fn reply(verb: &str, text: &str) {
         verbs::LIST => check::<Listed>(text),
         verbs::WATCH => check::<Watched>(text),
         verbs::SIGNAL => check::<Signaled>(text),
+        verbs::DEAD => check::<DeadLetters>(text),
         verbs::INBOX => check::<InboxPage>(text),
         verbs::ANSWER => check::<AnswerTaken>(text),
         verbs::TOOLS => check::<Tools>(text),

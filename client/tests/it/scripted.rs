@@ -53,8 +53,8 @@ pub(crate) struct Stage {
     script: Arc<Script>,
 }
 
-const VERBS: [&str; 9] =
-    ["submit", "get", "list", "watch", "signal", "answer", "inbox", "tools", "crew"];
+const VERBS: [&str; 10] =
+    ["submit", "get", "list", "watch", "signal", "dead", "answer", "inbox", "tools", "crew"];
 
 #[async_trait]
 impl Service for Script {

@@ -65,11 +65,9 @@ impl Claim {
             Err(letter) => return Self::nothing_but(entries, *letter),
         };
         let checked = check::check(job, entries).findings;
-        let due = checked.iter().find_map(|found| match found {
-            check::Finding::MissingDecision { kind, after } => {
-                Some(Due { kind: *kind, after: *after, last_fact: last_fact(entries) })
-            }
-            _other => None,
+        let due = checked.iter().find_map(|found| {
+            let check::Finding::MissingDecision { kind, after } = found else { return None };
+            Some(Due { kind: *kind, after: *after, last_fact: last_fact(entries) })
         });
         let wrong = checked.into_iter().filter(|found| {
             !matches!(found, check::Finding::Parked { .. } | check::Finding::MissingDecision { .. })

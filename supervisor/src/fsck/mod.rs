@@ -13,6 +13,7 @@ mod walk;
 
 use std::{collections::BTreeMap, time::Duration};
 
+use futures::{StreamExt, stream};
 use proto::{
     door::DeadLetter,
     id::{JobId, Shard},
@@ -21,6 +22,9 @@ use runtime::{broker::Broker, kv::KvError, log::LogError};
 use serde::Serialize;
 
 pub use self::finding::{Finding, Standing};
+
+/// Shards looked at side by side.
+const SHARDS: usize = 8;
 
 /// What is looked at, and how patiently.
 #[derive(Debug, Clone)]
@@ -106,6 +110,16 @@ impl Report {
         place.and_then(|n| self.standings.get(&n)).copied().unwrap_or_default()
     }
 
+    fn add(&mut self, other: Self) {
+        self.jobs += other.jobs;
+        self.idle_timers += other.idle_timers;
+        self.wrong.extend(other.wrong);
+        self.dead.extend(other.dead);
+        for (standing, count) in other.standings {
+            *self.standings.entry(standing).or_default() += count;
+        }
+    }
+
     fn count(&mut self, standing: Standing) {
         self.jobs += 1;
         if let Some(n) = Standing::ALL.iter().position(|one| *one == standing) {
@@ -130,23 +144,34 @@ pub enum FsckError {
 /// # Errors
 /// When something cannot be read. What was found until then is lost: it proves nothing.
 pub async fn look(broker: &Broker, scope: &Scope) -> Result<Report, FsckError> {
+    let subjects = broker.log.subjects();
+    let wanted = subjects.all_shards().filter(|shard| {
+        let is_named = scope.shards.is_empty() || scope.shards.contains(shard);
+        let has_named = |job: &JobId| subjects.shard_of(job) == *shard;
+        is_named && (scope.jobs.is_empty() || scope.jobs.iter().any(has_named))
+    });
+    let looks = wanted.map(|shard| look_at(broker, scope, shard));
+    // What looks wrong is waited for in every shard: side by side that is one wait.
+    let mut each = stream::iter(looks).buffer_unordered(SHARDS);
     let mut report = Report::default();
-    for shard in broker.log.subjects().all_shards() {
-        let of_it = |job: &&JobId| broker.log.subjects().shard_of(job) == shard;
-        let named: Vec<JobId> = scope.jobs.iter().filter(of_it).cloned().collect();
-        let wanted = scope.shards.is_empty() || scope.shards.contains(&shard);
-        if !wanted || (!scope.jobs.is_empty() && named.is_empty()) {
-            continue;
-        }
-        let shard = walk::Shard { broker, scope, shard };
-        if scope.jobs.is_empty() {
-            shard.all(&mut report).await?;
-        } else {
-            shard.some(named, &mut report).await?;
-        }
+    while let Some(one) = each.next().await {
+        report.add(one?);
     }
+    drop(each);
     inbox::look(broker, scope, &mut report).await?;
     report.wrong.sort_by(|a, b| (a.shard, &a.job).cmp(&(b.shard, &b.job)));
     report.dead.sort_by(|a, b| (a.since, &a.job, a.seq).cmp(&(b.since, &b.job, b.seq)));
+    Ok(report)
+}
+
+async fn look_at(broker: &Broker, scope: &Scope, shard: Shard) -> Result<Report, FsckError> {
+    let mut report = Report::default();
+    let walk = walk::Shard { broker, scope, shard };
+    if scope.jobs.is_empty() {
+        walk.all(&mut report).await?;
+    } else {
+        let is_here = |job: &&JobId| broker.log.subjects().shard_of(job) == shard;
+        walk.some(scope.jobs.iter().filter(is_here).cloned().collect(), &mut report).await?;
+    }
     Ok(report)
 }

@@ -14,8 +14,8 @@ use super::{
 
 /// Jobs between two questions how far the queues have come.
 const PAGE: usize = 200;
-/// Jobs looked at side by side.
-const LOOKS: usize = 16;
+/// Jobs of one shard looked at side by side.
+const LOOKS: usize = 4;
 /// Timers whose jobs are asked for at a time.
 const TIMERS: usize = 500;
 

@@ -10,7 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use callboard_tests::company::{Company, Process};
+use callboard_tests::{
+    company::{Company, Process},
+    load,
+};
 use client::Client;
 use futures::{StreamExt, stream};
 use proto::{
@@ -28,6 +31,7 @@ use runtime::{
     nats::{self, NatsOptions},
 };
 use serde_json::Value;
+use supervisor::fsck::Standing;
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
 /// Each job makes a task, completes it, thinks, and posts something that must be posted once.
@@ -111,6 +115,8 @@ async fn two_hundred_jobs_survive_the_death_of_everything() {
     approving.abort();
     let unknown = check_logs(&broker, &ended).await;
     check_effects(&broker, &effects, &ids).await;
+    let report = load::proved(&broker).await;
+    assert_eq!(report.standing(Standing::Ended), ids.len() as u64, "{report:?}");
     eprintln!("{} jobs, {unknown} of them with a call caught in the middle", ids.len());
 }
 

@@ -9,9 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use proto::{
     agent::{Agent, OnGivenUp, PlanWhen},
     decision::{Decision, DecisionKind, Finish, pools},
-    fact::{
-        Answered, Called, Fact, PlanReply, Planned, Signal, Signaled, Source, Submitted, WorkError,
-    },
+    fact::{Answered, Called, Fact, PlanReply, Signal, Signaled, Source, Submitted, WorkError},
     id::{AskId, Attempt, JobId, Pool, Seq, Shard, StepId, TimerName, ToolName, WorkId},
     interaction::Answer,
     job::Outcome,
@@ -37,7 +35,7 @@ use supervisor::{
 use tokio::sync::Semaphore;
 
 /// One for each job that must have a queue to itself.
-const SHARDS: u16 = 32;
+const SHARDS: u16 = 12;
 
 /// An installation without any process: jobs are moved by hand.
 struct Stage {
@@ -90,6 +88,7 @@ impl Stage {
             language: Language::En,
             digest: "d".to_owned(),
             by: None,
+            conversation: None,
         });
         self.broker.log.submit(&id, &submitted, new_trace()).await.unwrap();
         id
@@ -132,14 +131,14 @@ impl Stage {
             depends_on: Vec::new(),
             action: Action::Tool { tool: ToolName::new("echo").unwrap(), args: json!({}), binding },
         };
-        let plan = Plan { title: "t".into(), steps: vec![step] };
+        let plan = Plan { title: "t".into(), steps: vec![step], replan: Vec::new() };
         self.planned(job, PlanReply::Plan { plan }).await;
     }
 
     async fn planned(&self, job: &JobId, reply: PlanReply) {
-        let (work, attempt) = (WorkId::new("g0.p1").unwrap(), Attempt(1));
-        let usage = Usage::default();
-        self.fact(job, Fact::Planned(Planned { work, attempt, reply, usage })).await;
+        // As JSON, so that what planners may say too need not be said here.
+        let planned = json!({"work": "g0.p1", "attempt": 1, "reply": reply});
+        self.fact(job, Fact::Planned(serde_json::from_value(planned).unwrap())).await;
     }
 
     async fn called(&self, job: &JobId, attempt: u32) {
@@ -325,26 +324,23 @@ async fn everything_that_can_be_wrong_is_named() {
     assert!(found[0].starts_with("unattended: a plan should follow record 0"), "{found:?}");
     expected.insert(unattended, "unattended");
 
+    // One command is in nobody's hands. Of two others the first is in somebody's: what is after it
+    // may be or not. All are taken at once: what is asked for goes on to be sent for a while.
     let dropped = stage.job("dropped", |_| {}).await;
-    stage.drive(&dropped, true).await;
-    for taken in stage.take(DecisionKind::Plan, &pools::models(), &[&dropped]).await {
-        taken.ack.done().await;
-    }
-    expected.insert(dropped, "dropped");
-
-    // One of two is in somebody's hands, and comes first: what is after it may be either.
     let shard = Shard(stage.next);
     let (one, two) = (stage.job("one", |_| {}).await, stage.job_in(shard, "two", |_| {}).await);
-    stage.drive(&one, true).await;
-    stage.drive(&two, true).await;
-    let taken = stage.take(DecisionKind::Plan, &pools::models(), &[&one, &two]).await;
-    for delivery in taken {
-        if delivery.entry.job == two {
-            delivery.ack.done().await;
-        } else {
+    for job in [&dropped, &one, &two] {
+        stage.drive(job, true).await;
+    }
+    let all = [&dropped, &one, &two];
+    for delivery in stage.take(DecisionKind::Plan, &pools::models(), &all).await {
+        if delivery.entry.job == one {
             stage.held.push(delivery);
+        } else {
+            delivery.ack.done().await;
         }
     }
+    expected.insert(dropped, "dropped");
     let found = loop {
         // The acknowledgement has no answer.
         let found = stage.found(&[&one, &two]).await;
@@ -429,8 +425,8 @@ fn programs_are_told(stage: &Stage, expected: &BTreeMap<JobId, String>) {
     assert!(said.contains("call.nowhere has no consumer") && code == Some(1), "{said}");
     let (code, said, _) = run(&["never-submitted"]);
     assert!(said.contains("it was never submitted") && code == Some(1), "{said}");
-    let (code, _, why) = run(&["--shard", "32"]);
-    assert!(why.contains("there is no shard 32") && code == Some(2), "{why}");
+    let (code, _, why) = run(&["--shard", "12"]);
+    assert!(why.contains("there is no shard 12") && code == Some(2), "{why}");
     let (code, _, why) = run(&["--url", "nats://127.0.0.1:1", "--timeout", "500ms"]);
     assert_eq!(code, Some(2), "{why}");
 }

@@ -2,13 +2,14 @@
 
 use std::{process::Command, time::Duration};
 
-use callboard_tests::{company::Company, installed};
+use callboard_tests::{company::Company, installed, load};
 use client::Client;
 use proto::{
     door::{AgentChoice, Submit},
     id::{AgentName, JobId},
     job::{JobState, SubStatus},
 };
+use supervisor::fsck::Standing;
 
 use super::chaos::{connect, wait_for_door};
 
@@ -72,6 +73,7 @@ async fn a_parked_job_outlives_everything_and_a_plain_nats_client_answers_it() {
     wait_for_door(&client).await;
     let view = client.get(&job).await.unwrap();
     assert_eq!((view.state, view.sub_status), (JobState::InputRequired, Some(SubStatus::Parked)));
+    assert_eq!(load::proved(&broker).await.standing(Standing::Person), 1);
 
     let script = company.workspace().join("client.py");
     std::fs::write(&script, PLAIN_CLIENT).unwrap();
@@ -87,6 +89,7 @@ async fn a_parked_job_outlives_everything_and_a_plain_nats_client_answers_it() {
 
     let view = until(&client, &job, JobState::Completed).await;
     assert_eq!(view.plan.unwrap().steps[0].response.as_deref(), Some("hello Ann"));
+    assert_eq!(load::proved(&broker).await.standing(Standing::Ended), 1);
 }
 
 async fn until(client: &Client, job: &JobId, wanted: JobState) -> proto::view::JobView {

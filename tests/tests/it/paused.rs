@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use callboard_tests::company::Company;
+use callboard_tests::{company::Company, load};
 use client::Client;
 use proto::{
     decision::Decision,
@@ -78,6 +78,7 @@ async fn a_supervisor_stopped_for_twenty_seconds_and_continued_changes_nothing_t
     }
     let tasks = broker.kv.list(runtime::kv::Bucket::Tasks, "task").await.unwrap();
     assert_eq!(tasks.len(), JOBS, "one task a job");
+    load::proved(&broker).await;
 }
 
 async fn ended(broker: &runtime::broker::Broker, id: &JobId) -> supervisor::machine::Job {

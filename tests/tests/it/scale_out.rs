@@ -125,6 +125,7 @@ async fn processes_come_and_go_under_load_and_nothing_is_lost_or_run_twice() {
     eprintln!("jobs that each worker had a part in: {by:?}");
     assert_eq!(by.len(), 4, "every worker worked");
     assert_once_each(&effects, ids.len()).await;
+    load::proved(&broker).await;
 }
 
 fn share(workers: &[&String], by: &String) -> usize {
@@ -237,4 +238,5 @@ async fn busy_work_has_its_grace_and_what_takes_longer_goes_to_another_worker() 
     assert!(checked.workers.contains(patient.worker.as_str()), "{short}: {checked:?}");
     assert!(!checked.workers.contains(took.worker.as_str()), "{checked:?}");
     assert_eq!(checked.workers.len(), 2, "{checked:?}");
+    load::proved(&broker).await;
 }

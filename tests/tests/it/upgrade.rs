@@ -281,6 +281,7 @@ async fn an_older_and_a_newer_release_share_a_cluster_and_lose_nothing() {
     assert_eq!(tasks.len(), all.len(), "one task a job");
     assert_new_fields_are_kept(&broker, &all).await;
 }
+    load::proved(&newer_eyes).await;
 
 /// Waits until the older worker has announced a tool.
 async fn recorded_tool(client: &Client, name: &str) {

@@ -47,6 +47,7 @@ async fn every_verb_needs_a_token_with_its_role() {
         ("watch", r#"{"job":"j"}"#),
         ("tools", ""),
         ("crew", ""),
+        ("dead", ""),
         ("signal", r#"{"job":"j","signal":"pause"}"#),
     ];
     for (verb, body) in bodies {

@@ -105,7 +105,7 @@ impl GoOn {
         for entry in rest {
             if let Some(Known::Fact(fact)) = known(entry) {
                 let fact = self.recorded.translated(*fact, &self.names);
-                self.apply(entry, Family::In(fact.source()), Known::Fact(Box::new(fact)));
+                self.apply(entry, fact);
                 self.drive();
             }
         }
@@ -124,10 +124,11 @@ impl GoOn {
         panic!("the machine never rests: {:#?}", self.job.view());
     }
 
-    fn apply(&mut self, entry: &Entry, family: Family, known: Known) {
+    fn apply(&mut self, entry: &Entry, fact: Fact) {
         self.seq = Seq(self.seq.0 + 1);
         let at = At { seq: self.seq, time: entry.time.max(self.job.updated()) };
-        self.job.apply(at, &family, Ok(&known));
+        let family = Family::In(fact.source());
+        self.job.apply(at, &family, Ok(&Known::Fact(Box::new(fact))));
     }
 }
 
