@@ -1,4 +1,5 @@
-//! Small shared values with compare-and-set: the tool registry, the inbox, the task list.
+//! Small shared values with compare-and-set: the tool registry, the inbox, the task list, the jobs of
+//! conversations.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -16,11 +17,14 @@ pub enum Bucket {
     Inbox,
     /// The built-in task list.
     Tasks,
+    /// Which jobs may belong to a conversation, by its id.
+    Conversations,
 }
 
 impl Bucket {
     /// All buckets.
-    pub const ALL: [Self; 4] = [Self::Installation, Self::Tools, Self::Inbox, Self::Tasks];
+    pub const ALL: [Self; 5] =
+        [Self::Installation, Self::Tools, Self::Inbox, Self::Tasks, Self::Conversations];
 
     /// Its name, after the installation's prefix.
     #[must_use]
@@ -30,6 +34,7 @@ impl Bucket {
             Self::Tools => "tools",
             Self::Inbox => "inbox",
             Self::Tasks => "tasks",
+            Self::Conversations => "conversations",
         }
     }
 }

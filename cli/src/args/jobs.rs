@@ -1,7 +1,7 @@
 //! Arguments of `jobs`.
 
 use clap::{Args, Subcommand};
-use proto::job::JobState;
+use proto::{id::ConversationId, job::JobState};
 
 use super::fsck::DeadCommand;
 
@@ -42,6 +42,9 @@ pub(crate) struct ListArgs {
     /// Only jobs in this state; may be given more than once, or with commas
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = state)]
     pub(crate) state: Vec<JobState>,
+    /// Only jobs of this conversation
+    #[arg(long, value_name = "ID")]
+    pub(crate) conversation: Option<ConversationId>,
     /// How many
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=500))]
     pub(crate) limit: u32,

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
 use proto::{
-    id::{JobId, Pool, WorkerId},
+    id::{ConversationId, JobId, Pool, WorkerId},
     lang::Language,
 };
 
@@ -101,6 +101,9 @@ pub(crate) struct JobArgs {
     /// The agent: a name the server knows, or @agent.json with its policies
     #[arg(long, value_name = "NAME|@FILE")]
     pub(crate) agent: Option<String>,
+    /// The conversation it goes on with: it is told of the jobs before it; begun when there is none
+    #[arg(long, value_name = "ID")]
+    pub(crate) conversation: Option<ConversationId>,
     /// The language agents and people are spoken to in [default: that of the goal]
     #[arg(long, value_name = "en|zh", value_parser = language)]
     pub(crate) language: Option<Language>,
@@ -131,6 +134,7 @@ Examples:
   callboard submit \"Plan a trip to Kyoto\"
   callboard submit @goal.txt --id trip-1 --no-confirm --deadline 10m
   echo \"Summarise the news\" | callboard submit @- --agent direct --wait
+  callboard submit \"Book the first of them\" --conversation trip
 
 Prints the id of the job. Interrupted (Ctrl-C), it says whether the job exists; sending the same goal
 with the same --id again is always safe.";
@@ -147,7 +151,7 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) goal: Option<String>,
     /// Watch a job that is there, instead of submitting one
-    #[arg(long, value_name = "JOB", conflicts_with_all = ["id", "agent", "language", "no_confirm", "deadline"])]
+    #[arg(long, value_name = "JOB", conflicts_with_all = ["id", "agent", "conversation", "language", "no_confirm", "deadline"])]
     pub(crate) attach: Option<String>,
     #[command(flatten)]
     pub(crate) job: JobArgs,

@@ -48,7 +48,9 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
 
 async fn ls(global: &Global, output: Output, args: ListArgs) -> Outcome {
     let client = connect::client(global, output).await?;
-    let listed = client.list(&List { states: args.state, limit: Some(args.limit) }).await?;
+    let ListArgs { state, conversation, limit } = args;
+    let list = List { states: state, limit: Some(limit), conversation };
+    let listed = client.list(&list).await?;
     output.list(&listed, &listed.jobs, |j| j.job.to_string(), |look| jobs::list(look, &listed))?;
     Ok(Exit::Success)
 }

@@ -75,6 +75,7 @@ pub(super) fn request(goal: &str, job: &JobArgs) -> Result<Submit, CliError> {
     Ok(Submit {
         id: Some(job.id.clone().unwrap_or_else(client::new_id)),
         agent,
+        conversation: job.conversation.clone(),
         language: job.language,
         confirm: job.no_confirm.then_some(false),
         deadline_ms: job.deadline.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),

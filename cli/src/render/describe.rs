@@ -25,6 +25,7 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
         Some(sub) => format!("{mark} {} · {sub}", view.state),
     };
     let usage = tree::usage(view.usage).unwrap_or_default();
+    let conversation = view.conversation.as_ref().map(ToString::to_string).unwrap_or_default();
     let ignored = match view.ignored {
         0 => String::new(),
         n => format!("{n} results came late, twice or from elsewhere, and changed nothing"),
@@ -41,6 +42,8 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
             ("changed", plain(look.time(view.updated))),
             ("took", plain(tree::age(view, look.now))),
             ("tokens", plain(usage)),
+            ("budget", (budget_tone(view), budget(view))),
+            ("conversation", plain(conversation)),
             ("records", plain(format!("{}, the last is {}", view.records, view.seq))),
             ("ignored", plain(ignored)),
         ],
@@ -61,6 +64,16 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
         out.push_str(&ending(look, outcome));
     }
     out
+}
+
+/// How far its limits are used.
+fn budget(view: &JobView) -> String {
+    let gauges = view.budget.iter().map(|gauge| gauge.text(view.language));
+    gauges.collect::<Vec<_>>().join(", ")
+}
+
+fn budget_tone(view: &JobView) -> Tone {
+    if view.budget.iter().any(|gauge| gauge.warned) { Tone::Wait } else { Tone::Plain }
 }
 
 /// Why the job is where it is, and what would move it.

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use interaction_actor::{desk::Desk, work::Asking};
 use model::Model;
 use proto::{
+    budget::Price,
     decision::{DecisionKind, pools},
     id::WorkerId,
 };
@@ -24,7 +25,7 @@ use runtime::{
 };
 use supervisor::{
     actors::{SupervisorActor, SupervisorArgs, SupervisorOptions},
-    door::{Door, DoorParts},
+    door::{ConfiguredPrice, Door, DoorParts},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -189,6 +190,13 @@ impl Parts<'_> {
         let door = Door::new(DoorParts {
             broker: self.broker.clone(),
             agents: self.config.agents.clone().into_iter().collect(),
+            price: self.config.model.price.map(|price| ConfiguredPrice {
+                model: self.config.model.name.clone(),
+                price: Price {
+                    input_per_million: price.input_per_million,
+                    output_per_million: price.output_per_million,
+                },
+            }),
             people: People::new(&self.config.door),
             submits_per_minute: self.config.door.submits_per_minute,
             watches: proto::limits::WATCHES_MAX,
@@ -239,7 +247,11 @@ impl Parts<'_> {
             self.status.show(pool.gauge.clone());
             children.push(Child::actor(format!("inbox.{}", kind.as_str()), || PoolActor, pool));
         }
-        let desk = Desk::new(self.broker.clone(), People::new(&self.config.door));
+        let desk = Desk::new(
+            self.broker.clone(),
+            People::new(&self.config.door),
+            self.registry.clone(),
+        );
         children.push(self.service("desk", Arc::new(desk)));
         children
     }

@@ -76,7 +76,8 @@ pub async fn connect_model(
 /// The provider's model, whose calls are traced and measured.
 fn watched(provider: &ProviderConfig, config: &Config) -> Result<Arc<dyn Model>, ModelError> {
     let model = model::connect(provider)?;
-    Ok(Arc::new(Observed::new(model, provider, watching(config))))
+    let model = Arc::new(Observed::new(model, provider, watching(config)));
+    Ok(model::bounded(model, config.model.context_tokens))
 }
 
 fn watching(config: &Config) -> Watching {
@@ -105,7 +106,8 @@ fn scripted(config: &Config) -> Result<Arc<dyn Model>, ModelSetupError> {
     let path = config.model.script.as_ref().ok_or(ModelSetupError::Unconfigured)?;
     let name = config.model.name.as_deref().ok_or(ModelSetupError::Unnamed)?;
     let model = ScriptModel::new(Script::load(path)?, name, timeouts(&config.model));
-    Ok(Arc::new(Observed::scripted(Arc::new(model), name, watching(config))))
+    let model = Arc::new(Observed::scripted(Arc::new(model), name, watching(config)));
+    Ok(model::bounded(model, config.model.context_tokens))
 }
 
 fn timeouts(config: &config::Model) -> Timeouts {

@@ -177,3 +177,46 @@ else:
     assert_eq!(thought, "Hm.");
     stage.end().await;
 }
+
+#[tokio::test]
+async fn a_model_is_shown_no_more_than_its_window() {
+    let script = r#"
+rules:
+  - when: { any: 'earlier exchanges are left out' }
+    reply: { text: "I was shown less." }
+else:
+  calls: [ { tool: create_task, id: c1, args: { title: "A" } } ]
+"#;
+    let window = json!({"keep": 1});
+    for (window, ends_at) in [(window, 3), (json!({"keep": 100, "tokens": 900}), 3)] {
+        let mut stage = Stage::new(script).await;
+        let task = json!({"goal": "Tidy up", "description": TASK});
+        stage.command(json!({"task": task, "window": window})).await;
+        for turn in 2.. {
+            let (after, fact) = stage.fact().await;
+            if fact["reply"]["type"] == "done" {
+                assert_eq!((turn - 1, &fact["reply"]["response"]), (ends_at, &json!("I was shown less.")));
+                break;
+            }
+            let text = "a result that is long ".repeat(60);
+            let replies = json!([{"id": "c1", "name": "create_task", "text": text}]);
+            let work = format!("g0.s1.r1.t{turn}");
+            let more = json!({"work": work, "turn": turn, "after": after, "replies": replies, "window": window});
+            stage.command(more).await;
+        }
+        stage.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_no_window_can_hold_fails_without_asking_the_model() {
+    let mut stage = Stage::new("else: { text: hello }").await;
+    let task = json!({"goal": "Tidy up", "description": "tidy ".repeat(500)});
+    stage.command(json!({"task": task, "window": {"keep": 1, "tokens": 300}})).await;
+    let (_, fact) = stage.fact().await;
+    let error = &fact["reply"]["error"];
+    assert_eq!(error["transient"], json!(false));
+    assert!(error["message"].as_str().unwrap().contains("observe.context_tokens"), "{error}");
+    assert_eq!(stage.server.requests(), 0);
+    stage.end().await;
+}

@@ -157,13 +157,16 @@ pub struct Model {
     pub temperature: Option<f64>,
     /// Longest reply in tokens.
     pub max_tokens: Option<u32>,
+    /// Tokens of a conversation that the model takes, the reply not included; nothing is left out
+    /// of one when absent.
+    pub context_tokens: Option<u32>,
     /// Largest reply in bytes.
     pub max_reply_bytes: usize,
     /// Time limits of one call.
     pub timeouts_ms: ModelTimeouts,
     /// Retries inside one call, before a reply has begun.
     pub retry: ModelRetry,
-    /// What tokens cost, for the metric of money; nothing is counted when absent.
+    /// What tokens cost, for the metric of money and for budgets; nothing is counted when absent.
     pub price: Option<ModelPrice>,
 }
 

@@ -71,5 +71,7 @@ pub const SHARD: &str = "callboard.shard";
 pub const OUTCOME: &str = "callboard.outcome";
 /// Why something lies where nobody takes it up.
 pub const DEAD_LETTER_REASON: &str = "callboard.dead_letter.reason";
+/// What a job may spend and is near the end of: `steps`, `turns`, `tokens`, `money`, `time`, …
+pub const BUDGET_AXIS: &str = "callboard.budget.axis";
 /// The verb of a request at the front door.
 pub const DOOR_VERB: &str = "callboard.door.verb";

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use proto::{
     agent::Agent,
+    conversation::Conversation,
     digest,
     door::{AgentChoice, Submit},
     error::{Code, Failure},
@@ -14,6 +15,8 @@ use proto::{
     limits, strict,
 };
 use serde_json::Value;
+
+use super::ConfiguredPrice;
 
 /// The only version of a submission.
 const VERSION: u64 = 1;
@@ -31,6 +34,7 @@ pub(super) struct Admitted {
 pub(super) fn submission(
     body: &[u8],
     agents: &HashMap<AgentName, Agent>,
+    price: Option<&ConfiguredPrice>,
     by: Option<String>,
 ) -> Result<Admitted, Failure> {
     let value = strict::value_from_slice(body)?;
@@ -38,9 +42,14 @@ pub(super) fn submission(
     let digest = digest_of(&value);
     let request: Submit = strict::request_from_value(value)?;
     let goal = goal(request.goal)?;
-    let agent = agent(&request.agent, request.confirm, request.deadline_ms, agents)?;
+    let mut agent = agent(&request.agent, request.confirm, request.deadline_ms, agents)?;
+    priced(&mut agent, price)?;
     let language = request.language.unwrap_or_else(|| Language::detect(&goal));
-    Ok(Admitted { id: request.id, submitted: Submitted { goal, agent, language, digest, by } })
+    // What stands in it is read by whoever stores the job: nothing is read here.
+    let conversation =
+        request.conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
+    let submitted = Submitted { goal, agent, language, digest, by, conversation };
+    Ok(Admitted { id: request.id, submitted })
 }
 
 /// A request that says nothing: an empty body or an empty object.
@@ -101,6 +110,20 @@ fn goal(goal: String) -> Result<String, Failure> {
     Ok(goal)
 }
 
+/// An agent with a limit on money keeps the price its model has now.
+fn priced(agent: &mut Agent, configured: Option<&ConfiguredPrice>) -> Result<(), Failure> {
+    if agent.budget.money.is_none() || agent.budget.price.is_some() {
+        return Ok(());
+    }
+    let known = configured.filter(|known| agent.model.is_none() || agent.model == known.model);
+    let Some(known) = known else {
+        let why = "agent.budget.money: nobody knows what the model costs; set agent.budget.price, or model.price in the configuration";
+        return Err(Failure::new(Code::InvalidRequest, why).at("agent.budget.money"));
+    };
+    agent.budget.price = Some(known.price);
+    Ok(())
+}
+
 fn agent(
     choice: &Option<AgentChoice>,
     confirm: Option<bool>,
@@ -137,6 +160,8 @@ fn agent(
 
 #[cfg(test)]
 mod tests {
+    use proto::budget::Price;
+
     use super::*;
 
     fn agents() -> HashMap<AgentName, Agent> {
@@ -151,7 +176,7 @@ mod tests {
     }
 
     fn admit(body: impl AsRef<[u8]>) -> Result<Admitted, Failure> {
-        submission(body.as_ref(), &agents(), None)
+        submission(body.as_ref(), &agents(), None, None)
     }
 
     fn refused(body: impl AsRef<[u8]>) -> (Code, String) {
@@ -333,6 +358,37 @@ mod tests {
         assert!(!named.agent.confirm);
         let overridden = admit(r#"{"goal":"x","agent":"unattended","confirm":true}"#).unwrap();
         assert!(overridden.submitted.agent.confirm);
+    }
+
+    #[test]
+    fn a_limit_on_money_keeps_the_price_of_the_day_and_needs_one() {
+        let price = |input| Price { input_per_million: input, output_per_million: 1.0 };
+        let configured = ConfiguredPrice { model: Some("m".into()), price: price(2.0) };
+        let admit = |agent: &str, configured| {
+            let body = format!(r#"{{"goal":"x","agent":{agent}}}"#);
+            let admitted = submission(body.as_bytes(), &agents(), configured, None);
+            admitted.map(|admitted| admitted.submitted.agent.budget.price)
+        };
+        let known = Some(&configured);
+        assert_eq!(admit(r#"{"budget":{"money":0.5}}"#, known), Ok(Some(price(2.0))));
+        assert_eq!(admit(r#"{"model":"m","budget":{"money":0.5}}"#, known), Ok(Some(price(2.0))));
+        assert_eq!(admit(r#"{"budget":{"turns":5}}"#, known), Ok(None));
+        let own = r#"{"budget":{"money":0.5,"price":{"input_per_million":9.0,"output_per_million":1.0}}}"#;
+        assert_eq!(admit(own, known), Ok(Some(price(9.0))));
+        for (agent, configured) in [
+            (r#"{"budget":{"money":0.5}}"#, None),
+            (r#"{"model":"n","budget":{"money":0.5}}"#, known),
+        ] {
+            let failure = admit(agent, configured).expect_err(agent);
+            assert_eq!(failure.field.as_deref(), Some("agent.budget.money"));
+        }
+    }
+
+    #[test]
+    fn a_conversation_is_named_as_an_id() {
+        let admitted = admit(r#"{"goal":"x","conversation":"trip-1"}"#).unwrap().submitted;
+        assert_eq!(admitted.conversation.map(|c| c.id.to_string()).as_deref(), Some("trip-1"));
+        check(r#"{"goal":"x","conversation":"a.b"}"#, Code::InvalidId, "conversation");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use proto::{
     door::{List, Listed},
     error::{Code, Failure},
-    id::{Seq, Shard},
+    id::{ConversationId, JobId, Seq, Shard},
     job::{JobState, SubStatus},
     limits, strict,
     view::JobSummary,
@@ -17,7 +17,7 @@ use runtime::{
     service::{Call, Handled},
 };
 
-use super::{Door, fold, submit::first_submission};
+use super::{Door, conversation, fold, submit::first_submission};
 
 /// Jobs when no number is asked for.
 const USUAL: u32 = 50;
@@ -35,8 +35,41 @@ impl Door {
             return Err(Failure::new(Code::InvalidRequest, why).at("limit"));
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Handled::json(&newest(&*self.broker.log, &request.states, limit).await?)
+        let log = &*self.broker.log;
+        let listed = match &request.conversation {
+            None => newest(log, &request.states, limit).await?,
+            Some(id) => {
+                let (jobs, more) = conversation::jobs(&*self.broker.kv, id).await?;
+                of_conversation(log, id, jobs, more, &request.states, limit).await?
+            }
+        };
+        Handled::json(&listed)
     }
+}
+
+/// The jobs of a conversation, newest first.
+async fn of_conversation(
+    log: &dyn Log,
+    id: &ConversationId,
+    members: Vec<JobId>,
+    mut more: bool,
+    states: &[JobState],
+    limit: usize,
+) -> Result<Listed, Failure> {
+    let mut jobs = Vec::new();
+    let mut found = stream::iter(members).map(|job| of_job(log, job)).buffered(AT_A_TIME);
+    while let Some(summary) = found.try_next().await? {
+        let fits = |s: &JobSummary| {
+            s.conversation.as_ref() == Some(id) && (states.is_empty() || states.contains(&s.state))
+        };
+        let Some(summary) = summary.filter(fits) else { continue };
+        if jobs.len() == limit {
+            more = true;
+            break;
+        }
+        jobs.push(summary);
+    }
+    Ok(Listed { jobs, more })
 }
 
 async fn newest(log: &dyn Log, states: &[JobState], limit: usize) -> Result<Listed, Failure> {
@@ -70,6 +103,14 @@ async fn newest(log: &dyn Log, states: &[JobState], limit: usize) -> Result<List
     Ok(Listed { jobs, more })
 }
 
+/// One job by its id, on one line; nothing when it was never stored.
+async fn of_job(log: &dyn Log, job: JobId) -> Result<Option<JobSummary>, Failure> {
+    let entries = log.read(&job, Seq(0)).await?;
+    let Some(first) = entries.first() else { return Ok(None) };
+    let folded = fold::whole(&job, &entries).and_then(|job| fold::summary(&job));
+    Ok(folded.ok().or_else(|| unfolded(first)))
+}
+
 /// One job on one line; nothing when it was purged meanwhile.
 async fn summary(log: &dyn Log, first: Entry) -> Result<Option<JobSummary>, Failure> {
     let entries = log.read(&first.job, Seq(0)).await?;
@@ -89,6 +130,7 @@ fn unfolded(first: &Entry) -> Option<JobSummary> {
         sub_status: Some(SubStatus::Poisoned),
         goal: submitted.goal.lines().next().unwrap_or_default().chars().take(200).collect(),
         agent: submitted.agent.name,
+        conversation: submitted.conversation.map(|conversation| conversation.id),
         steps_done: 0,
         steps: 0,
         questions: 0,

@@ -5,6 +5,7 @@
 //! a request whose answer got lost can be sent again.
 
 mod admit;
+mod conversation;
 mod dead;
 mod fit;
 mod fold;
@@ -20,6 +21,7 @@ use std::{collections::HashMap, sync::Arc};
 use async_trait::async_trait;
 use proto::{
     agent::Agent,
+    budget::Price,
     door::{Crew as CrewReply, Get, Tools, verbs},
     error::Failure,
     id::AgentName,
@@ -46,6 +48,8 @@ pub struct DoorParts {
     pub broker: Broker,
     /// The agents that submissions may name. One without an agent gets `default`.
     pub agents: HashMap<AgentName, Agent>,
+    /// What the configured model costs, for budgets of money.
+    pub price: Option<ConfiguredPrice>,
     /// Who may do what.
     pub people: People,
     /// Submissions of one person in a minute, in this process; unlimited when absent.
@@ -60,11 +64,21 @@ pub struct DoorParts {
     pub clock: Arc<dyn Clock>,
 }
 
+/// What a model costs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConfiguredPrice {
+    /// The model, as the provider knows it.
+    pub model: Option<String>,
+    /// What its tokens cost.
+    pub price: Price,
+}
+
 /// The front door: give it to a [`runtime::service::ServiceActor`].
 #[derive(Debug)]
 pub struct Door {
     broker: Broker,
     agents: HashMap<AgentName, Agent>,
+    price: Option<ConfiguredPrice>,
     people: People,
     quota: Quota,
     watches: Arc<Semaphore>,
@@ -87,10 +101,7 @@ const ENDPOINTS: [Endpoint; 8] = [
         verb: verbs::SIGNAL,
         description: "Cancels, pauses or resumes a job, or has it try again.",
     },
-    Endpoint {
-        verb: verbs::DEAD,
-        description: "What stands still until somebody does something.",
-    },
+    Endpoint { verb: verbs::DEAD, description: "What stands still until somebody does something." },
     Endpoint { verb: verbs::TOOLS, description: "Registered tools." },
     Endpoint { verb: verbs::CREW, description: "Live processes." },
 ];
@@ -102,6 +113,7 @@ impl Door {
         Self {
             broker: parts.broker,
             agents: parts.agents,
+            price: parts.price,
             people: parts.people,
             quota: Quota::new(parts.submits_per_minute, parts.clock),
             watches: Arc::new(Semaphore::new(parts.watches)),

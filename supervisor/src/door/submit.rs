@@ -8,25 +8,32 @@ use proto::{
     record::Known,
 };
 use runtime::{
+    broker::Broker,
     config::Role,
     log::{Entry, Submission},
     service::{Call, Handled},
 };
 use uuid::Uuid;
 
-use super::{Door, admit, secrets};
+use super::{Door, admit, conversation, secrets};
 
 impl Door {
     pub(super) async fn submit(&self, call: &Call) -> Result<Handled, Failure> {
         let caller = self.admit(call, Role::Submit)?;
         self.quota.take(caller.key())?;
-        let admitted = admit::submission(&call.payload, &self.agents, caller.recorded(None)?)?;
+        let by = caller.recorded(None)?;
+        let mut admitted = admit::submission(&call.payload, &self.agents, self.price.as_ref(), by)?;
         let job = match admitted.id {
             Some(id) => id,
             None => JobId::new(Uuid::now_v7().simple().to_string())?,
         };
         if secrets::looks_like_one(&admitted.submitted.goal) {
             tracing::warn!(%job, "the goal looks as if it holds a secret; it is stored as it is");
+        }
+        let Submitted { agent, conversation, .. } = &mut admitted.submitted;
+        if let Some(joined) = conversation {
+            let Broker { log, kv, .. } = &self.broker;
+            *joined = conversation::join(&**log, &**kv, &joined.id, &job, &agent.memory).await?;
         }
         let digest = admitted.submitted.digest.clone();
         let fact = Fact::Submitted(admitted.submitted);

@@ -64,6 +64,8 @@ impl Work for Answering {
                 attempt: work.attempt,
                 reply: PlanReply::Plan { plan: plan(self.steps) },
                 usage: Usage::default(),
+                detected: None,
+                outline: Vec::new(),
             })),
             Decision::Call(work) => Some(Fact::Called(Called {
                 work: work.work.clone(),
@@ -106,7 +108,7 @@ fn plan(steps: &str) -> Plan {
             }
         })
         .collect();
-    Plan { title: "t".into(), steps }
+    Plan { title: "t".into(), steps, replan: Vec::new() }
 }
 
 fn quick(options: MemoryOptions) -> MemoryOptions {
@@ -201,6 +203,7 @@ impl Company {
             language: Language::En,
             digest: "d".into(),
             by: None,
+            conversation: None,
         });
         self.broker.log.submit(&job, &fact, new_trace()).await.unwrap();
         job

@@ -35,6 +35,21 @@ const PROVED: &[Proof] = &[
         file: "tests/tests/it/script_model.rs",
         marker: "fn a_script_is_served_over_http",
     },
+    Proof {
+        command: r#"callboard submit "Find a hotel in Kyoto" --conversation trip"#,
+        file: "tests/tests/it/limits.rs",
+        marker: r#""submit", "Find a hotel in Kyoto", "--conversation", "trip""#,
+    },
+    Proof {
+        command: r#"callboard submit "Book the first of them" --conversation trip"#,
+        file: "tests/tests/it/limits.rs",
+        marker: r#""submit", "Book the first of them", "--conversation", "trip""#,
+    },
+    Proof {
+        command: "callboard jobs ls --conversation trip",
+        file: "tests/tests/it/limits.rs",
+        marker: r#""jobs", "ls", "--conversation", "trip""#,
+    },
     // What docs/cli.md shows is executed here; other documents may show the same.
     Proof { command: "make demo", file: ".ci/run", marker: "step make demo" },
     Proof {
@@ -102,6 +117,22 @@ const PROVED: &[Proof] = &[
         command: "callboard serve --roles planner,executor,tools",
         file: "tests/tests/it/chaos.rs",
         marker: r#"company.serve("worker1", "planner,executor,tools")"#,
+    },
+    // The same arguments, given to the program that cargo built for the test.
+    Proof {
+        command: "cargo run --profile simulation -p callboard-simulation -- --seeds 2000",
+        file: "simulation/tests/it/main.rs",
+        marker: r#"#[case::many(&["--seeds", "2"]"#,
+    },
+    Proof {
+        command: "cargo run --profile simulation -p callboard-simulation -- --seed 7 --trace",
+        file: "simulation/tests/it/main.rs",
+        marker: r#"&["--seed", "7", "--trace"]"#,
+    },
+    Proof {
+        command: "cargo run --profile simulation -p callboard-simulation -- --from 1000000 --seeds 1000000",
+        file: "simulation/tests/it/main.rs",
+        marker: r#"&["--from", "1000000", "--seeds", "2"]"#,
     },
     Proof {
         command: "deploy/nats/keys",

@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use proto::{id::Seq, trace::TraceContext};
+use proto::{budget::Axis, id::Seq, trace::TraceContext};
 use runtime::{
     log::{Delivery, count_fact},
     telemetry::{self, Kind, Span, keys},
@@ -22,15 +22,17 @@ use super::{
 use crate::machine::{Job, Standing};
 
 /// A job as it was counted last.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::actors) struct Standpoint {
     standing: Option<Standing>,
     is_parked: bool,
+    /// The limits it is near.
+    near: Vec<Axis>,
 }
 
 impl Standpoint {
     pub(in crate::actors) fn of(job: &Job) -> Self {
-        Self { standing: job.standing(), is_parked: job.poison().is_some() }
+        Self { standing: job.standing(), is_parked: job.poison().is_some(), near: job.warnings() }
     }
 
     fn is_over(&self) -> bool {
@@ -169,7 +171,7 @@ impl Looking {
         INSTRUMENTS.decision.record(self.started.elapsed().as_secs_f64(), &[]);
         let now = Standpoint::of(job);
         let Tally { before, fresh, began, ended } = std::mem::take(tally);
-        let before = before.unwrap_or(Standpoint { standing: None, is_parked: false });
+        let before = before.unwrap_or_default();
         if let Some(standing) = &now.standing {
             // Once in a job's life, whoever looks at it and however often: by whoever stored its
             // first decision, or, where nothing may follow, took it in.
@@ -181,6 +183,9 @@ impl Looking {
             }
             if ended && now.is_over() {
                 super::ended(job, standing, place.labels);
+            }
+            for axis in now.near.iter().filter(|axis| !before.near.contains(axis)) {
+                super::warned(*axis, standing, place.labels);
             }
             place.census.moved(job, before.standing.as_ref(), standing);
             if fresh && !before.is_over() && !job.has_work_out() {

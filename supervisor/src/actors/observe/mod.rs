@@ -15,6 +15,7 @@ use opentelemetry::{
     KeyValue,
     metrics::{Counter, Histogram},
 };
+use proto::budget::Axis;
 use runtime::telemetry::{self, LATENCY, SECONDS, keys};
 
 pub(super) use self::load::run as watch_load;
@@ -32,6 +33,7 @@ struct Instruments {
     duration: Histogram<f64>,
     decision: Histogram<f64>,
     ignored: Counter<u64>,
+    warned: Counter<u64>,
     sweep_found: Counter<u64>,
 }
 
@@ -60,6 +62,10 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
             "callboard.results.ignored",
             "Facts that came late, twice or for nothing.",
         ),
+        warned: counter(
+            "callboard.budget.warnings",
+            "Jobs that came near a limit of what they may spend.",
+        ),
         sweep_found,
     }
 });
@@ -72,6 +78,12 @@ pub(super) fn swept() {
 /// Counts a fact that changed nothing.
 fn ignored(kind: &'static str) {
     INSTRUMENTS.ignored.add(1, &[KeyValue::new(keys::RECORD_KIND, kind)]);
+}
+
+/// Counts a job that came near a limit.
+fn warned(axis: Axis, standing: &Standing, labels: &Labels) {
+    let agent = KeyValue::new(keys::GEN_AI_AGENT_NAME, labels.agent(&standing.agent));
+    INSTRUMENTS.warned.add(1, &[agent, KeyValue::new(keys::BUDGET_AXIS, axis.as_str())]);
 }
 
 /// Counts a job that was submitted.

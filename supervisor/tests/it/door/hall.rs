@@ -71,6 +71,7 @@ pub(super) async fn open_on(broker: Broker, setup: Setup) -> OpenDoor {
     let agents = HashMap::from([named("default", true), named("unattended", false)]);
     let door = Door::new(DoorParts {
         agents,
+        price: None,
         people: setup.people,
         submits_per_minute: setup.submits_per_minute,
         watches: setup.watches,

@@ -7,6 +7,7 @@ use callboard_tests::company::{Company, Process};
 use client::Client;
 use proto::{
     agent::Agent,
+    budget::Budget,
     door::{AgentChoice, GiveAnswer, Inbox, SendSignal, Submit},
     fact::Signal,
     id::{AgentName, JobId},
@@ -135,7 +136,10 @@ impl Run {
             assert_eq!(self.approve("steps").await, accepted);
         }
         self.until("steps", JobState::Completed).await;
-        let inline = AgentChoice::Inline(Box::new(Agent { confirm: false, ..Agent::default() }));
+        // Near its limit from its first step on, and never at it.
+        let budget = Budget { steps: Some(1000), warn_at: 0.0001, ..Budget::default() };
+        let inline = Agent { confirm: false, budget, ..Agent::default() };
+        let inline = AgentChoice::Inline(Box::new(inline));
         let submit =
             Submit { id: Some(id("inline")), agent: Some(inline), ..Submit::goal("work in steps") };
         self.client.submit(submit).await.unwrap();

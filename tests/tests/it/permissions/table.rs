@@ -101,6 +101,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Subscribe, "$KV.cb-tools.>", SERVING),
     (Subscribe, "$KV.cb-inbox.>", NOBODY),
     (Subscribe, "$KV.cb-tasks.>", NOBODY),
+    (Subscribe, "$KV.cb-conversations.>", NOBODY),
     (Subscribe, "$JS.>", NOBODY),
     (Subscribe, "$JS.API.>", NOBODY),
     (Subscribe, "$JS.ACK.>", NOBODY),
@@ -153,6 +154,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "$KV.cb-tools.word_count", "tools python"),
     (Publish, "$KV.cb-tasks.task.1", "tools"),
     (Publish, "$KV.cb-inbox.demo.q1", "interaction"),
+    (Publish, "$KV.cb-conversations.trip", "supervisor"),
     (Publish, "$KV.cb-installation.created", OPERATOR),
     (Publish, "$KV.cb-installation.other", NOBODY),
     // Taking work, and acknowledging it.

@@ -1,0 +1,180 @@
+//! What jobs may spend, guards against loops and conversations, with real processes on a real
+//! nats-server.
+
+use std::time::Duration;
+
+use callboard_tests::{company::Company, load};
+use client::Client;
+use proto::{
+    agent::Agent,
+    budget::Axis,
+    decision::Decision,
+    door::{AgentChoice, Submit},
+    id::{JobId, Seq},
+    job::{FailReason, JobState, Outcome},
+    notice::Notice,
+    record::Known,
+    view::JobView,
+};
+use runtime::broker::Broker;
+use serde_json::{Value, json};
+
+use super::chaos::{connect, wait_for_door};
+
+/// A model that calls the same tool as long as it may, and answers when it must; and one that
+/// remembers.
+const SCRIPT: &str = r#"
+rules:
+  - name: recall
+    when: { offers: finish, any: 'Answer \(completed\): (?<found>[\s\S]*The \w+)[\s\S]*Book the first' }
+    reply: { calls: [ { tool: finish, args: { success: true, response: "booked {{ captures.found }}" } } ] }
+  - name: find
+    when: { offers: finish, last: 'Find a hotel' }
+    reply: { calls: [ { tool: finish, args: { success: true, response: "The Palace" } } ] }
+  - name: go round in circles
+    when: { offers: echo }
+    reply: { calls: [ { tool: echo, args: { value: "again and again" } } ] }
+else:
+  calls: [ { tool: finish, args: { success: true, response: "that is all" } } ]
+"#;
+
+fn agent(policies: Value) -> AgentChoice {
+    let mut whole = json!({"name": "loop", "confirm": false, "plan": {"when": "never"}});
+    for (name, value) in policies.as_object().unwrap() {
+        whole[name] = value.clone();
+    }
+    let agent: Agent = serde_json::from_value(whole).unwrap();
+    AgentChoice::Inline(Box::new(agent))
+}
+
+async fn run(client: &Client, id: &str, goal: &str, policies: Value) -> JobView {
+    let job = JobId::new(id).unwrap();
+    let submit = Submit {
+        id: Some(job.clone()),
+        agent: Some(agent(policies)),
+        ..Submit::goal(goal.to_owned())
+    };
+    client.submit(submit).await.unwrap();
+    ended(client, &job).await
+}
+
+async fn ended(client: &Client, job: &JobId) -> JobView {
+    let mut last = None;
+    for _ in 0..600 {
+        if let Ok(view) = client.get(job).await {
+            if view.state.is_terminal() {
+                return view;
+            }
+            last = Some(view);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{job} never ended: {last:#?}");
+}
+
+fn failed(view: &JobView) -> (FailReason, &str) {
+    let Some(Outcome::Failed { reason, message, .. }) = &view.outcome else {
+        panic!("{:?}", view.outcome)
+    };
+    (*reason, message)
+}
+
+/// The commands of a job's turns.
+async fn turns(broker: &Broker, id: &str) -> Vec<proto::decision::TurnWork> {
+    let entries = broker.log.read(&JobId::new(id).unwrap(), Seq(0)).await.unwrap();
+    let known = entries.iter().filter_map(|entry| entry.record.as_ref().ok()?.known().ok());
+    known
+        .filter_map(|known| match known {
+            Known::Decision(decision) => match *decision {
+                Decision::Turn(turn) => Some(turn),
+                _ => None,
+            },
+            Known::Fact(_) => None,
+        })
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_goes_round_in_circles_is_told_made_to_answer_and_ended() {
+    let company = Company::start(SCRIPT).await;
+    let _all = company.serve("all", "all");
+    let broker = connect(&company).await;
+    let client = Client::new(&broker);
+    wait_for_door(&client).await;
+
+    // Told at the third, nothing but an answer after the fifth.
+    let view = run(&client, "circles", "do something", json!({})).await;
+    assert_eq!(view.state, JobState::Completed, "{:?}", view.outcome);
+    let step = &view.plan.as_ref().unwrap().steps[0];
+    assert_eq!((step.turns, step.calls.len()), (6, 5));
+    let turns = turns(&broker, "circles").await;
+    let repeated = |n: &Notice| matches!(n, Notice::Repeated { .. });
+    let told: Vec<bool> = turns.iter().map(|turn| turn.notices.iter().any(repeated)).collect();
+    assert_eq!(told, [false, false, false, true, true, true]);
+    assert_eq!(turns.iter().filter(|turn| turn.must_answer).count(), 1);
+
+    // Nothing new comes of it.
+    let guard = json!({"guard": {"repeat_warn": 0, "repeat_stop": 0, "no_progress_stop": 4}});
+    let view = run(&client, "idle", "do something", guard).await;
+    let (reason, message) = failed(&view);
+    assert_eq!(reason, FailReason::NoProgress, "{message}");
+    assert_eq!(view.plan.as_ref().unwrap().steps[0].calls.len(), 5, "all that is known is kept");
+
+    // Five steps may be spent: three turns and the calls between them.
+    let off = json!({"repeat_warn": 0, "repeat_stop": 0, "no_progress_stop": 0});
+    let budget = json!({"guard": off, "budget": {"steps": 5, "counts": ["turn", "tool"]}});
+    let view = run(&client, "spent", "做点什么", budget).await;
+    let (reason, message) = failed(&view);
+    assert_eq!(reason, FailReason::BudgetExceeded);
+    for part in ["已达到最大执行步数（5/5 步）", "已完成部分：", "未完成原因：", "下一步建议："] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    let gauge = view.budget.iter().find(|gauge| gauge.axis == Axis::Steps).unwrap();
+    assert!(gauge.is_used_up() && gauge.warned);
+
+    // A narrow window: the oldest turns are not shown, and the model still answers.
+    let narrow = json!({"guard": {"repeat_stop": 30, "no_progress_stop": 0}, "step": {"max_turns": 12}, "observe": {"context_tokens": 1500}});
+    let view = run(&client, "narrow", "do something", narrow).await;
+    assert_eq!(view.state, JobState::Completed, "{:?}", view.outcome);
+
+    for job in ["circles", "idle", "spent", "narrow"] {
+        load::ended(&broker, &[JobId::new(job).unwrap()], Duration::from_secs(10)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_outlives_everything_between_two_of_its_jobs() {
+    let mut company = Company::start(SCRIPT).await;
+    let mut processes =
+        [company.serve("supervisor", "supervisor,interaction"), company.serve("worker", "planner,executor,tools")];
+    let broker = connect(&company).await;
+    let client = Client::new(&broker);
+    wait_for_door(&client).await;
+    let said = callboard(&company, &["submit", "Find a hotel in Kyoto", "--conversation", "trip"]);
+    assert!(said.contains("The Palace"), "{said}");
+
+    processes.iter_mut().for_each(callboard_tests::company::Process::kill9);
+    company.nats.kill9();
+    company.nats.restart().await;
+    processes.iter_mut().for_each(|process| process.restart(&company));
+    wait_for_door(&client).await;
+
+    let said = callboard(&company, &["submit", "Book the first of them", "--conversation", "trip"]);
+    assert!(said.contains("booked The Palace"), "{said}");
+    let listed = callboard(&company, &["jobs", "ls", "--conversation", "trip"]);
+    let goals = ["Book the first of them", "Find a hotel in Kyoto"].map(|goal| listed.find(goal));
+    assert!(goals[0].is_some() && goals[0] < goals[1], "{listed}");
+}
+
+/// Runs the program; a submission waits for its end and says how it went.
+fn callboard(company: &Company, args: &[&str]) -> String {
+    let mut command = company.command();
+    command.args(args);
+    if args[0] == "submit" {
+        command.args(["--agent", "direct", "--wait"]);
+    }
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    said
+}
