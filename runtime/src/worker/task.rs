@@ -3,7 +3,6 @@
 
 use std::{
     future::Future,
-    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -45,6 +44,8 @@ const LOOK_AFTER_HINT: [Duration; 3] =
     [Duration::ZERO, Duration::from_millis(250), Duration::from_secs(1)];
 /// Waits between attempts to store a result: from, and to at most.
 const STORE_AGAIN: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
+/// Wait before it is tried again to see whether a command is wanted.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// How long a command is left alone whose result nobody could store.
 const UNSTORABLE_WAIT: Duration = Duration::from_secs(60);
 
@@ -198,11 +199,16 @@ async fn run(at: &Assignment, decision: &Decision, trace: TraceContext) -> End {
         live: live.clone(),
         canceled: canceled.clone(),
     };
-    let mut work = at.work.run(task);
+    let mut work = Box::pin(async {
+        if at.may_be_late(decision) && !at.is_wanted(decision).await {
+            return End::Unwanted;
+        }
+        End::Done(at.work.run(task).await.map(Box::new))
+    });
     let interrupt = tokio::select! {
         biased;
-        fact = &mut work => return End::Done(fact.map(Box::new)),
-        interrupt = at.guard(at.work.stops_when_cut_off(decision), &live) => interrupt,
+        end = &mut work => return end,
+        interrupt = at.guard(decision, &live) => interrupt,
     };
     canceled.cancel();
     match interrupt {
@@ -222,8 +228,29 @@ impl Assignment {
         self.last_beat.store(millis(self.started.elapsed()), Ordering::Relaxed);
     }
 
+    /// Whether the job may have ended, or the command been answered, before it came here. A command
+    /// that is handed out again was somebody's before; one whose effect cannot be taken back may have
+    /// waited in the queue while its job was canceled. For the others it is not worth a look.
+    fn may_be_late(&self, decision: &Decision) -> bool {
+        self.delivered > 1 || self.work.stops_when_cut_off(decision)
+    }
+
+    /// Whether a command is wanted when its turn comes: the log is asked until it says so.
+    async fn is_wanted(&self, decision: &Decision) -> bool {
+        let mut wanted = Wanted::new(self.job.clone(), self.seq, decision);
+        loop {
+            match wanted.look(&*self.broker.log).await {
+                Ok(verdict) => return verdict == Verdict::Wanted,
+                Err(error) => {
+                    tracing::warn!(%error, "the job's log could not be looked at; trying again");
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                }
+            }
+        }
+    }
+
     /// Keeps the command alive until something says that the task must end.
-    async fn guard(&self, stops_when_cut_off: bool, live: &LiveSink) -> Interrupt {
+    async fn guard(&self, decision: &Decision, live: &LiveSink) -> Interrupt {
         let taken = async {
             tokio::time::sleep(SAY_TAKEN_AFTER).await;
             live.say(Said::Taken { worker: self.worker.clone() }).await;
@@ -232,14 +259,15 @@ impl Assignment {
         tokio::select! {
             biased;
             () = self.abort.cancelled() => Interrupt::Abort,
-            interrupt = self.watch(stops_when_cut_off) => interrupt,
+            interrupt = self.watch(decision) => interrupt,
             never = taken => never,
         }
     }
 
     /// Heartbeats, and a look at the log with each of them and with every hint.
-    async fn watch(&self, stops_when_cut_off: bool) -> Interrupt {
-        let mut wanted = Wanted::new(self.job.clone(), self.seq);
+    async fn watch(&self, decision: &Decision) -> Interrupt {
+        let stops_when_cut_off = self.work.stops_when_cut_off(decision);
+        let mut wanted = Wanted::new(self.job.clone(), self.seq, decision);
         let log = &*self.broker.log;
         // What the broker has certainly heard of us; the command can go to another worker one
         // acknowledgement wait after it. Cleaning up needs time before that.
@@ -278,7 +306,7 @@ impl Assignment {
     /// Waits a bounded time for a canceled task to return.
     async fn let_clean_up(
         &self,
-        work: Pin<Box<dyn Future<Output = Option<Fact>> + Send + '_>>,
+        work: impl Future<Output = End>,
     ) -> Result<(), tokio::time::error::Elapsed> {
         let cleaned = tokio::time::timeout(self.stop_grace, self.kept_alive(work)).await;
         if cleaned.is_err() {
@@ -312,12 +340,12 @@ async fn look(
     hinted: bool,
 ) -> Result<bool, LogError> {
     if !hinted {
-        return Ok(wanted.look(log).await? == Verdict::Ended);
+        return Ok(wanted.look(log).await? == Verdict::Over);
     }
     for wait in LOOK_AFTER_HINT {
         tokio::time::sleep(wait).await;
         match wanted.look(log).await? {
-            Verdict::Ended | Verdict::Canceling => return Ok(true),
+            Verdict::Over | Verdict::Canceling => return Ok(true),
             Verdict::Wanted => {}
         }
     }

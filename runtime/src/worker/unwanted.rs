@@ -2,9 +2,9 @@
 //! hint that may be early, late, forged or lost.
 
 use proto::{
-    decision::DecisionKind,
-    fact::{Fact, Signal},
-    id::{JobId, Seq},
+    decision::{Decision, DecisionKind},
+    fact::{Fact, Signal, Source},
+    id::{Attempt, JobId, Seq, WorkId},
     record::Known,
     subject::Family,
 };
@@ -16,6 +16,7 @@ use crate::log::{Entry, Log, LogError};
 pub(super) struct Wanted {
     job: JobId,
     seen: Seq,
+    unit: Option<(WorkId, Attempt)>,
     canceled: bool,
 }
 
@@ -26,13 +27,13 @@ pub(super) enum Verdict {
     Wanted,
     /// The job goes on, and an operator asked to end it.
     Canceling,
-    /// The job has ended.
-    Ended,
+    /// The job has ended, or another worker has answered the command.
+    Over,
 }
 
 impl Wanted {
-    pub(super) fn new(job: JobId, command: Seq) -> Self {
-        Self { job, seen: command, canceled: false }
+    pub(super) fn new(job: JobId, command: Seq, decision: &Decision) -> Self {
+        Self { job, seen: command, unit: unit(decision), canceled: false }
     }
 
     /// Reads what was stored since the last look.
@@ -40,12 +41,41 @@ impl Wanted {
         let entries = log.read(&self.job, self.seen).await?;
         for entry in &entries {
             self.seen = self.seen.max(entry.seq);
-            if matches!(&entry.family, Family::Do(DecisionKind::Finish, _)) {
-                return Ok(Verdict::Ended);
+            if matches!(&entry.family, Family::Do(DecisionKind::Finish, _)) || self.is_answer(entry)
+            {
+                return Ok(Verdict::Over);
             }
             self.canceled |= is_cancel(entry);
         }
         Ok(if self.canceled { Verdict::Canceling } else { Verdict::Wanted })
+    }
+
+    /// Whether somebody has answered the attempt: of several answers the first one counts.
+    fn is_answer(&self, entry: &Entry) -> bool {
+        let (Some((work, attempt)), Ok(record)) = (&self.unit, &entry.record) else { return false };
+        let is = |w: &WorkId, a: Attempt| w == work && a == *attempt;
+        entry.family == Family::In(Source::Crew)
+            && matches!(record.kind.as_str(), "planned" | "turned" | "called")
+            && matches!(record.known(), Ok(Known::Fact(fact)) if match &*fact {
+                Fact::Planned(planned) => is(&planned.work, planned.attempt),
+                Fact::Turned(turned) => is(&turned.work, turned.attempt),
+                Fact::Called(called) => is(&called.work, called.attempt),
+                Fact::Submitted(_)
+                | Fact::Signaled(_)
+                | Fact::Started(_)
+                | Fact::Answered(_)
+                | Fact::Fired(_) => false,
+            })
+    }
+}
+
+/// What a command is an attempt at, if a result answers it.
+fn unit(decision: &Decision) -> Option<(WorkId, Attempt)> {
+    match decision {
+        Decision::Plan(work) => Some((work.work.clone(), work.attempt)),
+        Decision::Turn(work) => Some((work.work.clone(), work.attempt)),
+        Decision::Call(work) => Some((work.work.clone(), work.attempt)),
+        Decision::Ask(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => None,
     }
 }
 
