@@ -2,7 +2,7 @@
 //! the children cannot: panics, stop hints, draining.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -64,7 +64,8 @@ pub enum PoolMsg {
 pub struct PoolState {
     args: PoolArgs,
     heartbeat: Duration,
-    in_hand: HashMap<ActorId, InHand>,
+    /// In the order in which they were taken, so that all that is told to several is told in one order.
+    in_hand: BTreeMap<ActorId, InHand>,
     closing: CancellationToken,
     abort: CancellationToken,
     started: Instant,
@@ -127,7 +128,7 @@ impl Actor for PoolActor {
         myself.send_interval(heartbeat, || PoolMsg::Inspect);
         Ok(PoolState {
             heartbeat,
-            in_hand: HashMap::new(),
+            in_hand: BTreeMap::new(),
             closing,
             abort: CancellationToken::new(),
             started: Instant::now(),

@@ -248,7 +248,10 @@ impl ShardState {
 
     /// Somebody else may have been given facts: no cache can be trusted any more.
     fn forget_all(&mut self) {
-        for live in self.jobs.values() {
+        // In an order of its own: the order of a hash map is another one every time.
+        let mut jobs: Vec<_> = self.jobs.iter().collect();
+        jobs.sort_unstable_by_key(|(job, _)| *job);
+        for (_, live) in jobs {
             if live.inbox.add(|waiting| waiting.forget = true) {
                 let _ = live.actor.cast(Wake);
             }

@@ -1,7 +1,7 @@
 //! One per process: owns the shards it should own, and lets go of the others.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     time::Duration,
 };
 
@@ -71,7 +71,7 @@ pub struct SupervisorArgs {
 pub struct SupervisorState {
     args: SupervisorArgs,
     wanted: BTreeSet<Shard>,
-    running: HashMap<Shard, ActorRef<ShardMsg>>,
+    running: BTreeMap<Shard, ActorRef<ShardMsg>>,
     failures: HashMap<Shard, (u32, tokio::time::Instant)>,
     labels: Labels,
     _listener: AbortOnDropHandle<()>,
@@ -92,7 +92,7 @@ impl Actor for SupervisorActor {
             labels: Labels::new(args.options.agents.iter().cloned()),
             args,
             wanted: BTreeSet::new(),
-            running: HashMap::new(),
+            running: BTreeMap::new(),
             failures: HashMap::new(),
             _listener: AbortOnDropHandle::new(listener),
         })
@@ -170,7 +170,7 @@ impl SupervisorState {
     /// Stops every shard, and waits until the decisions that are being stored are stored: whoever
     /// takes the shards over then finds nothing half done.
     async fn give_all_up(&mut self) {
-        let stops = self.running.drain().map(|(shard, actor)| {
+        let stops = std::mem::take(&mut self.running).into_iter().map(|(shard, actor)| {
             self.args.status.set_shard(shard, false);
             async move {
                 let stopped =
