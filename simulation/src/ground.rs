@@ -77,6 +77,11 @@ impl Ground {
         }
     }
 
+    /// How long a message may travel there and back.
+    pub(crate) fn travel(&self) -> Duration {
+        Duration::from_millis(2 * self.pace.usual_ms.max(self.pace.slow_ms))
+    }
+
     /// A link that works.
     pub(crate) fn link(&self) -> Link {
         Link::new(self.wires.clone(), self.pace)

@@ -67,7 +67,21 @@ impl Ledger {
     }
 }
 
+/// What brings the effect of a run about, wherever it is.
+#[derive(Debug)]
+pub(crate) struct Hand {
+    ledger: Ledger,
+    at: usize,
+}
+
 impl Running {
+    /// What brings its effect about.
+    pub(crate) fn hand(&self) -> Hand {
+        Hand { ledger: self.ledger.clone(), at: self.at }
+    }
+}
+
+impl Hand {
     /// The effect comes to pass.
     pub(crate) fn effect(&self) {
         self.ledger.lock()[self.at].effect_at = Some(Instant::now());

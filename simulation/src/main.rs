@@ -9,7 +9,7 @@ use std::{
 };
 
 use callboard_simulation::{Plant, Sweep, story, sweep};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
 /// Runs the whole of Callboard from seeds, with everything that can go wrong.
 #[derive(Debug, Parser)]
@@ -59,16 +59,23 @@ fn main() -> ExitCode {
     let speed = swept.seeds as f64 / seconds;
     eprintln!();
     println!(
-        "{} seeds, each twice, in {seconds:.1} s ({speed:.1} a second): {} records, {:.0} hours of their own time; {} failed",
+        "{} seeds, each twice, in {seconds:.1} s ({speed:.1} a second): {:.0} hours of their own time; {} failed",
         swept.seeds,
-        swept.records,
         swept.time.as_secs_f64() / 3600.0,
         swept.failed.len(),
     );
+    let counts = swept.counts.iter().map(|(what, times)| format!("{times} {what}"));
+    println!("{}", counts.collect::<Vec<_>>().join(", "));
     for failed in &swept.failed {
         println!("seed {}:", failed.seed);
         failed.wrong.iter().for_each(|what| println!("  {what}"));
-        println!("  cargo run -p callboard-simulation -- --seed {} --trace", failed.seed);
+        let plant = options.plant.and_then(|plant| plant.to_possible_value());
+        let plant = plant.map(|plant| format!(" --plant {}", plant.get_name()));
+        println!(
+            "  cargo run --profile simulation -p callboard-simulation -- --seed {} --trace{}",
+            failed.seed,
+            plant.unwrap_or_default(),
+        );
     }
     if swept.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -50,7 +50,10 @@ impl Moody {
             1 => failed(ErrorKind::Auth),
             2 => Err(ModelError::timeout(Phase::Total)),
             3 => Ok(said("I would rather talk about the weather.", StopReason::End)),
-            4 => Ok(said(r#"{"title": "cyclic", "steps": [{"id": "a", "description": "x", "depends_on": ["a"]}]}"#, StopReason::End)),
+            4 => Ok(said(
+                r#"{"title": "cyclic", "steps": [{"id": "a", "description": "x", "depends_on": ["a"]}]}"#,
+                StopReason::End,
+            )),
             _ => Ok(said(r#"{"title": "cut", "steps": [{"id"#, StopReason::Length)),
         }
     }

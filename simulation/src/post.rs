@@ -113,7 +113,10 @@ async fn fill(ground: Arc<Ground>, post: Arc<Post>) {
         let mut life = tokio::spawn(live(equipment));
         let end = tokio::select! {
             biased;
-            () = link.gone() => "is killed".to_owned(),
+            () = link.gone() => {
+                ground.story.count("processes killed");
+                "is killed".to_owned()
+            }
             end = &mut life => match end {
                 Ok(Ok(end)) => format!("ended: {end}"),
                 Ok(Err(error)) => format!("cannot start: {error}"),

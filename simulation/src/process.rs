@@ -98,15 +98,16 @@ type Failed = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) async fn live(own: Equipment) -> Result<String, Failed> {
     let roles = match own.role {
         Role::Supervisor => vec![supervisor::actors::ROLE.to_owned()],
-        Role::Worker => ["planner", "executor", "tools", interaction_actor::ROLE]
-            .map(str::to_owned)
-            .to_vec(),
+        Role::Worker => {
+            ["planner", "executor", "tools", interaction_actor::ROLE].map(str::to_owned).to_vec()
+        }
     };
     let status = Status::new(own.worker.clone(), roles, "0", &own.clock, own.shutdown.clone());
     let crew = Crew::open(&own.broker);
     let registry = Registry::open(&own.broker).await?;
-    let mut children =
-        vec![Child::actor("beacon", || Beacon, (own.broker.clone(), status.clone())).in_background()];
+    let mut children = vec![
+        Child::actor("beacon", || Beacon, (own.broker.clone(), status.clone())).in_background(),
+    ];
     match own.role {
         Role::Supervisor => children.extend(own.supervisor(&status, &crew, &registry)),
         Role::Worker => children.extend(own.worker(&status, &crew, &registry).await?),
@@ -131,8 +132,9 @@ impl Equipment {
             shutdown: self.shutdown.clone(),
         };
         let door = Door::new(DoorParts {
+            price: None,
             broker: self.broker.clone(),
-            agents: HashMap::new(),
+            agents: HashMap::new().into(),
             people: People::default(),
             submits_per_minute: None,
             watches: 16,
@@ -186,7 +188,7 @@ impl Equipment {
             let pool = PoolArgs::new(broker.clone(), worker.clone(), work, options, shutdown);
             children.push(Child::actor(format!("inbox.{}", kind.as_str()), || PoolActor, pool));
         }
-        let desk = Desk::new(broker.clone(), People::default());
+        let desk = Desk::new(broker.clone(), People::default(), registry.clone());
         children.push(self.service("desk", Arc::new(desk)));
         Ok(children)
     }

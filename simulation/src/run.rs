@@ -1,6 +1,7 @@
 //! Runs seeds: one twice, to see that it replays; many over all processors.
 
 use std::{
+    collections::BTreeMap,
     fmt::Write as _,
     sync::{
         Mutex, PoisonError,
@@ -11,6 +12,7 @@ use std::{
 
 use crate::{
     plant::Plant,
+    verdict,
     world::{self, Outcome},
 };
 
@@ -23,8 +25,8 @@ pub struct Judged {
     pub wrong: Vec<String>,
     /// How long its world took, in its own time.
     pub time: Duration,
-    /// Records of all its jobs.
-    pub records: usize,
+    /// What happened in it how often.
+    pub counts: BTreeMap<&'static str, u64>,
 }
 
 /// What came of many seeds.
@@ -36,8 +38,8 @@ pub struct Sweep {
     pub failed: Vec<Judged>,
     /// How long their worlds took together, in their own time.
     pub time: Duration,
-    /// Records of all jobs of all worlds.
-    pub records: u64,
+    /// What happened how often, over all worlds.
+    pub counts: BTreeMap<&'static str, u64>,
 }
 
 /// Runs a world in a runtime of its own, from a generator of its own.
@@ -55,12 +57,27 @@ fn once(seed: u64, plant: Option<Plant>, with_story: bool) -> Outcome {
 #[must_use]
 pub fn judge(seed: u64, plant: Option<Plant>) -> Judged {
     let first = once(seed, plant, false);
-    let mut wrong = first.wrong;
+    let mut wrong = first.wrong.clone();
     // One that fails is replayed by whoever looks into it.
-    if wrong.is_empty() && once(seed, plant, false).hash != first.hash {
-        wrong.push("it does not replay: a second run of the same seed was another one".to_owned());
+    if wrong.is_empty() {
+        let second = once(seed, plant, false);
+        if verdict::hash(&first.transcript) != verdict::hash(&second.transcript) {
+            wrong.push(format!("it does not replay: {}", differ(&first, &second)));
+        }
     }
-    Judged { seed, wrong, time: first.time, records: first.records }
+    Judged { seed, wrong, time: first.time, counts: first.counts }
+}
+
+/// Where two runs part.
+fn differ(first: &Outcome, second: &Outcome) -> String {
+    let (mut one, mut other) = (first.transcript.iter(), second.transcript.iter());
+    loop {
+        match (one.next(), other.next()) {
+            (None, None) => return "the same lines, and another hash".to_owned(),
+            (a, b) if a == b => {}
+            (a, b) => return format!("first {a:?}, then {b:?}"),
+        }
+    }
 }
 
 /// The story of a seed, for a person, and what is wrong at its end.
@@ -71,7 +88,9 @@ pub fn story(seed: u64, plant: Option<Plant>) -> String {
     for line in &outcome.story {
         let _ = writeln!(text, "{:>10.3}  {:<8} {}", line.at.as_secs_f64(), line.who, line.what);
     }
-    let _ = writeln!(text, "seed {seed}: {:?}, {} records", outcome.time, outcome.records);
+    let hash = verdict::hash(&outcome.transcript);
+    let _ = writeln!(text, "hash {hash}");
+    let _ = writeln!(text, "seed {seed}: {:?}, {:?}", outcome.time, outcome.counts);
     for what in &outcome.wrong {
         let _ = writeln!(text, "WRONG: {what}");
     }
@@ -103,7 +122,9 @@ pub fn sweep(
                     let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
                     total.seeds += 1;
                     total.time += judged.time;
-                    total.records += judged.records as u64;
+                    for (what, times) in &judged.counts {
+                        *total.counts.entry(what).or_default() += times;
+                    }
                     if !judged.wrong.is_empty() {
                         total.failed.push(judged);
                         if total.failed.len() >= failures_max {

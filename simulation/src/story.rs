@@ -2,6 +2,7 @@
 //! nothing is kept when nobody wants to read it.
 
 use std::{
+    collections::BTreeMap,
     fmt::Display,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -9,10 +10,14 @@ use std::{
 
 use tokio::time::Instant;
 
+/// How often what happened, over one world or many.
+pub(crate) type Counts = BTreeMap<&'static str, u64>;
+
 /// Lines of a story, each with its time since the world began. Clones write the same one.
 #[derive(Debug, Clone)]
 pub(crate) struct Story {
     start: Instant,
+    counts: Arc<Mutex<Counts>>,
     lines: Option<Arc<Mutex<Vec<Line>>>>,
 }
 
@@ -30,7 +35,7 @@ pub(crate) struct Line {
 impl Story {
     /// A story that begins now, kept if it is `wanted`.
     pub(crate) fn begin(wanted: bool) -> Self {
-        Self { start: Instant::now(), lines: wanted.then(Arc::default) }
+        Self { start: Instant::now(), counts: Arc::default(), lines: wanted.then(Arc::default) }
     }
 
     /// Time since it began.
@@ -49,6 +54,16 @@ impl Story {
             let line = Line { at: self.now(), who: who.to_string(), what: what() };
             lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         }
+    }
+
+    /// Counts something.
+    pub(crate) fn count(&self, what: &'static str) {
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(what).or_default() += 1;
+    }
+
+    /// What was counted.
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Takes the lines out.

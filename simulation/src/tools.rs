@@ -105,7 +105,18 @@ impl Tool for Errand {
         if chance.percent(rough / 4) {
             tokio::time::sleep(std::time::Duration::from_secs(60)).await;
         }
-        running.effect();
+        if chance.percent(rough) {
+            // A thread that nobody can stop: what drops this future does not keep it from its effect.
+            let (hand, link, late) = (running.hand(), Arc::clone(link), chance.millis(0..=3_000));
+            let thread = tokio::spawn(async move {
+                tokio::time::sleep(late).await;
+                link.run().await;
+                hand.effect();
+            });
+            thread.await.map_err(|_| ToolFault::internal("the thread broke"))?;
+        } else {
+            running.hand().effect();
+        }
         story.tell(process, || format!("{} of {} has its effect", context.work, context.job));
         tokio::time::sleep(chance.millis(0..=longest)).await;
         link.run().await;

@@ -52,6 +52,28 @@ enum Trouble {
     Unpinned { shard: Shard },
 }
 
+impl Trouble {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Crash { .. } => "crashes",
+            Self::Pause { .. } => "pauses",
+            Self::Cut { .. } => "partitions",
+            Self::Replace { .. } => "replacements",
+            Self::Clock { .. } => "clock steps",
+            Self::Down { .. } => "broker away",
+            Self::Full { .. } => "broker full",
+            Self::Forgetful { .. } => "broker forgetful",
+            Self::Calls { .. } => "faults of calls",
+            Self::Timers { .. } => "timers twice",
+            Self::Duplicates { .. } => "duplicate deliveries",
+            Self::Reordered { .. } => "reordered deliveries",
+            Self::LostAcks { .. } => "lost acknowledgements",
+            Self::Redelivered => "redeliveries",
+            Self::Unpinned { .. } => "shards handed over",
+        }
+    }
+}
+
 /// The kinds that a seed may switch off, so that each also happens alone.
 const KINDS: u64 = 15;
 
@@ -146,6 +168,7 @@ fn calls(chance: &Chance, times: usize) -> Trouble {
 
 fn happens(trouble: Trouble, ground: &Arc<Ground>, posts: &[Arc<Post>]) {
     let faults = &ground.faults;
+    ground.story.count(trouble.name());
     match trouble {
         Trouble::Crash { post, calls, moment, empty_for } => {
             let role = posts[post].role;

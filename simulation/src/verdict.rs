@@ -7,7 +7,7 @@ use proto::{
     decision::{Decision, DecisionKind},
     fact::{Fact, Signal},
     id::{AskId, JobId},
-    job::{JobState, SubStatus},
+    job::{JobState, Outcome, SubStatus},
     record::Known,
     subject::Family,
     tool::Effect,
@@ -17,17 +17,34 @@ use sha2::{Digest, Sha256};
 use supervisor::{check, machine::Job, replay};
 use tokio::time::{Duration, Instant};
 
-use crate::{
-    ledger::Run,
-    link::Standing,
-    people::Told,
-};
+use crate::{ledger::Run, link::Standing, people::Told, story::Story};
 
-/// How long a run that should end may go on: a heartbeat, a hint, a look at the log.
-const STOPS_WITHIN: Duration = Duration::from_secs(16);
+/// How long a run that should end may go on after the heartbeat that tells its worker so: looks at the
+/// log that travel, and the time to clean up.
+const STOPS_WITHIN: Duration = Duration::from_secs(12);
 
 /// The logs of all jobs.
 pub(crate) type Logs = BTreeMap<JobId, Vec<Entry>>;
+
+/// Everything that is judged.
+#[derive(Debug)]
+pub(crate) struct Evidence {
+    pub(crate) logs: Logs,
+    /// What tools did.
+    pub(crate) runs: Vec<Run>,
+    /// What people were told.
+    pub(crate) told: Told,
+    /// The keys of what the inbox shows.
+    pub(crate) inbox: Vec<String>,
+    /// When the jobs ended that did.
+    pub(crate) ends: BTreeMap<JobId, Instant>,
+    /// How long a command may go without a sign of life.
+    pub(crate) ack_wait: Duration,
+    /// How long a message may travel there and back.
+    pub(crate) travel: Duration,
+    /// Whether the broker handed out twice what nobody had let go of: then nobody can know.
+    pub(crate) handed_out_twice: bool,
+}
 
 /// Where a job stands, as far as a simulation must know whether to go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +82,8 @@ pub(crate) fn rest(id: &JobId, entries: &[Entry], told: &Told) -> Rest {
 }
 
 /// Everything that is wrong, in words.
-pub(crate) fn wrong(logs: &Logs, runs: &[Run], told: &Told, inbox: &[String]) -> Vec<String> {
+pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
+    let Evidence { logs, runs, told, inbox, .. } = evidence;
     let mut wrong = told.complaints.clone();
     for (id, entries) in logs {
         let checked = check::check(id, entries);
@@ -86,10 +104,43 @@ pub(crate) fn wrong(logs: &Logs, runs: &[Run], told: &Told, inbox: &[String]) ->
     let lost = told.accepted.iter().filter(|id| logs.get(*id).is_none_or(Vec::is_empty));
     wrong.extend(lost.map(|id| format!("{id}: accepted, and not in the log")));
     wrong.extend(effects(runs));
-    wrong.extend(overlaps(runs));
-    wrong.extend(after_cancel(runs, told));
-    wrong.extend(unwanted(logs, runs));
+    if !evidence.handed_out_twice {
+        wrong.extend(overlaps(runs));
+    }
+    wrong.extend(too_late(evidence));
+    wrong.extend(unwanted(evidence));
     wrong
+}
+
+/// How the jobs of a world ended, and what it took.
+pub(crate) fn tally(evidence: &Evidence, story: &Story) {
+    for (id, entries) in &evidence.logs {
+        let job = replay::replay(id, entries);
+        story.count(match job.outcome() {
+            Some(Outcome::Completed { .. }) => "jobs completed",
+            Some(Outcome::Failed { .. }) => "jobs failed",
+            Some(Outcome::Canceled { .. }) => "jobs canceled",
+            None => "jobs that wait for ever",
+        });
+        (0..job.ignored()).for_each(|_| story.count("facts without effect"));
+        for entry in entries {
+            story.count("records");
+            let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
+            let (Some(Known::Decision(decision)), _) = (known, ()) else { continue };
+            let again = match &*decision {
+                Decision::Plan(work) => work.attempt.0 > 1,
+                Decision::Turn(work) => work.attempt.0 > 1,
+                Decision::Call(work) => work.attempt.0 > 1,
+                Decision::Ask(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => {
+                    false
+                }
+            };
+            if again {
+                story.count("attempts after the first");
+            }
+        }
+    }
+    evidence.runs.iter().for_each(|_| story.count("runs of tools"));
 }
 
 /// Questions that wait for people who cannot see them.
@@ -150,63 +201,84 @@ fn effects(runs: &[Run]) -> Vec<String> {
 }
 
 /// Two runs of one call with an effect at the same time, though the first one's process ran all the
-/// time: it should have ended it before another could begin.
+/// time: it should have ended it before the broker gave the call to another.
 fn overlaps(runs: &[Run]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (n, first) in runs.iter().enumerate().filter(|(_, run)| run.effect != Effect::Pure) {
-        for second in &runs[n + 1..] {
+        let overlapped = runs[n + 1..].iter().any(|second| {
             let same = first.key == second.key && first.attempt == second.attempt;
             let goes_on = first.over.is_none_or(|over| over > second.began);
             let stood_still = first.link.last_paused().is_some_and(|at| at >= first.began);
             let dead = first.link.standing() == Standing::Gone;
-            if same && goes_on && !stood_still && !dead {
-                wrong.push(format!(
-                    "{}: two runs of {} for {} #{} at the same time",
-                    first.job, first.tool, first.work, first.attempt
-                ));
-            }
+            same && goes_on && !stood_still && !dead
+        });
+        if overlapped {
+            wrong.push(format!(
+                "{}: {} for {} #{} was begun again while it ran",
+                first.job, first.tool, first.work, first.attempt
+            ));
         }
     }
     wrong
 }
 
-/// Tools that began after somebody was told that their job is canceled, in a process that had been
-/// able to know.
-fn after_cancel(runs: &[Run], told: &Told) -> Vec<String> {
+/// Tools with an effect that began after the end of their job, or after somebody was told that it is
+/// canceled, in a process that had been able to know.
+fn too_late(evidence: &Evidence) -> Vec<String> {
     let mut wrong = Vec::new();
-    for run in runs {
-        let Some(canceled) = told.canceled.get(&run.job) else { continue };
-        let knew = run.up_since.is_some_and(|since| since <= *canceled);
-        if run.began > *canceled && knew {
-            wrong.push(format!("{}: {} began after the job was canceled", run.job, run.tool));
+    for run in evidence.runs.iter().filter(|run| run.effect != Effect::Pure) {
+        let Some(over) = evidence.ends.get(&run.job) else { continue };
+        let knew = run.up_since.is_some_and(|since| since <= *over);
+        if knew && run.began > *over + evidence.travel {
+            let canceled = evidence.told.canceled.contains_key(&run.job);
+            let over = if canceled { "was canceled" } else { "ended" };
+            wrong.push(format!("{}: {} began after the job {over}", run.job, run.tool));
         }
     }
     wrong
 }
 
 /// Runs that went on long after the end of their job, in a process that had been able to know.
-fn unwanted(logs: &Logs, runs: &[Run]) -> Vec<String> {
-    let _ = (logs, runs, STOPS_WITHIN);
-    Vec::new()
+fn unwanted(evidence: &Evidence) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for run in &evidence.runs {
+        let Some(ended) = evidence.ends.get(&run.job) else { continue };
+        let knew = run.link.up_since().is_some_and(|since| since <= *ended);
+        let by = *ended + evidence.ack_wait / 3 + STOPS_WITHIN;
+        if knew && run.began <= *ended && run.over.is_none_or(|over| over > by) {
+            wrong.push(format!("{}: {} went on long after the job ended", run.job, run.tool));
+        }
+    }
+    wrong
 }
 
-/// The hash of all logs and of what tools did.
-pub(crate) fn hash(logs: &Logs, runs: &[Run], begin: Instant) -> String {
-    let mut hash = Sha256::new();
+/// Everything that was stored and done, byte by byte: what two runs of one seed must agree on.
+pub(crate) fn transcript(logs: &Logs, runs: &[Run], begin: Instant) -> Vec<String> {
+    let mut lines = Vec::new();
     for (id, entries) in logs {
-        hash.update(id.as_str());
         for entry in entries {
-            hash.update(format!("{} {} {:?} ", entry.seq, entry.time, entry.family));
-            match &entry.record {
-                Ok(record) => hash.update(record.to_vec()),
-                Err(error) => hash.update(error.to_string()),
-            }
+            let record = match &entry.record {
+                Ok(record) => String::from_utf8_lossy(&record.to_vec()).into_owned(),
+                Err(error) => error.to_string(),
+            };
+            let (seq, time, family) = (entry.seq, entry.time, &entry.family);
+            lines.push(format!("{id} {seq} {time} {family:?} {record}"));
         }
     }
     for run in runs {
         let at = |time: Option<Instant>| time.map(|time| time.duration_since(begin));
         let times = (run.began.duration_since(begin), at(run.effect_at), at(run.over));
-        hash.update(format!("{} {} {times:?}", run.job, run.work));
+        lines.push(format!("{} {} {} {times:?}", run.tool, run.job, run.work));
+    }
+    lines
+}
+
+/// The hash of a transcript.
+pub(crate) fn hash(transcript: &[String]) -> String {
+    let mut hash = Sha256::new();
+    for line in transcript {
+        hash.update(line);
+        hash.update("\n");
     }
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -219,7 +291,9 @@ pub(crate) fn line(entry: &Entry) -> String {
         Ok(Known::Decision(decision)) => decision_words(&decision),
         Err(error) => error.to_string(),
     };
-    format!("{:>4} {} (by {})", entry.seq.0, what, record.by)
+    // The beginning of its id tells two runs apart that look the same.
+    let id = record.id.get(..6).unwrap_or(&record.id);
+    format!("{:>4} {} (by {}, {id})", entry.seq.0, what, record.by)
 }
 
 fn fact_words(fact: &Fact) -> String {

@@ -3,8 +3,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use proto::id::{JobId, Seq, WorkerId};
-use runtime::{broker::Broker, kv::Bucket};
+use proto::{
+    decision::DecisionKind,
+    id::{JobId, Seq, WorkerId},
+    subject::Family,
+};
+use runtime::{broker::Broker, kv::Bucket, log::Entry};
 use tokio::time::Instant;
 
 use crate::{
@@ -17,9 +21,9 @@ use crate::{
     plant::Plant,
     post::Post,
     process::Role,
-    story::{Line, Story},
+    story::{Counts, Line, Story},
     trouble::{self, Troubles},
-    verdict::{self, Logs, Rest},
+    verdict::{self, Evidence, Logs, Rest},
     weather::{Rough, Weather},
     wire::{self, Wire},
 };
@@ -36,12 +40,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 pub(crate) struct Outcome {
     /// What is wrong.
     pub(crate) wrong: Vec<String>,
-    /// The hash of everything that was stored and done.
-    pub(crate) hash: String,
+    /// Everything that was stored and done.
+    pub(crate) transcript: Vec<String>,
     /// How long it took, in its own time.
     pub(crate) time: Duration,
-    /// Records of all jobs.
-    pub(crate) records: usize,
+    /// What happened how often.
+    pub(crate) counts: Counts,
     /// What happened, when that was wanted.
     pub(crate) story: Vec<Line>,
 }
@@ -69,17 +73,44 @@ pub(crate) async fn run(seed: u64, plant: Option<Plant>, with_story: bool) -> Ou
     }
     tokio::time::sleep(AFTER_REST).await;
 
-    let logs = logs(&witness, &jobs).await;
-    let (runs, told) = (ground.ledger.runs(), people.told());
-    let inbox = witness.kv.list(Bucket::Inbox, "").await.unwrap_or_default();
-    let inbox: Vec<String> = inbox.into_iter().map(|value| value.key).collect();
-    wrong.extend(verdict::wrong(&logs, &runs, &told, &inbox));
+    let evidence = evidence(&ground, &witness, &jobs, &people, begin).await;
+    wrong.extend(verdict::wrong(&evidence));
+    verdict::tally(&evidence, &story);
+    let Evidence { logs, runs, .. } = &evidence;
     Outcome {
-        hash: verdict::hash(&logs, &runs, begin),
+        transcript: verdict::transcript(logs, runs, begin),
         time: begin.elapsed(),
-        records: logs.values().map(Vec::len).sum(),
-        story: if story.is_wanted() { merged(&ground, &logs, story.lines()) } else { Vec::new() },
+        counts: story.counts(),
+        story: if story.is_wanted() { merged(&ground, logs, story.lines()) } else { Vec::new() },
         wrong,
+    }
+}
+
+async fn evidence(
+    ground: &Ground,
+    witness: &Broker,
+    jobs: &[JobId],
+    people: &People,
+    begin: Instant,
+) -> Evidence {
+    let logs = logs(witness, jobs).await;
+    let inbox = witness.kv.list(Bucket::Inbox, "").await.unwrap_or_default();
+    let since = |entry: &Entry| {
+        Duration::try_from(entry.time.duration_since(ground.origin)).unwrap_or_default()
+    };
+    let is_end = |entry: &&Entry| matches!(entry.family, Family::Do(DecisionKind::Finish, _));
+    let end = |entries: &Vec<Entry>| entries.iter().find(is_end).map(|entry| begin + since(entry));
+    Evidence {
+        ends: logs.iter().filter_map(|(job, log)| Some((job.clone(), end(log)?))).collect(),
+        logs,
+        runs: ground.ledger.runs(),
+        told: people.told(),
+        inbox: inbox.into_iter().map(|value| value.key).collect(),
+        ack_wait: witness.log.ack_wait(),
+        travel: ground.travel(),
+        handed_out_twice: ["duplicate deliveries", "redeliveries"]
+            .iter()
+            .any(|trouble| ground.story.counts().contains_key(trouble)),
     }
 }
 
@@ -121,11 +152,7 @@ fn witness(ground: &Ground) -> Broker {
 }
 
 /// Waits until every job rests; else those that do not.
-async fn come_to_rest(
-    witness: &Broker,
-    jobs: &[JobId],
-    people: &People,
-) -> Result<(), Vec<JobId>> {
+async fn come_to_rest(witness: &Broker, jobs: &[JobId], people: &People) -> Result<(), Vec<JobId>> {
     let until = Instant::now() + REST_WITHIN;
     let mut moving: Vec<JobId> = jobs.to_vec();
     loop {

@@ -1,0 +1,120 @@
+//! The simulation as a test: many seeds, those that found something before, and planted bugs that
+//! must be found.
+
+use std::{env, process::Command};
+
+use callboard_simulation::{Judged, Plant, judge, story, sweep};
+use clap::ValueEnum;
+use rstest::rstest;
+
+/// Seeds of a run, when the environment does not say otherwise.
+const SEEDS: u64 = 2_000;
+/// The variable that says how many.
+const SEEDS_VARIABLE: &str = "CALLBOARD_SIMULATION_SEEDS";
+/// Seeds in which a planted bug must be found.
+const PLANTED_SEEDS: u64 = 200;
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// What failed, with the command that shows how.
+fn words(failed: &[Judged]) -> String {
+    let one = |judged: &Judged| {
+        let command = format!(
+            "cargo run --profile simulation -p callboard-simulation -- --seed {} --trace",
+            judged.seed
+        );
+        format!("{command}\n  {}\n", judged.wrong.join("\n  "))
+    };
+    failed.iter().map(one).collect()
+}
+
+#[test]
+fn whatever_goes_wrong_every_promise_is_kept() {
+    let seeds = match env::var(SEEDS_VARIABLE) {
+        Ok(number) => number.parse().expect("the variable holds a number"),
+        Err(_) => SEEDS,
+    };
+    let swept = sweep(0, seeds, processors(), 5, None, |_| {});
+    assert!(swept.failed.is_empty(), "{}", words(&swept.failed));
+    assert_eq!(swept.seeds, seeds);
+    // What never happened was not tested.
+    if seeds >= SEEDS {
+        for what in [
+            "attempts after the first",
+            "broker away",
+            "broker full",
+            "clock steps",
+            "facts without effect",
+            "jobs canceled",
+            "jobs completed",
+            "jobs failed",
+            "jobs that wait for ever",
+            "pauses",
+            "partitions",
+            "processes killed",
+        ] {
+            let times = swept.counts.get(what).copied().unwrap_or_default();
+            assert!(times >= seeds / 20, "{what}: {times} times in {seeds} worlds");
+        }
+    }
+}
+
+#[test]
+fn what_was_found_once_is_not_there_any_more() {
+    let known = include_str!("../../regressions.txt");
+    let seeds = known.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    let failed: Vec<_> = seeds
+        .map(|line| {
+            let (seed, what) = line.split_once(' ').expect("a seed, and what it found");
+            assert!(!what.trim().is_empty(), "{line}: say what it found");
+            judge(seed.parse().expect("a seed is a number"), None)
+        })
+        .filter(|judged| !judged.wrong.is_empty())
+        .collect();
+    assert!(failed.is_empty(), "{}", words(&failed));
+}
+
+#[rstest]
+fn a_planted_bug_is_found(#[values(0, 1, 2, 3, 4, 5, 6, 7)] n: usize) {
+    let plant = Plant::value_variants()[n];
+    let swept = sweep(0, PLANTED_SEEDS, processors(), 1, Some(plant), |_| {});
+    assert!(!swept.failed.is_empty(), "{plant:?} is not found in {PLANTED_SEEDS} seeds");
+}
+
+#[test]
+fn every_planted_bug_has_a_test() {
+    assert_eq!(Plant::value_variants().len(), 8, "`a_planted_bug_is_found` counts them");
+}
+
+#[test]
+fn a_story_is_told_the_same_every_time_and_has_everything_in_it() {
+    let told = story(1, None);
+    assert_eq!(told, story(1, None));
+    for word in ["starts", "decision", "fact", "begins for", "is accepted", "it is over"] {
+        assert!(told.contains(word), "{word} is missing:\n{told}");
+    }
+}
+
+/// What the documentation says can be run: the same commands, over fewer seeds.
+#[rstest]
+#[case::many(&["--seeds", "2"], "2 seeds, each twice")]
+#[case::from_anywhere(&["--from", "1000000", "--seeds", "2"], "2 seeds, each twice")]
+#[case::one_told(&["--seed", "7", "--trace"], "it is over")]
+fn the_command_says_what_it_found(#[case] arguments: &[&str], #[case] expected: &str) {
+    let program = env!("CARGO_BIN_EXE_callboard-simulation");
+    let output = Command::new(program).args(arguments).output().expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains(expected), "{output:?}");
+}
+
+#[test]
+fn the_command_lists_what_failed_and_says_so_with_its_exit_code() {
+    let program = env!("CARGO_BIN_EXE_callboard-simulation");
+    let planted = ["--seeds", "200", "--plant", "no-compare-and-set", "--failures", "1"];
+    let output = Command::new(program).args(planted).output().expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("--trace"), "it does not say how to replay a seed: {said}");
+}
