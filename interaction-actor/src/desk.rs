@@ -12,7 +12,7 @@ use proto::{
     error::{Code, Failure},
     fact::{Answered, Fact},
     id::{AskId, JobId, Seq},
-    interaction::{Answer, Misfit, Question},
+    interaction::{Answer, Misfit, Question, QuestionKind, Verdict},
     limits, strict,
 };
 use runtime::{
@@ -22,12 +22,13 @@ use runtime::{
     kv::{Bucket, KvError},
     log::Guarded,
     people::{Caller, People},
+    registry::Registry,
     schema::Schemas,
     service::{Call, Handled, Service},
 };
 
 use crate::{
-    inbox,
+    edit, inbox,
     ledger::{Ledger, Standing},
 };
 
@@ -51,14 +52,16 @@ const ENDPOINTS: [Endpoint; 2] = [
 pub struct Desk {
     broker: Broker,
     people: People,
+    registry: Registry,
     schemas: Arc<Schemas>,
 }
 
 impl Desk {
-    /// A desk where the people of an installation answer.
+    /// A desk where the people of an installation answer. Plans that they change are held against
+    /// the tools of `registry`.
     #[must_use]
-    pub fn new(broker: Broker, people: People) -> Self {
-        Self { broker, people, schemas: Arc::default() }
+    pub fn new(broker: Broker, people: People, registry: Registry) -> Self {
+        Self { broker, people, registry, schemas: Arc::default() }
     }
 
     async fn inbox(&self, call: &Call) -> Result<Handled, Failure> {
@@ -92,8 +95,9 @@ impl Desk {
                 return Err(Failure::new(Code::Forbidden, why).at("by"));
             }
             let question = self.open(&ledger, &job, &ask).await?;
+            let answer = self.whole(&ledger, question, &answer)?;
             self.fits(question, &answer)?;
-            let answered = Answered { ask: ask.clone(), answer: answer.clone(), by: by.clone() };
+            let answered = Answered { ask: ask.clone(), answer, by: by.clone() };
             let fact = Fact::Answered(answered);
             let stored = self.broker.log.answer(&job, &fact, ledger.last_answer, call.trace);
             match stored.await? {
@@ -142,10 +146,35 @@ impl Desk {
         Err(failure)
     }
 
+    /// The answer as it is stored: a plan that a person changed is made whole, or refused.
+    fn whole(
+        &self,
+        ledger: &Ledger,
+        question: &Question,
+        answer: &Answer,
+    ) -> Result<Answer, Failure> {
+        let mut answer = answer.clone();
+        let edits = answer.decision == Verdict::Edit
+            && matches!(question.kind, QuestionKind::PlanCheck { .. });
+        if edits && let (Some(value), Some(agent)) = (answer.value.take(), &ledger.policies) {
+            let (tools, schemas) = (self.registry.all(), &*self.schemas);
+            let goal = ledger.goal.as_deref().unwrap_or_default();
+            let rules = edit::Rules { agent, goal, tools: &tools, schemas };
+            let plan = edit::plan(question, value, &rules)?;
+            let whole = serde_json::to_value(&plan).map_err(|error| {
+                Failure::new(Code::Internal, format!("the plan cannot be written: {error}"))
+            })?;
+            answer.value = Some(whole);
+        }
+        Ok(answer)
+    }
+
     /// Checks the verdict, what it binds and the value.
     fn fits(&self, question: &Question, answer: &Answer) -> Result<(), Failure> {
         question.check(answer).map_err(|misfit| refused(&misfit))?;
-        let Some(value) = &answer.value else { return Ok(()) };
+        // A plan in place of the one that is shown was held to the rules of plans.
+        let value = answer.value.as_ref().filter(|_| answer.decision != Verdict::Edit);
+        let Some(value) = value else { return Ok(()) };
         let Some(schema) = question.value_schema() else {
             let why = format!("value: a {} takes none", question.kind.name());
             return Err(Failure::new(Code::InvalidAnswer, why).at("value"));
@@ -242,7 +271,7 @@ fn refused(misfit: &Misfit) -> Failure {
         Misfit::Stale => (Code::Stale, "digest"),
         Misfit::Verdict { .. } => (Code::InvalidAnswer, "decision"),
         Misfit::NoText | Misfit::TooLong => (Code::InvalidAnswer, "text"),
-        Misfit::NoValue => (Code::InvalidAnswer, "value"),
+        Misfit::NoValue | Misfit::Plan(_) => (Code::InvalidAnswer, "value"),
     };
     Failure::new(code, misfit.to_string()).at(field)
 }

@@ -137,9 +137,9 @@ mod tests {
             depends_on: Vec::new(),
             action: Action::Agent,
         });
-        let plan = Plan { title: "t".into(), steps: steps.collect() };
-        let (entry, bytes) =
-            check(QuestionKind::PlanCheck { plan, revision: 0, digest: "d".into() });
+        let plan = Plan { title: "t".into(), steps: steps.collect(), replan: Vec::new() };
+        let (revision, digest, completed) = (0, "d".into(), Vec::new());
+        let (entry, bytes) = check(QuestionKind::PlanCheck { plan, revision, digest, completed });
         assert!(bytes <= ENTRY_BYTES_MAX, "{bytes}");
         let QuestionKind::PlanCheck { plan, digest, .. } = entry.question.kind else { panic!() };
         assert_eq!((plan.steps.len(), digest.as_str()), (limits::PLAN_STEPS_MAX, "d"));

@@ -6,6 +6,7 @@
 //! another actor crate: they meet in subjects.
 
 pub mod desk;
+mod edit;
 pub mod inbox;
 pub mod ledger;
 pub mod waiters;

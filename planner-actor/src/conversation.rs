@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use model::{ModelRequest, Params};
 use proto::{
-    asking,
-    decision::{PlanTalk, PlanWork, StepEnd},
+    asking, conversation,
+    decision::{PlanTalk, PlanWork},
     id::StepId,
     lang::Language,
     message::{Message, ModelCall, ToolOffer},
@@ -26,7 +26,7 @@ use crate::{prompt, protocol};
 pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>) -> ModelRequest {
     let offers = offers(work);
     ModelRequest {
-        messages: messages(work, tools),
+        messages: framed(work, messages(work, tools)),
         params: Params {
             model: work.model.model.clone(),
             temperature: work.model.temperature,
@@ -37,6 +37,31 @@ pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>) -> ModelRequest {
         },
         tools: offers,
     }
+}
+
+/// The conversation, with what was said in earlier jobs before the goal and what the machine has to
+/// say last.
+fn framed(work: &PlanWork, mut messages: Vec<Message>) -> Vec<Message> {
+    let told = conversation::told(work.language, &work.earlier);
+    let goal = messages.iter_mut().find_map(|message| match message {
+        Message::User { text } => Some(text),
+        Message::System { .. } | Message::Assistant { .. } | Message::Tool { .. } => None,
+    });
+    if let Some(goal) = goal.filter(|_| !told.is_empty()) {
+        *goal = format!("{told}\n\n{goal}");
+    }
+    let notices: Vec<_> = work.notices.iter().map(|n| n.text(work.language)).collect();
+    if notices.is_empty() {
+        return messages;
+    }
+    let notices = notices.join("\n\n");
+    match messages.last_mut() {
+        Some(Message::User { text }) => *text = format!("{text}\n\n{notices}"),
+        Some(Message::System { .. } | Message::Assistant { .. } | Message::Tool { .. }) | None => {
+            messages.push(Message::User { text: notices });
+        }
+    }
+    messages
 }
 
 /// A way to ask, unless asking is an action like others; and one to hand the plan over.
@@ -59,16 +84,28 @@ fn offers(work: &PlanWork) -> Vec<ToolOffer> {
     offers
 }
 
-/// The steps of all plans that were begun, and those of them that have completed.
-pub(crate) fn earlier(work: &PlanWork) -> (BTreeSet<StepId>, BTreeSet<StepId>) {
-    let (mut all, mut completed) = (BTreeSet::new(), BTreeSet::new());
+/// The steps of plans that were begun.
+#[derive(Debug, Default)]
+pub(crate) struct Earlier {
+    /// All of them.
+    pub(crate) all: BTreeSet<StepId>,
+    /// Those that have completed.
+    pub(crate) completed: BTreeSet<StepId>,
+    /// Those that stay in the plan and have not ended.
+    pub(crate) kept: BTreeSet<StepId>,
+}
+
+/// The steps of plans that were begun, by all the dialogue says.
+pub(crate) fn earlier(work: &PlanWork) -> Earlier {
+    let mut earlier = Earlier::default();
     for talk in &work.dialogue {
-        let PlanTalk::Progressed { plan, steps } = talk else { continue };
-        all.extend(plan.steps.iter().map(|step| step.id.clone()));
+        let PlanTalk::Progressed { plan, steps, kept, because: _ } = talk else { continue };
+        earlier.all.extend(plan.steps.iter().map(|step| step.id.clone()));
         let done = steps.iter().filter(|step| step.state == StepState::Completed);
-        completed.extend(done.map(|step| step.id.clone()));
+        earlier.completed.extend(done.map(|step| step.id.clone()));
+        earlier.kept = kept.iter().cloned().collect();
     }
-    (all, completed)
+    earlier
 }
 
 fn messages(work: &PlanWork, tools: &Toolbox<'_>) -> Vec<Message> {
@@ -91,9 +128,13 @@ fn messages(work: &PlanWork, tools: &Toolbox<'_>) -> Vec<Message> {
             PlanTalk::Rejected { reply, error } => {
                 messages.extend(rejected(language, reply, error));
             }
-            PlanTalk::Progressed { plan, steps } => {
+            PlanTalk::Progressed { plan, steps, kept, because } => {
                 messages.push(said(shown(plan, work).to_string()));
-                messages.push(progressed(work, steps));
+                let text = prompt::replan(language, steps, kept, *because);
+                messages.push(Message::User { text });
+            }
+            PlanTalk::Steered { words } => {
+                messages.push(Message::User { text: prompt::steered(language, words) });
             }
             // Said by a protocol that goes one action at a time; a job has one protocol.
             PlanTalk::Noted { .. } => {}
@@ -108,10 +149,6 @@ fn rejected(language: Language, reply: &str, error: &str) -> Vec<Message> {
     let reply = (!reply.trim().is_empty()).then(|| said(reply.to_owned()));
     let why = Message::User { text: prompt::rejected(language, error) };
     reply.into_iter().chain([why]).collect()
-}
-
-fn progressed(work: &PlanWork, steps: &[StepEnd]) -> Message {
-    Message::User { text: prompt::replan(work.language, steps) }
 }
 
 /// A question and its answer: as the tool call it was while the tool is offered. Some providers

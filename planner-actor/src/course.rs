@@ -40,9 +40,12 @@ impl<'a> Course<'a> {
             }
             PlanTalk::Progressed { .. } if self.phase != Phase::Plan => self.phase = Phase::Thought,
             // What a person says may change what remains to be done.
-            PlanTalk::Asked { .. } if self.phase != Phase::Plan => self.phase = Phase::Replan,
+            PlanTalk::Asked { .. } | PlanTalk::Steered { .. } if self.phase != Phase::Plan => {
+                self.phase = Phase::Replan;
+            }
             PlanTalk::Progressed { .. }
             | PlanTalk::Asked { .. }
+            | PlanTalk::Steered { .. }
             | PlanTalk::Revised { .. }
             | PlanTalk::Rejected { .. } => {}
         }

@@ -34,6 +34,7 @@ fn normalised(value: Value) -> Result<Plan, String> {
         goal: "the goal\nat length",
         tools: &tools,
         completed: &completed,
+        kept: &BTreeSet::new(),
         earlier: &BTreeSet::new(),
         check_args: &check,
     };

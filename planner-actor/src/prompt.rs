@@ -8,8 +8,10 @@ use std::sync::LazyLock;
 use minijinja::{Environment, UndefinedBehavior, Value, context, syntax::SyntaxConfig};
 use proto::{
     decision::{PlanWork, StepEnd},
+    id::StepId,
     lang::Language,
     policy::PlanOutput,
+    revision::Cause,
     step::StepState,
     tool::ToolSpec,
 };
@@ -23,7 +25,7 @@ macro_rules! templates {
     )*]};
 }
 
-const FILES: [(&str, &str); 36] = templates!(
+const FILES: [(&str, &str); 38] = templates!(
     "system",
     "task_steps",
     "title_steps",
@@ -41,7 +43,8 @@ const FILES: [(&str, &str); 36] = templates!(
     "answer",
     "revise",
     "rejected",
-    "replan"
+    "replan",
+    "steered"
 );
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -154,8 +157,18 @@ pub(crate) fn rejected(language: Language, error: &str) -> String {
     render(language, "rejected", context! { error })
 }
 
-/// How far a plan got.
-pub(crate) fn replan(language: Language, steps: &[StepEnd]) -> String {
+/// What a person told the running job.
+pub(crate) fn steered(language: Language, words: &str) -> String {
+    render(language, "steered", context! { words }).trim_end().to_owned()
+}
+
+/// How far a plan got, which of its steps stay, and why the rest is made anew.
+pub(crate) fn replan(
+    language: Language,
+    steps: &[StepEnd],
+    kept: &[StepId],
+    because: Cause,
+) -> String {
     let completed: Vec<_> = steps
         .iter()
         .filter(|step| step.state == StepState::Completed)
@@ -171,7 +184,14 @@ pub(crate) fn replan(language: Language, steps: &[StepEnd]) -> String {
             }
         })
         .collect();
-    render(language, "replan", context! { steps => ends, completed => completed.join(", ") })
+    let kept: Vec<_> = kept.iter().map(StepId::as_str).collect();
+    let values = context! {
+        steps => ends,
+        completed => completed.join(", "),
+        kept => kept.join(", "),
+        may_be_empty => because.may_leave_nothing() || !kept.is_empty(),
+    };
+    render(language, "replan", values)
 }
 
 fn state(language: Language, state: StepState) -> String {

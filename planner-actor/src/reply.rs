@@ -3,7 +3,7 @@
 
 mod choose;
 
-use model::{ModelError, Reply};
+use model::{ModelError, Reply, TooLarge};
 use proto::{
     asking,
     decision::PlanWork,
@@ -44,8 +44,15 @@ pub(crate) fn understand(
     tools: &Toolbox<'_>,
     check_args: CheckArgs<'_>,
 ) -> Understood {
-    let (all, completed) = conversation::earlier(work);
-    let frame = Frame { goal: &work.goal, tools, completed: &completed, earlier: &all, check_args };
+    let earlier = conversation::earlier(work);
+    let frame = Frame {
+        goal: &work.goal,
+        tools,
+        completed: &earlier.completed,
+        kept: &earlier.kept,
+        earlier: &earlier.all,
+        check_args,
+    };
     match said(reply, work) {
         Ok(Said::Question(question)) => PlanReply::Question { question }.into(),
         Ok(Said::Value(value)) => {
@@ -54,9 +61,9 @@ pub(crate) fn understand(
             } else {
                 plan(value, work, &frame)
             };
-            understood.unwrap_or_else(|error| unparseable(reply, error))
+            understood.unwrap_or_else(|error| unparseable(reply, &error))
         }
-        Err(error) => unparseable(reply, error),
+        Err(error) => unparseable(reply, &error),
     }
 }
 
@@ -102,11 +109,11 @@ fn plan(value: Value, work: &PlanWork, frame: &Frame<'_>) -> Result<Understood, 
     Ok(PlanReply::Plan { plan }.into())
 }
 
-fn unparseable(reply: &Reply, error: String) -> Understood {
+fn unparseable(reply: &Reply, error: &str) -> Understood {
     let calls: Vec<_> = reply.calls.iter().map(|c| format!("{}({})", c.name, c.args)).collect();
     let text = format!("{}\n{}", reply.text, calls.join("\n"));
     let text = if calls.is_empty() { reply.text.as_str() } else { text.trim() };
-    PlanReply::Unparseable { text: excerpt(text), error: excerpt(&error) }.into()
+    PlanReply::Unparseable { text: excerpt(text), error: excerpt(error) }.into()
 }
 
 fn question(calls: &[ModelCall], may_ask: bool) -> Result<proto::fact::Asked, String> {
@@ -129,6 +136,12 @@ fn question(calls: &[ModelCall], may_ask: bool) -> Result<proto::fact::Asked, St
                 .to_owned())
         }
     }
+}
+
+/// What the planner answers when the model has no room for what it must be shown.
+pub(crate) fn too_large(error: &TooLarge) -> PlanReply {
+    let error = WorkError { message: error.to_string(), transient: false, retry_after_ms: None };
+    PlanReply::Failed { error }
 }
 
 /// What the planner answers when the model gave no reply.

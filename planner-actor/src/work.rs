@@ -70,7 +70,12 @@ impl Planner {
         speaker: Speaker,
         usage: &mut Usage,
     ) -> Understood {
-        let request = conversation::request(work, tools);
+        let mut request = conversation::request(work, tools);
+        let said = std::mem::take(&mut request.messages);
+        match model::fit(said, &request.tools, work.window, work.language, &*self.model) {
+            Ok(fitted) => request.messages = fitted.messages,
+            Err(large) => return reply::too_large(&large).into(),
+        }
         let show = move |delta: &Delta| match delta {
             Delta::Text(text) => speaker.say(Said::Text(text.clone())),
             Delta::Thought(text) => speaker.say(Said::Thought(text.clone())),

@@ -54,6 +54,12 @@ pub(crate) struct Answering {
     /// The answer in words; for a plan: how it is to change; @FILE and @- too
     #[arg(long, value_name = "WORDS")]
     pub(crate) text: Option<String>,
+    /// Change the plan itself in $VISUAL or $EDITOR; it is shown again before anything runs
+    #[arg(long, conflicts_with_all = ["value", "text", "plan"])]
+    pub(crate) edit: bool,
+    /// Another plan in place of the one that is shown, as YAML or JSON: a file, or - for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["value", "text"])]
+    pub(crate) plan: Option<String>,
 }
 
 const ANSWER_HELP: &str = "\
@@ -64,6 +70,8 @@ Examples:
   callboard inbox answer JOB q1 --value '[\"a\",\"b\"]'            several options
   callboard inbox answer JOB q1 --value '{\"name\":\"Li\"}'        a form
   callboard inbox answer JOB q1 --text \"skip the second step\"  a plan that is to change
+  callboard inbox answer JOB q1 --edit                         a plan, changed by hand
+  callboard inbox answer JOB q1 --plan plan.yaml               a plan, from a file
 
 The first valid answer wins; a later one is told who was first (exit code 6).";
 

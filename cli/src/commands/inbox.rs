@@ -10,7 +10,7 @@ use proto::{
 };
 use serde_json::Value;
 
-use super::jobs::caller;
+use super::{edit, jobs::caller};
 use crate::{
     answer::{dialogue::Dialogue, keyboard::Keyboard},
     args::{Answering, ApproveArgs, Global, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
@@ -85,6 +85,13 @@ async fn open(client: &Client, job: &JobId) -> Result<Vec<InboxEntry>, CliError>
 
 async fn answer(client: &Client, output: Output, args: Answering) -> Outcome {
     let entry = find(client, &args.question).await?;
+    if args.edit {
+        return edit::in_editor(client, output, &entry).await;
+    }
+    if let Some(file) = &args.plan {
+        let plan = edit::from_file(&entry, file)?;
+        return send(client, output, &entry, plan).await;
+    }
     let given = match (&args.value, &args.text) {
         (Some(value), _) => Some(Answer::respond(json("value", value)?)),
         (None, Some(text)) => Some(worded(&entry, text)?),
@@ -193,7 +200,7 @@ pub(super) fn request(entry: &InboxEntry, answer: Answer) -> GiveAnswer {
     GiveAnswer { job, ask, decision, value, text, digest, by: caller() }
 }
 
-fn taken(output: Output, answered: &AnswerTaken) -> Outcome {
+pub(super) fn taken(output: Output, answered: &AnswerTaken) -> Outcome {
     output.one(answered, answered.ask.as_str(), |look| {
         let words = format!("✓ {} {} is answered", answered.job, answered.ask);
         format!("{}\n", look.paint(Tone::Good, &words))

@@ -8,6 +8,7 @@ mod demo;
 mod dev;
 mod doctor;
 mod embedded;
+mod edit;
 mod fsck;
 mod inbox;
 mod jobs;

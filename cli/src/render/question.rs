@@ -69,7 +69,7 @@ pub(crate) fn body(look: &Look, asked: &Question) -> String {
     let mut out = text::indent(&escape::text(&asked.prompt), 2, look.columns());
     match &asked.kind {
         QuestionKind::Question => {}
-        QuestionKind::PlanCheck { plan, revision, digest: _ } => {
+        QuestionKind::PlanCheck { plan, revision, .. } => {
             let title = escape::line(&plan.title);
             let title = match revision {
                 0 => title.into_owned(),
@@ -203,6 +203,7 @@ pub(crate) fn how(job: &JobId, asked: &Question) -> Vec<String> {
         QuestionKind::PlanCheck { .. } => vec![
             format!("callboard inbox approve {job} {id}"),
             format!("{answer} --text \"how it is to change\""),
+            format!("{answer} --edit"),
             format!("callboard inbox reject {job} {id}"),
         ],
         QuestionKind::ToolApproval { digest, .. } => vec![

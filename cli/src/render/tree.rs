@@ -8,6 +8,7 @@ use proto::{
     escape,
     id::StepId,
     message::Usage,
+    outline::{Item, ItemStatus},
     view::{CallView, JobView, PlanView, StepView},
 };
 
@@ -34,6 +35,7 @@ pub(crate) fn tree(
     if let Some(plan) = &view.plan {
         lines.extend(plan_lines(look, plan, said));
     }
+    lines.extend(view.outline.iter().map(|item| item_line(look, item, "  ")));
     if let Some(words) = planning.filter(|_| view.outcome.is_none()) {
         lines.extend(streaming(look, "  ", words));
     }
@@ -59,7 +61,29 @@ fn header(look: &Look, view: &JobView) -> Vec<String> {
         lines.push(Line::new().add(tone, format!("  {}", escape::line(reason))).render(look));
     }
     lines.push(Line::new().add(Tone::Dim, format!("  {}", escape::line(&view.goal))).render(look));
+    if let Some(detected) = &view.detected {
+        let needs = if detected.complex { "needs a plan" } else { "needs no plan" };
+        let words = format!("  {needs}: {}", escape::line(&detected.why));
+        lines.push(Line::new().add(Tone::Dim, words).render(look));
+    }
     lines
+}
+
+/// Something that is intended.
+fn item_line(look: &Look, item: &Item, rail: &str) -> String {
+    let (mark, tone) = match item.status {
+        ItemStatus::Pending => ("[ ]", Tone::Dim),
+        ItemStatus::InProgress => ("[→]", Tone::Busy),
+        ItemStatus::Done => ("[✓]", Tone::Good),
+        ItemStatus::Blocked => ("[!]", Tone::Bad),
+        ItemStatus::Skipped => ("[-]", Tone::Dim),
+    };
+    let line = Line::new().add(Tone::Dim, rail).add(tone, format!("{mark} "));
+    let line = line.add(Tone::Plain, escape::line(&item.title));
+    match &item.note {
+        Some(note) => line.add(Tone::Dim, format!(" {}", escape::line(note))).render(look),
+        None => line.render(look),
+    }
 }
 
 /// Why the job is where it is, unless an open question says the same.
@@ -83,6 +107,8 @@ pub(crate) fn plan_lines(look: &Look, plan: &PlanView, said: &Said) -> Vec<Strin
         let last = n + 1 == plan.steps.len();
         lines.push(step_line(look, step, if last { "└" } else { "├" }, aligned));
         let rail = if last { "    " } else { "  │ " };
+        let kept = format!("{rail}  ");
+        lines.extend(step.outline.iter().map(|item| item_line(look, item, &kept)));
         lines.extend(step.calls.iter().filter_map(|call| call_line(look, step, call, rail)));
         if let Some(words) = said.get(&step.id).filter(|_| !step.state.is_terminal()) {
             lines.extend(streaming(look, rail, words));

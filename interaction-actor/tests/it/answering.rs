@@ -45,8 +45,8 @@ fn approval(job: &JobId) -> (QuestionKind, String) {
 }
 
 fn plan_check() -> QuestionKind {
-    let plan = Plan { title: "t".into(), steps: Vec::new() };
-    QuestionKind::PlanCheck { plan, revision: 0, digest: "d1".into() }
+    let plan = Plan { title: "t".into(), ..Plan::default() };
+    QuestionKind::PlanCheck { plan, revision: 0, digest: "d1".into(), completed: Vec::new() }
 }
 
 /// The facts that people have written to a job.

@@ -8,6 +8,7 @@
 )]
 
 mod answering;
+mod editing;
 mod office;
 mod on_nats;
 mod showing;

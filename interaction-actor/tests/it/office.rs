@@ -25,6 +25,7 @@ use runtime::{
     memory::{Memory, MemoryOptions},
     nats::{NatsOptions, connect},
     people::People,
+    registry::Registry,
     service::{ServiceActor, ServiceArgs},
     telemetry::new_trace,
     testing::NatsServer,
@@ -123,7 +124,8 @@ impl Office {
             let (actor, _) = Actor::spawn(None, PoolActor, args).await.unwrap();
             self.staff.push(actor.get_cell());
         }
-        let service = Arc::new(Desk::new(broker.clone(), people));
+        let service =
+            Arc::new(Desk::new(broker.clone(), people, Registry::open(&broker).await.unwrap()));
         let args = ServiceArgs { broker, service, in_flight: 20_000, shutdown };
         let (actor, _) = Actor::spawn(None, ServiceActor, args).await.unwrap();
         self.staff.push(actor.get_cell());
@@ -146,6 +148,7 @@ impl Office {
             language: Language::En,
             digest: "d".into(),
             by: Some("ann".into()),
+            conversation: None,
         });
         let stored = self.broker.log.submit(&job(id), &fact, new_trace()).await.unwrap();
         assert!(matches!(stored, Submission::Stored(_)));

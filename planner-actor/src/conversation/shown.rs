@@ -13,7 +13,7 @@ pub(super) fn shown(plan: &Plan, work: &PlanWork) -> Value {
     let steps = |of: fn(&Step) -> Value| plan.steps.iter().map(of).collect::<Vec<_>>();
     match work.protocol {
         PlanProtocol::TaskSteps => {
-            json!({"task": plan.title, "steps": steps(task), "replan": []})
+            json!({"task": plan.title, "steps": steps(task), "replan": plan.replan})
         }
         PlanProtocol::TitleSteps => json!({
             "title": plan.title,

@@ -102,7 +102,7 @@ fn what_completed_is_known_from_all_plans_that_were_begun() {
             {"id": "d", "state": "skipped", "response": ""},
         ])),
     ]);
-    let (_, done) = earlier(&testing::work(json!({"dialogue": dialogue})));
+    let done = earlier(&testing::work(json!({"dialogue": dialogue}))).completed;
     assert_eq!(done.iter().map(StepId::as_str).collect::<Vec<_>>(), ["a", "b"]);
 }
 
@@ -190,6 +190,7 @@ fn a_plan_that_is_shown_is_read_back(#[case] protocol: PlanProtocol, #[case] wri
         goal: "g",
         tools: &tools,
         completed: &none,
+        kept: &none,
         earlier: &none,
         check_args: &check_args,
     };
@@ -201,11 +202,23 @@ fn a_plan_that_is_shown_is_read_back(#[case] protocol: PlanProtocol, #[case] wri
     };
     let plan = read(written);
     let shown = shown(&plan, &work);
-    runtime::schema::Schemas::new()
-        .get(&protocol::schema(protocol))
-        .unwrap()
-        .check(&shown)
-        .iter()
-        .for_each(|misfit| panic!("{misfit:?}"));
+    let schema = runtime::schema::Schemas::new().get(&protocol::schema(protocol)).unwrap();
+    assert!(schema.check(&shown).is_empty(), "{:?}", schema.check(&shown));
     assert_eq!(read(&shown.to_string()), plan);
+}
+
+#[test]
+fn earlier_jobs_stand_before_the_goal_and_notices_after_everything() {
+    for protocol in ["steps", "decision", "phased"] {
+        let earlier =
+            json!([{"job": "j1", "goal": "find it", "state": "completed", "response": "found"}]);
+        let notices = json!([{"type": "tool_failure", "tool": "create_task", "times": 3}]);
+        let work = json!({"protocol": protocol, "earlier": earlier, "notices": notices});
+        let conversation = conversation_of(work);
+        let user = rest(&conversation);
+        assert!(user.starts_with("Earlier in this conversation"), "{user}");
+        assert!(user.contains("[1] Goal: find it\nAnswer (completed): found\n\n"), "{user}");
+        let last = user.rsplit("===").nth(1).unwrap();
+        assert!(last.contains("tool_failure: the tool create_task has failed 3 times"), "{last}");
+    }
 }

@@ -34,15 +34,18 @@ pub(super) fn messages(work: &PlanWork) -> Vec<Message> {
                 }
             }
             PlanTalk::Progressed { .. } if too_many > 0 => too_many -= 1,
-            PlanTalk::Progressed { plan, steps } => {
+            PlanTalk::Progressed { plan, steps, .. } => {
                 messages.push(said(chosen(work, &course, plan).to_string()));
                 let seen = prompt::observed(language, &observation(plan, steps).to_string());
                 messages.push(Message::User { text: join(&seen, &prompt::next(work, &course)) });
             }
             PlanTalk::Asked { question, answer } => {
                 messages.push(said(asked(work, &course, question).to_string()));
-                let forced = false;
-                let heard = prompt::answer(language, answer, forced);
+                let heard = prompt::answer(language, answer, false);
+                messages.push(Message::User { text: join(&heard, &prompt::next(work, &course)) });
+            }
+            PlanTalk::Steered { words } => {
+                let heard = prompt::steered(language, words);
                 messages.push(Message::User { text: join(&heard, &prompt::next(work, &course)) });
             }
             PlanTalk::Revised { plan, words } => {
@@ -83,17 +86,17 @@ fn chosen(work: &PlanWork, course: &Course<'_>, plan: &Plan) -> Value {
         Action::Tool { tool, args, binding: _ } => json!({"tool": tool, "input": args}),
         Action::Agent => json!({"tool": "agent", "input": step.description}),
     });
-    reply(work, course, action.unwrap_or(Value::Null))
+    reply(work, course, &action.unwrap_or(Value::Null))
 }
 
 fn asked(work: &PlanWork, course: &Course<'_>, question: &str) -> Value {
     if work.protocol == PlanProtocol::Phased {
         return json!({"status": "ask_user", "question": question});
     }
-    reply(work, course, json!({"tool": proto::asking::ASK_USER, "input": question}))
+    reply(work, course, &json!({"tool": proto::asking::ASK_USER, "input": question}))
 }
 
-fn reply(work: &PlanWork, course: &Course<'_>, action: Value) -> Value {
+fn reply(work: &PlanWork, course: &Course<'_>, action: &Value) -> Value {
     if work.protocol == PlanProtocol::Phased {
         return json!({"status": "continue", "next_action": action});
     }

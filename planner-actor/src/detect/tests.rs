@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::testing;
 
-fn detected(goal: &str, allowed: Value) -> Detected {
+fn detected(goal: &str, allowed: &Value) -> Detected {
     let work = testing::work(json!({"goal": goal, "tools": allowed}));
     let specs: Vec<ToolSpec> = testing::tools();
     let tools = Toolbox::new(&specs, work.model.tools.as_deref());
@@ -34,7 +34,7 @@ fn detected(goal: &str, allowed: Value) -> Detected {
 )]
 #[case::delete_create_en("removing 3 and creating 4", r"\b(delet|remov)\w*.*\bcreat\w*")]
 fn several_things_to_do_need_a_plan(#[case] goal: &str, #[case] pattern: &str) {
-    let detected = detected(goal, json!(["create_task"]));
+    let detected = detected(goal, &json!(["create_task"]));
     assert_eq!((detected.complex, detected.why.as_str()), (true, pattern));
 }
 
@@ -46,12 +46,12 @@ fn several_things_to_do_need_a_plan(#[case] goal: &str, #[case] pattern: &str) {
 #[case("athena, strengthen")]
 #[case("")]
 fn one_thing_to_do_needs_none(#[case] goal: &str) {
-    assert!(!detected(goal, json!(["create_task"])).complex);
+    assert!(!detected(goal, &json!(["create_task"])).complex);
 }
 
 #[test]
 fn without_tools_nothing_needs_a_plan() {
-    let detected = detected("先查天气然后写信", json!([]));
+    let detected = detected("先查天气然后写信", &json!([]));
     assert_eq!((detected.complex, detected.why.as_str()), (false, "no tools are offered"));
 }
 

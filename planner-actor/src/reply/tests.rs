@@ -1,5 +1,8 @@
 //! What models say when they are asked for a plan, and what it counts as.
 
+#![expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "a test names the one reply it is about")]
+
 use model::{ErrorKind, Phase};
 use proto::{message::Usage, tool::ToolSpec};
 use rstest::rstest;

@@ -23,6 +23,7 @@ mod peers;
 mod permissions;
 mod purity;
 mod scale_out;
+mod protocols;
 mod script_model;
 mod session;
 mod sources;

@@ -92,7 +92,7 @@ async fn a_parked_job_outlives_everything_and_a_plain_nats_client_answers_it() {
     assert_eq!(load::proved(&broker).await.standing(Standing::Ended), 1);
 }
 
-async fn until(client: &Client, job: &JobId, wanted: JobState) -> proto::view::JobView {
+pub(crate) async fn until(client: &Client, job: &JobId, wanted: JobState) -> proto::view::JobView {
     let mut last = None;
     for _ in 0..600 {
         if let Ok(view) = client.get(job).await {

@@ -1,5 +1,7 @@
 //! Decisions as models write them.
 
+#![expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
+
 use rstest::rstest;
 use serde_json::json;
 

@@ -1,0 +1,263 @@
+//! A plan that waits to be confirmed, changed by hand: in an editor, or from a file. What is wrong
+//! with it is said by the server; what was written is never lost.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use client::Client;
+use proto::{
+    door::InboxEntry,
+    error::{Code, Failure},
+    escape,
+    interaction::{Answer, QuestionKind, Verdict, plan_digest},
+    limits,
+    plan::{Action, Plan},
+};
+use serde_json::{Map, Value, json};
+
+use super::inbox::{request, taken};
+use crate::{
+    failure::{CliError, Outcome},
+    input,
+    output::{self, Output},
+};
+
+/// What stands above the plan in the editor.
+const HEAD: &str = "\
+# Change the plan, save and leave. Steps may be added, removed, reordered and changed.
+# A step is a tool call (tool and args) or a task for an agent (neither of them).
+# It is shown again before anything runs. Leave without a change to leave the question open.
+";
+
+/// The plan of a file, as an answer.
+///
+/// # Errors
+/// When the question is not about a plan, or the file holds neither YAML nor JSON.
+pub(super) fn from_file(entry: &InboxEntry, file: &str) -> Result<Answer, CliError> {
+    let (_, digest) = shown(entry)?;
+    let text = if file == "-" {
+        input::text("plan", "@-", limits::REQUEST_BYTES_MAX)?
+    } else {
+        input::file("plan", Path::new(file), limits::REQUEST_BYTES_MAX)?
+    };
+    Ok(answer(read(&text)?, digest))
+}
+
+/// Has the plan changed in an editor, again and again until it is taken or left as it is.
+///
+/// # Errors
+/// When the question is not about a plan, the editor cannot be run, or the server refuses what was
+/// written and nobody is there to mend it.
+pub(super) async fn in_editor(client: &Client, output: Output, entry: &InboxEntry) -> Outcome {
+    let (plan, digest) = shown(entry)?;
+    // A plan that was shortened for the inbox must not be handed back as if it were whole.
+    if plan_digest(&entry.job, plan) != *digest {
+        return Err(CliError::usage("the plan is too large to be edited here").hint(format!(
+            "write the whole plan to a file: callboard inbox answer {} {} --plan FILE",
+            entry.job, entry.question.id
+        )));
+    }
+    let draft = Draft::new(entry, &written(plan)?)?;
+    loop {
+        draft.edit()?;
+        let text = draft.text()?;
+        let value = match read(&text) {
+            Ok(value) if value == as_planned(plan) => {
+                draft.remove();
+                return Err(CliError::interrupted("nothing was changed; the question stays open"));
+            }
+            Ok(value) => value,
+            Err(error) => {
+                draft.complain(&text, &error.message)?;
+                draft.again()?;
+                continue;
+            }
+        };
+        match client.answer(&request(entry, answer(value, digest))).await {
+            Err(failure) if failure.code == Code::InvalidAnswer => {
+                draft.complain(&text, &failure.message)?;
+                draft.refused(failure)?;
+            }
+            answered => {
+                let answered = answered?;
+                draft.remove();
+                return taken(output, &answered);
+            }
+        }
+    }
+}
+
+fn shown(entry: &InboxEntry) -> Result<(&Plan, &String), CliError> {
+    match &entry.question.kind {
+        QuestionKind::PlanCheck { plan, digest, .. } => Ok((plan, digest)),
+        QuestionKind::Question
+        | QuestionKind::Choice { .. }
+        | QuestionKind::Form { .. }
+        | QuestionKind::ToolApproval { .. } => {
+            let kind = entry.question.kind.name();
+            Err(CliError::usage(format!("a {kind} is not a plan; only a plan can be edited")))
+        }
+    }
+}
+
+fn answer(value: Value, digest: &str) -> Answer {
+    let (decision, digest) = (Verdict::Edit, Some(digest.to_owned()));
+    Answer { decision, value: Some(value), text: None, digest }
+}
+
+/// JSON is YAML too.
+fn read(text: &str) -> Result<Value, CliError> {
+    serde_saphyr::from_str(text)
+        .map_err(|e| CliError::input("plan", format!("the plan is neither YAML nor JSON: {e}")))
+}
+
+fn written(plan: &Plan) -> Result<String, CliError> {
+    serde_saphyr::to_string(&as_planned(plan))
+        .map_err(|e| CliError::usage(format!("the plan cannot be written as YAML: {e}")))
+}
+
+/// A plan as a planner writes it: without what only the machine needs.
+fn as_planned(plan: &Plan) -> Value {
+    let step = |step: &proto::plan::Step| {
+        let mut fields = Map::new();
+        fields.insert("id".to_owned(), json!(step.id));
+        if !step.title.is_empty() {
+            fields.insert("title".to_owned(), json!(step.title));
+        }
+        fields.insert("description".to_owned(), json!(step.description));
+        if !step.depends_on.is_empty() {
+            fields.insert("depends_on".to_owned(), json!(step.depends_on));
+        }
+        match &step.action {
+            Action::Tool { tool, args, binding: _ } => {
+                fields.insert("tool".to_owned(), json!(tool));
+                fields.insert("args".to_owned(), args.clone());
+            }
+            Action::Agent => {}
+        }
+        Value::Object(fields)
+    };
+    let mut written =
+        json!({"title": plan.title, "steps": plan.steps.iter().map(step).collect::<Vec<_>>()});
+    if !plan.replan.is_empty() {
+        written["replan"] = json!(plan.replan);
+    }
+    written
+}
+
+/// The file that is edited. It stays when anything goes wrong.
+struct Draft {
+    path: PathBuf,
+}
+
+impl Draft {
+    fn new(entry: &InboxEntry, plan: &str) -> Result<Self, CliError> {
+        let name =
+            format!("callboard-{}-{}-{}.yaml", entry.job, entry.question.id, std::process::id());
+        let draft = Self { path: std::env::temp_dir().join(name) };
+        draft.write(&format!("{HEAD}\n{plan}"))?;
+        Ok(draft)
+    }
+
+    fn fail(&self, error: impl std::fmt::Display) -> CliError {
+        CliError::usage(format!("{}: {error}", self.path.display()))
+    }
+
+    fn write(&self, text: &str) -> Result<(), CliError> {
+        std::fs::write(&self.path, text).map_err(|e| self.fail(e))
+    }
+
+    fn text(&self) -> Result<String, CliError> {
+        input::file("plan", &self.path, limits::REQUEST_BYTES_MAX)
+    }
+
+    /// Runs the editor and waits for it.
+    fn edit(&self) -> Result<(), CliError> {
+        let named = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+        let editor = named("VISUAL").or_else(|| named("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+        // An editor may be named with arguments, as in `code --wait`.
+        let mut words = editor.split_whitespace();
+        let program = words.next().unwrap_or("vi");
+        let status = Command::new(program).args(words).arg(&self.path).status();
+        let status = status.map_err(|e| {
+            CliError::usage(format!("the editor {program} cannot be run: {e}"))
+                .hint("set EDITOR to an editor, or give the plan with --plan FILE")
+        })?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(CliError::interrupted(format!(
+            "the editor ended with {status}; the question stays open"
+        ))
+        .hint(self.kept()))
+    }
+
+    /// Puts what is wrong above what was written.
+    fn complain(&self, text: &str, why: &str) -> Result<(), CliError> {
+        let without = text.lines().skip_while(|line| line.starts_with("# !"));
+        let why = why.lines().map(|line| format!("# ! {line}"));
+        let lines: Vec<_> = why.chain(without.map(str::to_owned)).collect();
+        self.write(&format!("{}\n", lines.join("\n")))
+    }
+
+    /// Whether somebody wants to go on.
+    fn again(&self) -> Result<(), CliError> {
+        self.refused(Failure::new(Code::InvalidAnswer, "the plan cannot be read"))
+    }
+
+    fn refused(&self, failure: Failure) -> Result<(), CliError> {
+        if !output::is_interactive() {
+            return Err(CliError::from(failure).hint(self.kept()));
+        }
+        let mut err = std::io::stderr();
+        let why = escape::line(&failure.message);
+        let _ = write!(err, "{why}\nedit again? [Y/n] ").and_then(|()| err.flush());
+        let mut line = String::new();
+        let read = std::io::stdin().read_line(&mut line).unwrap_or(0);
+        if read == 0 || line.trim().eq_ignore_ascii_case("n") {
+            return Err(CliError::from(failure).hint(self.kept()));
+        }
+        Ok(())
+    }
+
+    fn kept(&self) -> String {
+        format!("what was written is in {}", self.path.display())
+    }
+
+    fn remove(&self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_read_back_as_it_was_written() {
+        let plan: Plan = serde_json::from_value(json!({"title": "标记: #1", "steps": [
+            {"id": "a", "title": "yes", "description": "line one\nline two", "action": "agent"},
+            {"id": "b", "description": "{{a.id}}: 'x'", "depends_on": ["a"], "action": "tool",
+             "tool": "complete_task", "args": {"id": "{{a.id}}", "n": 1, "no": ["1", null]},
+             "binding": {"pool": "p", "effect": "pure"}},
+        ]}))
+        .unwrap();
+        let text = format!("{HEAD}\n{}", written(&plan).unwrap());
+        assert_eq!(read(&text).unwrap(), as_planned(&plan), "{text}");
+    }
+
+    #[test]
+    fn what_is_wrong_stands_above_what_was_written_and_is_replaced_the_next_time() {
+        let path = std::env::temp_dir().join(format!("callboard-draft-{}", std::process::id()));
+        let draft = Draft { path };
+        draft.complain("title: t\n", "first\nand more").unwrap();
+        let text = draft.text().unwrap();
+        assert_eq!(text, "# ! first\n# ! and more\ntitle: t\n");
+        draft.complain(&text, "second").unwrap();
+        assert_eq!(draft.text().unwrap(), "# ! second\ntitle: t\n");
+        draft.remove();
+    }
+}

@@ -1,0 +1,97 @@
+//! A plan that a person has changed: read as a planner's is, held to the same rules, and refused with
+//! the field that is wrong. Pure.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use proto::{
+    agent::Agent,
+    draft::{self, Frame},
+    error::{Code, Failure},
+    id::StepId,
+    interaction::{Question, QuestionKind},
+    plan::{Plan, PlanError},
+    tool::ToolSpec,
+    toolbox::Toolbox,
+};
+use runtime::{
+    arguments::{self, Placeholders},
+    registry::Announcement,
+    schema::Schemas,
+};
+use serde_json::Value;
+
+/// What a changed plan is measured against.
+pub(crate) struct Rules<'a> {
+    /// The policies of the job.
+    pub(crate) agent: &'a Agent,
+    /// The job's goal, after which a plan without a title is called.
+    pub(crate) goal: &'a str,
+    /// The tools there are.
+    pub(crate) tools: &'a [Arc<Announcement>],
+    /// Compiled schemas.
+    pub(crate) schemas: &'a Schemas,
+}
+
+/// The plan in the place of the one that a question shows, whole.
+///
+/// # Errors
+/// What is wrong with it, for whoever wrote it. The question stays as it is.
+pub(crate) fn plan(question: &Question, value: Value, rules: &Rules<'_>) -> Result<Plan, Failure> {
+    let completed: BTreeSet<StepId> = match &question.kind {
+        QuestionKind::PlanCheck { completed, .. } => completed.iter().cloned().collect(),
+        QuestionKind::Question
+        | QuestionKind::Choice { .. }
+        | QuestionKind::Form { .. }
+        | QuestionKind::ToolApproval { .. } => BTreeSet::new(),
+    };
+    let wrong = |field: &str, why: String| {
+        Failure::new(Code::InvalidAnswer, format!("{field}: {why}")).at(field.to_owned())
+    };
+    let draft = draft::of(as_written(value)).map_err(|misshapen| {
+        let inside =
+            if misshapen.field == "." { String::new() } else { format!(".{}", misshapen.field) };
+        wrong(&format!("value{inside}"), misshapen.why)
+    })?;
+    let specs = rules.tools.iter().map(|announced| &announced.spec);
+    let tools = Toolbox::new(specs, rules.agent.tools.as_deref());
+    let check_args = |tool: &ToolSpec, args: &Value| {
+        arguments::check(rules.schemas, tool, args, Placeholders::Open)
+    };
+    let frame = Frame {
+        goal: rules.goal,
+        tools: &tools,
+        completed: &completed,
+        kept: &BTreeSet::new(),
+        earlier: &completed,
+        check_args: &check_args,
+    };
+    let plan = draft::plan(draft, &frame).map_err(|unsound| wrong("value", unsound.to_string()))?;
+    if plan.steps.is_empty() {
+        return Err(wrong(
+            "value.steps",
+            format!("{}; reject it to end the job", PlanError::Empty),
+        ));
+    }
+    let exec = rules.agent.step.exec;
+    if let Some(step) = plan.steps.iter().find(|step| !exec.allows(&step.action)) {
+        let why = format!("step {} cannot be carried out the way this agent does", step.id);
+        return Err(wrong("value.steps", why));
+    }
+    Ok(plan)
+}
+
+/// A plan as a planner writes one. What is shown with a question says of each step how it is carried
+/// out, and may come back with that.
+fn as_written(mut value: Value) -> Value {
+    let steps = value.get_mut("steps").and_then(Value::as_array_mut);
+    for step in steps.into_iter().flatten().filter_map(Value::as_object_mut) {
+        step.remove("binding");
+        let how = step.get("action").and_then(Value::as_str);
+        if matches!(how, Some("agent" | "tool"))
+            && (how == Some("agent") || step.contains_key("tool"))
+        {
+            step.remove("action");
+        }
+    }
+    value
+}
