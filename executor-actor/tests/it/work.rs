@@ -195,7 +195,10 @@ else:
         for turn in 2.. {
             let (after, fact) = stage.fact().await;
             if fact["reply"]["type"] == "done" {
-                assert_eq!((turn - 1, &fact["reply"]["response"]), (ends_at, &json!("I was shown less.")));
+                assert_eq!(
+                    (turn - 1, &fact["reply"]["response"]),
+                    (ends_at, &json!("I was shown less."))
+                );
                 break;
             }
             let text = "a result that is long ".repeat(60);

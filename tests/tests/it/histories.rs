@@ -41,7 +41,7 @@ struct Scenario {
 }
 
 /// What somebody does when the job stands where it says.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Act {
     Approve,
     Revise(&'static str),
@@ -226,7 +226,7 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
             Act::Signal(signal, when) => {
                 let view = until(client, &id, |view| view.sub_status == *when).await;
                 let (job, reason) = (view.job.clone(), Some("a test".to_owned()));
-                let signal = SendSignal { job, signal: *signal, reason, by };
+                let signal = SendSignal { job, signal: signal.clone(), reason, by };
                 client.signal(&signal).await.unwrap();
                 until(client, &id, |now| now.seq > view.seq).await;
             }

@@ -126,7 +126,8 @@ async fn what_goes_round_in_circles_is_told_made_to_answer_and_ended() {
     let view = run(&client, "spent", "做点什么", budget).await;
     let (reason, message) = failed(&view);
     assert_eq!(reason, FailReason::BudgetExceeded);
-    for part in ["已达到最大执行步数（5/5 步）", "已完成部分：", "未完成原因：", "下一步建议："] {
+    for part in ["已达到最大执行步数（5/5 步）", "已完成部分：", "未完成原因：", "下一步建议："]
+    {
         assert!(message.contains(part), "{part}: {message}");
     }
     let gauge = view.budget.iter().find(|gauge| gauge.axis == Axis::Steps).unwrap();
@@ -145,8 +146,10 @@ async fn what_goes_round_in_circles_is_told_made_to_answer_and_ended() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_outlives_everything_between_two_of_its_jobs() {
     let mut company = Company::start(SCRIPT).await;
-    let mut processes =
-        [company.serve("supervisor", "supervisor,interaction"), company.serve("worker", "planner,executor,tools")];
+    let mut processes = [
+        company.serve("supervisor", "supervisor,interaction"),
+        company.serve("worker", "planner,executor,tools"),
+    ];
     let broker = connect(&company).await;
     let client = Client::new(&broker);
     wait_for_door(&client).await;

@@ -16,6 +16,7 @@ mod deployment;
 mod documents;
 mod fsck;
 mod histories;
+mod limits;
 mod markdown;
 mod parking;
 mod paused;
