@@ -2,6 +2,7 @@
 //! client of the front door like any other; it never touches a job's log by itself, but for `fsck`,
 //! which reads them all and writes nothing.
 
+pub mod agents;
 mod answer;
 mod args;
 mod commands;

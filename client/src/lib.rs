@@ -12,11 +12,12 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use proto::{
     door::{
-        AnswerTaken, Crew, Dead, DeadLetters, Get, GiveAnswer, Inbox, InboxPage, List, Listed,
-        SendSignal, Signaled, Submit, Submitted, Tools, verbs,
+        AgentChanged, AgentList, Agents, AnswerTaken, Crew, Dead, DeadLetters, DropAgent, Get,
+        GiveAnswer, Inbox, InboxPage, List, Listed, SendSignal, SetAgent, Signaled, Submit,
+        Submitted, Tools, verbs,
     },
     error::{Code, Failure},
-    id::JobId,
+    id::{AgentName, JobId},
     subject::Subjects,
     trace::TraceContext,
     view::JobView,
@@ -171,6 +172,30 @@ impl Client {
     /// What the server refuses, or why it could not be asked.
     pub async fn crew(&self) -> Result<Crew, Failure> {
         self.ask(verbs::CREW, &Nothing {}).await
+    }
+
+    /// Agents that submissions may name; of a single one its text and all it comes to.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked.
+    pub async fn agents(&self, name: Option<&AgentName>) -> Result<AgentList, Failure> {
+        self.ask(verbs::AGENTS, &Agents { name: name.cloned() }).await
+    }
+
+    /// Puts an agent into the bucket of agents. Jobs that run keep what they were submitted with.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked.
+    pub async fn set_agent(&self, agent: &SetAgent) -> Result<AgentChanged, Failure> {
+        self.ask(verbs::SET_AGENT, agent).await
+    }
+
+    /// Takes an agent out of the bucket of agents.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked.
+    pub async fn drop_agent(&self, agent: &DropAgent) -> Result<AgentChanged, Failure> {
+        self.ask(verbs::DROP_AGENT, agent).await
     }
 
     fn context(&self) -> RequestContext {

@@ -74,7 +74,11 @@ pub(crate) fn instructions(language: Language, instructions: &[String]) -> Optio
     if instructions.is_empty() {
         return None;
     }
-    Some(render(language, "steered", context! { instructions => instructions.to_vec() }).trim_end().to_owned())
+    Some(
+        render(language, "steered", context! { instructions => instructions.to_vec() })
+            .trim_end()
+            .to_owned(),
+    )
 }
 
 /// That no further turn follows.

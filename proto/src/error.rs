@@ -51,7 +51,7 @@ codes! {
     /// The request names a version this server does not speak.
     UnsupportedVersion = "unsupported_version", 400, "Send version 1, or upgrade the server.";
     /// No such agent.
-    UnknownAgent = "unknown_agent", 404, "List the agents with `callboard config show`, or send the policies inline.";
+    UnknownAgent = "unknown_agent", 404, "List the agents with `callboard agents ls`, or send the policies inline.";
     /// The id is taken by a job with another body.
     IdempotencyConflict = "idempotency_conflict", 409, "Use a new id for a new job, or send the same body again.";
     /// No such job or question.

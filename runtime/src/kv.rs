@@ -1,5 +1,5 @@
 //! Small shared values with compare-and-set: the tool registry, the inbox, the task list, the jobs of
-//! conversations.
+//! conversations, agents.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -19,12 +19,20 @@ pub enum Bucket {
     Tasks,
     /// Which jobs may belong to a conversation, by its id.
     Conversations,
+    /// Agents that were put in while the installation runs, by name: YAML.
+    Agents,
 }
 
 impl Bucket {
     /// All buckets.
-    pub const ALL: [Self; 5] =
-        [Self::Installation, Self::Tools, Self::Inbox, Self::Tasks, Self::Conversations];
+    pub const ALL: [Self; 6] = [
+        Self::Installation,
+        Self::Tools,
+        Self::Inbox,
+        Self::Tasks,
+        Self::Conversations,
+        Self::Agents,
+    ];
 
     /// Its name, after the installation's prefix.
     #[must_use]
@@ -35,6 +43,7 @@ impl Bucket {
             Self::Inbox => "inbox",
             Self::Tasks => "tasks",
             Self::Conversations => "conversations",
+            Self::Agents => "agents",
         }
     }
 }

@@ -153,7 +153,7 @@ mod tests {
             (name("ann"), person("ann's token", &[Role::Submit, Role::Answer])),
             (name("bob"), person("bob's token", &[Role::Read])),
         ]);
-        People::new(&Door { people, max_in_flight: 1, submits_per_minute: None })
+        People::new(&Door { people, max_in_flight: 1, submits_per_minute: None, agents_dir: None })
     }
 
     fn check(token: Option<&str>, roles: &[Role], expected: &str) {

@@ -13,7 +13,7 @@ pub(crate) enum JobsCommand {
     Ls(ListArgs),
     /// Say everything about a job: state and why, plan, questions, result
     #[command(visible_alias = "get")]
-    Describe(JobArg),
+    Describe(DescribeArgs),
     /// Print a job's log, one line a record
     #[command(visible_alias = "log")]
     Show(ShowArgs),
@@ -23,17 +23,33 @@ pub(crate) enum JobsCommand {
     Pause(SignalArgs),
     /// Go on after a pause
     Resume(SignalArgs),
+    /// Tell a running job something: the next plan or model turn hears it
+    Steer(SteerArgs),
     /// What stands still until somebody does something
     #[command(subcommand)]
     Dead(DeadCommand),
 }
 
-/// Names a job.
+/// `jobs describe`.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct JobArg {
+pub(crate) struct DescribeArgs {
     /// The job: its id, or the beginning of it when no other begins so
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
+    /// Show every plan there has been, as a change of the one before
+    #[arg(long)]
+    pub(crate) revisions: bool,
+}
+
+/// `jobs steer`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SteerArgs {
+    /// The job: its id, or the beginning of it when no other begins so
+    #[arg(value_name = "JOB")]
+    pub(crate) job: String,
+    /// What should be done, or done otherwise; @file and @- read it from there
+    #[arg(value_name = "WORDS")]
+    pub(crate) words: String,
 }
 
 /// `jobs ls`.

@@ -1,5 +1,6 @@
 //! The command line: what can be typed, and the help that says so. It decides nothing.
 
+mod agents;
 mod fsck;
 mod inbox;
 mod jobs;
@@ -11,9 +12,10 @@ use std::{path::PathBuf, time::Duration};
 use clap::{ArgAction, Args, Parser, Subcommand, builder::Styles};
 
 pub(crate) use self::{
+    agents::{AgentsCommand, CheckAgentsArgs, PutAgentArgs},
     fsck::{DeadCommand, DeadListArgs, FsckArgs, RetryArgs},
     inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
-    jobs::{JobsCommand, ListArgs, ShowArgs, SignalArgs},
+    jobs::{JobsCommand, ListArgs, ShowArgs, SignalArgs, SteerArgs},
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
     start::{
         DemoArgs, DevArgs, JobArgs, KeysArgs, Person, RunArgs, ScriptArgs, ServeArgs, SetupArgs,
@@ -142,6 +144,9 @@ pub(crate) enum Command {
     /// Questions that wait for a person
     #[command(subcommand)]
     Inbox(InboxCommand),
+    /// Agents: the policies that jobs run under
+    #[command(subcommand, visible_alias = "agent")]
+    Agents(AgentsCommand),
     /// Tools that are registered
     #[command(subcommand)]
     Tools(ToolsCommand),

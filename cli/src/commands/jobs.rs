@@ -8,23 +8,25 @@ use proto::{
     door::{List, SendSignal, Watched},
     fact::Signal,
     id::Seq,
+    limits,
     view::JobView,
 };
 use serde_json::{Value, json};
 
 use crate::{
     answer::{keyboard::Keyboard, parse},
-    args::{Global, JobsCommand, ListArgs, ShowArgs, SignalArgs},
+    args::{Global, JobsCommand, ListArgs, ShowArgs, SignalArgs, SteerArgs},
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
+    input,
     interrupt::Interrupts,
     look::Look,
     output::{Format, Output},
     render::{
         describe,
         history::{self, Entry},
-        jobs, marks,
+        jobs, marks, revisions,
     },
 };
 
@@ -32,16 +34,25 @@ use crate::{
 pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -> Outcome {
     match command {
         JobsCommand::Ls(args) => ls(global, output, args).await,
-        JobsCommand::Describe(arg) => {
+        JobsCommand::Describe(args) => {
             let client = connect::client(global, output).await?;
-            let view = connect::job(&client, &arg.job).await?;
-            output.one(&view, view.job.as_str(), |look| describe::describe(look, &view))?;
+            let view = connect::job(&client, &args.job).await?;
+            output.one(&view, view.job.as_str(), |look| {
+                let described = describe::describe(look, &view);
+                let revisions = args.revisions.then(|| revisions::show(look, &view));
+                revisions.map_or(described.clone(), |shown| format!("{described}\n{shown}"))
+            })?;
             Ok(Exit::Success)
         }
         JobsCommand::Show(args) => show(global, output, args).await,
         JobsCommand::Cancel(args) => signal(global, output, Signal::Cancel, args).await,
         JobsCommand::Pause(args) => signal(global, output, Signal::Pause, args).await,
         JobsCommand::Resume(args) => signal(global, output, Signal::Resume, args).await,
+        JobsCommand::Steer(SteerArgs { job, words }) => {
+            let text = input::text("words", &words, limits::INSTRUCTION_BYTES_MAX)?;
+            let args = SignalArgs { job, reason: None };
+            signal(global, output, Signal::Steer { text }, args).await
+        }
         JobsCommand::Dead(command) => super::dead::run(global, output, command).await,
     }
 }

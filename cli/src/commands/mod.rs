@@ -1,5 +1,6 @@
 //! The commands, one file a verb.
 
+mod agents;
 mod completions;
 mod config;
 mod crew;
@@ -7,8 +8,8 @@ mod dead;
 mod demo;
 mod dev;
 mod doctor;
-mod embedded;
 mod edit;
+mod embedded;
 mod fsck;
 mod inbox;
 mod jobs;
@@ -43,6 +44,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Run(args) => run::run(&global, output, args).await,
         Command::Jobs(command) => jobs::run(&global, output, command).await,
         Command::Inbox(command) => inbox::run(&global, output, command).await,
+        Command::Agents(command) => agents::run(&global, output, command).await,
         Command::Tools(_) => tools::ls(&global, output).await,
         Command::Crew(_) => crew::ls(&global, output).await,
         Command::Doctor(args) => doctor::run(&global, output, args).await,

@@ -1,10 +1,14 @@
 //! `submit`: stores a job and prints its id. Interrupted, it says whether the job exists.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use client::Client;
 use proto::{
-    agent::Agent,
+    agent::{
+        Agent,
+        catalogue::{Catalogue, Layer},
+        source::Source,
+    },
     door::{AgentChoice, Submit, Submitted},
     error::{Code, Failure},
     id::{AgentName, JobId},
@@ -89,10 +93,28 @@ fn agent(named: &str) -> Result<AgentChoice, CliError> {
         return Ok(AgentChoice::Named(name));
     }
     let text = input::text("agent", named, limits::REQUEST_BYTES_MAX)?;
+    if !text.trim_start().starts_with('{') {
+        return written(named, text);
+    }
     let agent: Agent = strict::from_slice(text.as_bytes())
         .map_err(|e| CliError::input("agent", format!("{named}: {}", Failure::from(e).message)))?;
     agent.check().map_err(|e| CliError::input("agent", format!("{named}: {e}")))?;
     Ok(AgentChoice::Inline(Box::new(agent)))
+}
+
+/// An agent file: it may extend those that come with the program.
+fn written(named: &str, text: String) -> Result<AgentChoice, CliError> {
+    let place = named.trim_start_matches('@').to_owned();
+    let stem = Path::new(&place).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let name = AgentName::new(stem).or_else(|_| AgentName::new("inline"));
+    let name = name.map_err(|e| CliError::input("agent", e.to_string()))?;
+    let mut catalogue = Catalogue::presets();
+    catalogue.set(Layer::Directory, [Source { name: name.clone(), place, text }]);
+    match catalogue.get(&name) {
+        Some(Ok(agent)) => Ok(AgentChoice::Inline(Box::new(Agent::clone(agent)))),
+        Some(Err(mistakes)) => Err(CliError::input("agent", mistakes.to_string())),
+        None => Err(CliError::internal("an agent that was read is not there")),
+    }
 }
 
 /// Stores the job, or says what is known of it when that was interrupted.

@@ -1,6 +1,7 @@
 //! What things look like: pure functions from the protocol's types to text. Every text that came
 //! from a model, a tool or a person is neutralised here, on its way in.
 
+pub(crate) mod agents;
 pub(crate) mod crew;
 pub(crate) mod dead;
 pub(crate) mod describe;
@@ -11,6 +12,7 @@ pub(crate) mod jobs;
 pub(crate) mod line;
 pub(crate) mod marks;
 pub(crate) mod question;
+pub(crate) mod revisions;
 pub(crate) mod settings;
 pub(crate) mod table;
 pub(crate) mod tools;

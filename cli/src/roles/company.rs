@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use interaction_actor::{desk::Desk, work::Asking};
 use model::Model;
 use proto::{
+    agent::catalogue::Catalogue,
     budget::Price,
     decision::{DecisionKind, pools},
     id::WorkerId,
@@ -25,11 +26,12 @@ use runtime::{
 };
 use supervisor::{
     actors::{SupervisorActor, SupervisorArgs, SupervisorOptions},
-    door::{ConfiguredPrice, Door, DoorParts},
+    door::{ConfiguredPrice, Door, DoorParts, agents::Agents},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{ModelSetupError, Role};
+use crate::agents::{self, AgentsError};
 
 /// A process at work.
 #[derive(Debug)]
@@ -46,9 +48,12 @@ pub enum StartError {
     /// There is no model to talk to.
     #[error(transparent)]
     Model(#[from] ModelSetupError),
-    /// The tool registry cannot be read.
-    #[error("the tool registry: {0}")]
+    /// The tool registry or the bucket of agents cannot be read.
+    #[error("the tool registry or the bucket of agents: {0}")]
     Registry(#[from] KvError),
+    /// The agents cannot be used.
+    #[error(transparent)]
+    Agents(#[from] AgentsError),
     /// The tools cannot be put to work.
     #[error(transparent)]
     Tools(#[from] tool_actors::StartError),
@@ -138,7 +143,11 @@ impl Company {
 impl Parts<'_> {
     async fn children(&self, role: Role) -> Result<Vec<Child>, StartError> {
         match role {
-            Role::Supervisor => Ok(self.supervisor()),
+            Role::Supervisor => {
+                let catalogue = agents::catalogue(self.config)?;
+                let agents = Agents::open(&self.broker, catalogue.clone()).await?;
+                Ok(self.supervisor(&catalogue, &agents))
+            }
             Role::Planner => {
                 let (child, gauge) = planner_actor::start(planner_actor::Setup {
                     broker: self.broker.clone(),
@@ -168,12 +177,12 @@ impl Parts<'_> {
         }
     }
 
-    fn supervisor(&self) -> Vec<Child> {
+    fn supervisor(&self, catalogue: &Catalogue, agents: &Agents) -> Vec<Child> {
         let settings = &self.config.supervisor;
         let options = SupervisorOptions {
             sweep_interval: Duration::from_millis(settings.sweep_interval_ms),
             cached_jobs: settings.cache_jobs,
-            agents: self.config.agents.keys().cloned().collect(),
+            agents: catalogue.names().cloned().collect(),
             ..SupervisorOptions::default()
         };
         let args = SupervisorArgs {
@@ -183,13 +192,13 @@ impl Parts<'_> {
             options,
             shutdown: self.shutdown.clone(),
         };
-        vec![Child::actor("supervisor", || SupervisorActor, args), self.door()]
+        vec![Child::actor("supervisor", || SupervisorActor, args), self.door(agents)]
     }
 
-    fn door(&self) -> Child {
+    fn door(&self, agents: &Agents) -> Child {
         let door = Door::new(DoorParts {
             broker: self.broker.clone(),
-            agents: self.config.agents.clone().into_iter().collect(),
+            agents: agents.clone(),
             price: self.config.model.price.map(|price| ConfiguredPrice {
                 model: self.config.model.name.clone(),
                 price: Price {
@@ -247,11 +256,8 @@ impl Parts<'_> {
             self.status.show(pool.gauge.clone());
             children.push(Child::actor(format!("inbox.{}", kind.as_str()), || PoolActor, pool));
         }
-        let desk = Desk::new(
-            self.broker.clone(),
-            People::new(&self.config.door),
-            self.registry.clone(),
-        );
+        let desk =
+            Desk::new(self.broker.clone(), People::new(&self.config.door), self.registry.clone());
         children.push(self.service("desk", Arc::new(desk)));
         children
     }

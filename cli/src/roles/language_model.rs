@@ -116,14 +116,14 @@ fn timeouts(config: &config::Model) -> Timeouts {
 }
 
 fn provider(kind: ProviderKind, config: &Config) -> Result<ProviderConfig, ModelSetupError> {
-    let named = config.agents.values().filter_map(|agent| agent.model.clone());
+    let models = crate::agents::models(config);
     let config = &config.model;
     let retry = &config.retry;
     Ok(ProviderConfig {
         kind,
         base_url: config.base_url.clone(),
         model: config.name.clone().ok_or(ModelSetupError::Unnamed)?,
-        models: named.collect(),
+        models,
         api_key: config.api_key.as_ref().map(|key| key.value().clone()),
         timeouts: timeouts(config),
         retry: RetryConfig {

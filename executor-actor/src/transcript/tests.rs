@@ -196,9 +196,12 @@ fn what_people_say_meanwhile_stands_where_it_was_said_and_stays() {
         "replies": [{"id": "c2", "name": "stop", "text": "ok"}]
     });
     let conversation = conversation_of(third, &log).unwrap();
-    let places: Vec<_> = ["be brief", "tool c1", "in metres", "{{ no template }}", "tool c2", "and now stop"]
-        .map(|words| conversation.find(words).unwrap_or_else(|| panic!("{words}: {conversation}")))
-        .into();
+    let places: Vec<_> =
+        ["be brief", "tool c1", "in metres", "{{ no template }}", "tool c2", "and now stop"]
+            .map(|words| {
+                conversation.find(words).unwrap_or_else(|| panic!("{words}: {conversation}"))
+            })
+            .into();
     assert!(places.is_sorted(), "{conversation}");
     assert_eq!(conversation.matches("While the job runs, the user says:").count(), 3);
 }

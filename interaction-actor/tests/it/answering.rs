@@ -270,7 +270,7 @@ fn people() -> People {
         person("ann", &[Role::Answer]),
         person("bob", &[Role::Read, Role::Submit]),
     ]);
-    People::new(&Door { people, max_in_flight: 1, submits_per_minute: None })
+    People::new(&Door { people, max_in_flight: 1, submits_per_minute: None, agents_dir: None })
 }
 
 #[tokio::test]

@@ -164,6 +164,12 @@ impl Catalogue {
         self.layers.contains_key(&(name.clone(), layer))
     }
 
+    /// How many agents a layer has.
+    #[must_use]
+    pub fn count(&self, layer: Layer) -> usize {
+        self.layers.keys().filter(|(_, at)| *at == layer).count()
+    }
+
     /// An agent; nothing when there is none of that name.
     #[must_use]
     pub fn get(&self, name: &AgentName) -> Option<&Resolved> {

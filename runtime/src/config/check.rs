@@ -74,9 +74,8 @@ fn bounds(config: &Config) -> Found {
     limits.extend(w.heartbeat_ms.map(|ms| ("workers.heartbeat_ms", ms, 100, HOUR)));
     limits.extend(m.max_tokens.map(|n| ("model.max_tokens", n.into(), 1, 100_000_000)));
     let window = u64::from(proto::observe::WINDOW_TOKENS_MIN);
-    limits.extend(
-        m.context_tokens.map(|n| ("model.context_tokens", n.into(), window, 100_000_000)),
-    );
+    limits
+        .extend(m.context_tokens.map(|n| ("model.context_tokens", n.into(), window, 100_000_000)));
     limits.extend(d.submits_per_minute.map(|n| ("door.submits_per_minute", n.into(), 1, MANY)));
     limits
         .into_iter()

@@ -262,6 +262,8 @@ pub struct Door {
     pub max_in_flight: usize,
     /// Submissions of one person in a minute; unlimited when absent.
     pub submits_per_minute: Option<u32>,
+    /// A directory of agents, one YAML file each; none when absent.
+    pub agents_dir: Option<PathBuf>,
 }
 
 /// Somebody who is known at the front door.

@@ -1,10 +1,8 @@
 //! From bytes to a job that may be stored: every check a submission must pass before anything is
 //! written. Pure, so that hostile bodies can be tried by the thousand.
 
-use std::collections::HashMap;
-
 use proto::{
-    agent::Agent,
+    agent::{Agent, catalogue::Catalogue},
     conversation::Conversation,
     digest,
     door::{AgentChoice, Submit},
@@ -33,16 +31,16 @@ pub(super) struct Admitted {
 /// Checks a submission.
 pub(super) fn submission(
     body: &[u8],
-    agents: &HashMap<AgentName, Agent>,
+    agents: &Catalogue,
     price: Option<&ConfiguredPrice>,
     by: Option<String>,
 ) -> Result<Admitted, Failure> {
     let value = strict::value_from_slice(body)?;
     version(&value)?;
     let digest = digest_of(&value);
-    let request: Submit = strict::request_from_value(value)?;
-    let goal = goal(request.goal)?;
-    let mut agent = agent(&request.agent, request.confirm, request.deadline_ms, agents)?;
+    let mut request: Submit = strict::request_from_value(value)?;
+    let goal = goal(std::mem::take(&mut request.goal))?;
+    let mut agent = agent(&request, agents)?;
     priced(&mut agent, price)?;
     let language = request.language.unwrap_or_else(|| Language::detect(&goal));
     // What stands in it is read by whoever stores the job: nothing is read here.
@@ -124,27 +122,25 @@ fn priced(agent: &mut Agent, configured: Option<&ConfiguredPrice>) -> Result<(),
     Ok(())
 }
 
-fn agent(
-    choice: &Option<AgentChoice>,
-    confirm: Option<bool>,
-    deadline_ms: Option<u64>,
-    agents: &HashMap<AgentName, Agent>,
-) -> Result<Agent, Failure> {
-    let mut agent = match choice {
+/// The policies of the job. Those of a request may be whole, defaults and all: a setting that decides
+/// nothing is no mistake there, as it is in a file.
+fn agent(request: &Submit, agents: &Catalogue) -> Result<Agent, Failure> {
+    let mut agent = match &request.agent {
         None => {
             let default = Agent::default();
-            agents.get(&default.name).cloned().unwrap_or(default)
+            if agents.get(&default.name).is_none() {
+                default
+            } else {
+                named(&default.name, agents)?
+            }
         }
-        Some(AgentChoice::Named(name)) => agents.get(name).cloned().ok_or_else(|| {
-            let why = format!("there is no agent {:?} here", name.as_str());
-            Failure::new(Code::UnknownAgent, why).at("agent")
-        })?,
+        Some(AgentChoice::Named(name)) => named(name, agents)?,
         Some(AgentChoice::Inline(agent)) => (**agent).clone(),
     };
-    if let Some(confirm) = confirm {
+    if let Some(confirm) = request.confirm {
         agent.confirm = confirm;
     }
-    if let Some(ms) = deadline_ms {
+    if let Some(ms) = request.deadline_ms {
         if !(1..=limits::WAIT_MS_MAX).contains(&ms) {
             let why = format!("deadline_ms: must be 1 to {} (one year)", limits::WAIT_MS_MAX);
             return Err(Failure::new(Code::InvalidRequest, why).at("deadline_ms"));
@@ -158,21 +154,31 @@ fn agent(
     Ok(agent)
 }
 
+fn named(name: &AgentName, agents: &Catalogue) -> Result<Agent, Failure> {
+    match agents.get(name) {
+        Some(Ok(agent)) => Ok(Agent::clone(agent)),
+        Some(Err(mistakes)) => {
+            let why = format!("agent {name} cannot be used: {mistakes}");
+            Err(Failure::new(Code::InvalidRequest, why).at("agent"))
+        }
+        None => Err(super::agents::unknown(agents, name).at("agent")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proto::budget::Price;
 
     use super::*;
 
-    fn agents() -> HashMap<AgentName, Agent> {
+    fn agents() -> Catalogue {
         let named = |name: &str, confirm| Agent {
             name: AgentName::new(name).unwrap(),
             confirm,
             ..Agent::default()
         };
-        ["default", "unattended"]
-            .map(|name| (AgentName::new(name).unwrap(), named(name, name == "default")))
-            .into()
+        let given = ["default", "unattended"].map(|name| named(name, name == "default"));
+        Catalogue::default().with_given(given)
     }
 
     fn admit(body: impl AsRef<[u8]>) -> Result<Admitted, Failure> {

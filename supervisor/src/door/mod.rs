@@ -5,6 +5,7 @@
 //! a request whose answer got lost can be sent again.
 
 mod admit;
+pub mod agents;
 mod conversation;
 mod dead;
 mod fit;
@@ -16,15 +17,13 @@ mod signal;
 mod submit;
 mod watch;
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use proto::{
-    agent::Agent,
     budget::Price,
     door::{Crew as CrewReply, Get, Tools, verbs},
     error::Failure,
-    id::AgentName,
     strict,
 };
 use runtime::{
@@ -39,7 +38,7 @@ use runtime::{
 };
 use tokio::sync::Semaphore;
 
-use self::quota::Quota;
+use self::{agents::Agents, quota::Quota};
 
 /// What a door is made of.
 #[derive(Debug, Clone)]
@@ -47,7 +46,7 @@ pub struct DoorParts {
     /// Where jobs live.
     pub broker: Broker,
     /// The agents that submissions may name. One without an agent gets `default`.
-    pub agents: HashMap<AgentName, Agent>,
+    pub agents: Agents,
     /// What the configured model costs, for budgets of money.
     pub price: Option<ConfiguredPrice>,
     /// Who may do what.
@@ -77,7 +76,7 @@ pub struct ConfiguredPrice {
 #[derive(Debug)]
 pub struct Door {
     broker: Broker,
-    agents: HashMap<AgentName, Agent>,
+    agents: Agents,
     price: Option<ConfiguredPrice>,
     people: People,
     quota: Quota,
@@ -86,7 +85,7 @@ pub struct Door {
     crew: Crew,
 }
 
-const ENDPOINTS: [Endpoint; 8] = [
+const ENDPOINTS: [Endpoint; 11] = [
     Endpoint {
         verb: verbs::SUBMIT,
         description: "Stores a new job, or attaches to the one with the same id and body.",
@@ -99,11 +98,14 @@ const ENDPOINTS: [Endpoint; 8] = [
     },
     Endpoint {
         verb: verbs::SIGNAL,
-        description: "Cancels, pauses or resumes a job, or has it try again.",
+        description: "Cancels, pauses or resumes a job, has it try again, or tells it something.",
     },
     Endpoint { verb: verbs::DEAD, description: "What stands still until somebody does something." },
     Endpoint { verb: verbs::TOOLS, description: "Registered tools." },
     Endpoint { verb: verbs::CREW, description: "Live processes." },
+    Endpoint { verb: verbs::AGENTS, description: "Agents that submissions may name." },
+    Endpoint { verb: verbs::SET_AGENT, description: "Puts an agent into the bucket of agents." },
+    Endpoint { verb: verbs::DROP_AGENT, description: "Takes an agent out of the bucket." },
 ];
 
 impl Door {
@@ -167,6 +169,9 @@ impl Service for Door {
             verbs::DEAD => self.dead(call).await,
             verbs::TOOLS => self.tools(call),
             verbs::CREW => self.crew(call),
+            verbs::AGENTS => self.agents(call),
+            verbs::SET_AGENT => self.set_agent(call).await,
+            verbs::DROP_AGENT => self.drop_agent(call).await,
             other => {
                 let why = format!("there is no verb {other:?} here");
                 Err(Failure::new(proto::error::Code::InvalidRequest, why))

@@ -22,7 +22,9 @@ impl Door {
         let caller = self.admit(call, Role::Submit)?;
         self.quota.take(caller.key())?;
         let by = caller.recorded(None)?;
-        let mut admitted = admit::submission(&call.payload, &self.agents, self.price.as_ref(), by)?;
+        let mut admitted = self
+            .agents
+            .look(|agents| admit::submission(&call.payload, agents, self.price.as_ref(), by))?;
         let job = match admitted.id {
             Some(id) => id,
             None => JobId::new(Uuid::now_v7().simple().to_string())?,

@@ -1,5 +1,6 @@
 //! The front door on the log and the bus in memory: requests as any program would send them.
 
+mod agents;
 mod conversing;
 mod dead;
 mod hall;

@@ -36,6 +36,7 @@ const ARROWS: &[(&str, Reach)] = &[
     ("callboard-interaction-actor", Only(&[PROTO, RUNTIME])),
     ("callboard", Composes),
     (BENCH, Composes),
+    ("callboard-simulation", Composes),
     ("callboard-tests", Composes),
 ];
 

@@ -8,6 +8,7 @@
 )]
 
 mod admin;
+mod agents;
 mod architecture;
 mod chaos;
 mod cluster;
@@ -22,9 +23,9 @@ mod parking;
 mod paused;
 mod peers;
 mod permissions;
+mod protocols;
 mod purity;
 mod scale_out;
-mod protocols;
 mod script_model;
 mod session;
 mod sources;

@@ -157,7 +157,11 @@ impl Newer {
 /// Submits jobs straight to the log: the door belongs to whichever supervisor is there.
 async fn submit(broker: &Broker, ids: &[JobId]) {
     let wait = RetryPolicy { initial_interval_ms: 4_000, jitter: 0.0, ..RetryPolicy::default() };
-    let agent = Agent { confirm: false, tool: Calling { retry: wait, ..Calling::default() }, ..Agent::default() };
+    let agent = Agent {
+        confirm: false,
+        tool: Calling { retry: wait, ..Calling::default() },
+        ..Agent::default()
+    };
     for id in ids {
         let submitted = Fact::Submitted(Submitted {
             goal: format!("weigh {id}"),
@@ -165,6 +169,7 @@ async fn submit(broker: &Broker, ids: &[JobId]) {
             language: Language::En,
             digest: "d".to_owned(),
             by: None,
+            conversation: None,
         });
         broker.log.submit(id, &submitted, runtime::telemetry::new_trace()).await.unwrap();
     }
@@ -280,8 +285,8 @@ async fn an_older_and_a_newer_release_share_a_cluster_and_lose_nothing() {
     let tasks = broker.kv.list(Bucket::Tasks, "task").await.unwrap();
     assert_eq!(tasks.len(), all.len(), "one task a job");
     assert_new_fields_are_kept(&broker, &all).await;
-}
     load::proved(&newer_eyes).await;
+}
 
 /// Waits until the older worker has announced a tool.
 async fn recorded_tool(client: &Client, name: &str) {

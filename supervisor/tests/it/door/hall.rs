@@ -3,9 +3,9 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use callboard_supervisor::door::{Door, DoorParts};
+use callboard_supervisor::door::{Door, DoorParts, agents::Agents};
 use proto::{
-    agent::Agent,
+    agent::{Agent, catalogue::Catalogue},
     door::Refusal,
     error::{Code, Failure},
     id::{AgentName, WorkerId},
@@ -45,6 +45,8 @@ pub(super) struct Setup {
     pub(super) submits_per_minute: Option<u32>,
     pub(super) watches: usize,
     pub(super) in_flight: usize,
+    /// Whether the agents are those of the program and of the bucket.
+    pub(super) presets: bool,
 }
 
 impl Default for Setup {
@@ -54,6 +56,7 @@ impl Default for Setup {
             submits_per_minute: None,
             watches: limits::WATCHES_MAX,
             in_flight: 2_000,
+            presets: false,
         }
     }
 }
@@ -68,7 +71,11 @@ pub(super) async fn open_on(broker: Broker, setup: Setup) -> OpenDoor {
         let name = AgentName::new(name).unwrap();
         (name.clone(), Agent { name, confirm, ..Agent::default() })
     };
-    let agents = HashMap::from([named("default", true), named("unattended", false)]);
+    let agents = if setup.presets {
+        Agents::open(&broker, Catalogue::presets()).await.unwrap()
+    } else {
+        HashMap::from([named("default", true), named("unattended", false)]).into()
+    };
     let door = Door::new(DoorParts {
         agents,
         price: None,

@@ -26,7 +26,7 @@ fn people() -> People {
         person("ann", &[Role::Submit, Role::Read]),
         person("bob", &[Role::Operate]),
     ]);
-    People::new(&Door { people, max_in_flight: 1, submits_per_minute: None })
+    People::new(&Door { people, max_in_flight: 1, submits_per_minute: None, agents_dir: None })
 }
 
 async fn check(hall: &Hall, verb: &str, body: &str, token: Option<&str>, code: Option<Code>) {
@@ -48,14 +48,18 @@ async fn every_verb_needs_a_token_with_its_role() {
         ("tools", ""),
         ("crew", ""),
         ("dead", ""),
+        ("agents", ""),
         ("signal", r#"{"job":"j","signal":"pause"}"#),
+        ("set_agent", r#"{"name":"mine","text":""}"#),
+        ("drop_agent", r#"{"name":"mine"}"#),
     ];
+    let operates = ["signal", "set_agent", "drop_agent"];
     for (verb, body) in bodies {
         check(&hall, verb, body, None, Some(Code::Forbidden)).await;
         check(&hall, verb, body, Some("eve-token"), Some(Code::Forbidden)).await;
         // Who may not ask is not told whether the request is well formed or the job exists.
         check(&hall, verb, "{", None, Some(Code::Forbidden)).await;
-        let (may, may_not) = if verb == "signal" { (bob, ann) } else { (ann, bob) };
+        let (may, may_not) = if operates.contains(&verb) { (bob, ann) } else { (ann, bob) };
         check(&hall, verb, body, may_not, Some(Code::Forbidden)).await;
         check(&hall, verb, body, may, None).await;
     }

@@ -1,0 +1,120 @@
+//! `agents`: what there is, what is wrong with files, and what is put into the bucket or taken out.
+
+use std::path::Path;
+
+use proto::{
+    agent::{
+        catalogue::{Catalogue, Layer},
+        source::Mistake,
+    },
+    door::{DropAgent, SetAgent},
+    id::AgentName,
+};
+use serde::Serialize;
+
+use crate::{
+    agents::{self, AgentsError},
+    args::{AgentsCommand, CheckAgentsArgs, Global, PutAgentArgs},
+    connect,
+    exit::Exit,
+    failure::{CliError, Outcome},
+    output::Output,
+    render::agents as render,
+};
+
+/// Does what was asked.
+pub(super) async fn run(global: &Global, output: Output, command: AgentsCommand) -> Outcome {
+    match command {
+        AgentsCommand::Ls => ls(global, output).await,
+        AgentsCommand::Show { name } => show(global, output, &name).await,
+        AgentsCommand::Check(args) => check(global, output, &args),
+        AgentsCommand::Put(args) => put(global, output, args).await,
+        AgentsCommand::Rm { name } => rm(global, output, name).await,
+    }
+}
+
+async fn ls(global: &Global, output: Output) -> Outcome {
+    let found = connect::client(global, output).await?.agents(None).await?;
+    output.list(
+        &found,
+        &found.agents,
+        |a| a.name.to_string(),
+        |look| render::list(look, &found),
+    )?;
+    Ok(Exit::Success)
+}
+
+async fn show(global: &Global, output: Output, name: &AgentName) -> Outcome {
+    let found = connect::client(global, output).await?.agents(Some(name)).await?;
+    let Some(entry) = found.agents.first() else {
+        return Err(CliError::internal("the server answered without the agent"));
+    };
+    output.one(entry, name.as_str(), |_| render::show(entry))?;
+    Ok(Exit::Success)
+}
+
+/// What is said of a file.
+#[derive(Debug, Serialize)]
+struct Checked {
+    agent: AgentName,
+    place: String,
+    mistakes: Vec<String>,
+}
+
+fn check(global: &Global, output: Output, args: &CheckAgentsArgs) -> Outcome {
+    let config = connect::config(global)?;
+    let mut catalogue = agents::unchecked(&config).map_err(unreadable)?;
+    let mut names: Vec<AgentName> = Vec::new();
+    for file in &args.files {
+        let source = agents::source(file, None).map_err(unreadable)?;
+        names.push(source.name.clone());
+        catalogue.set(Layer::Directory, [source]);
+    }
+    if args.files.is_empty() {
+        names.extend(catalogue.names().cloned());
+    }
+    let checked: Vec<Checked> = names.iter().filter_map(|name| said(&catalogue, name)).collect();
+    let is_wrong = checked.iter().any(|one| !one.mistakes.is_empty());
+    output.list(
+        &checked,
+        &checked,
+        |one| one.agent.to_string(),
+        |look| {
+            let lines = checked.iter().map(|one| render::checked(look, &one.place, &one.mistakes));
+            lines.collect()
+        },
+    )?;
+    Ok(if is_wrong { Exit::Usage } else { Exit::Success })
+}
+
+fn said(catalogue: &Catalogue, name: &AgentName) -> Option<Checked> {
+    let entry = catalogue.entry(name)?;
+    let mistakes = match entry.resolved {
+        Ok(_) => Vec::new(),
+        Err(mistakes) => mistakes.0.iter().map(Mistake::to_string).collect(),
+    };
+    Some(Checked { agent: entry.name, place: entry.place, mistakes })
+}
+
+async fn put(global: &Global, output: Output, args: PutAgentArgs) -> Outcome {
+    let source = agents::source(Path::new(&args.file), args.name).map_err(unreadable)?;
+    let set = SetAgent { name: source.name, text: source.text };
+    let changed = connect::client(global, output).await?.set_agent(&set).await?;
+    output.one(&changed, changed.name.as_str(), |_| {
+        format!("{} is in the bucket; jobs that run keep what they have\n", changed.name)
+    })?;
+    Ok(Exit::Success)
+}
+
+async fn rm(global: &Global, output: Output, name: AgentName) -> Outcome {
+    let changed = connect::client(global, output).await?.drop_agent(&DropAgent { name }).await?;
+    output.one(&changed, changed.name.as_str(), |_| {
+        format!("{} is out of the bucket; jobs that run keep what they have\n", changed.name)
+    })?;
+    Ok(Exit::Success)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands out")]
+fn unreadable(error: AgentsError) -> CliError {
+    CliError::input("agent", error.to_string())
+}

@@ -1,0 +1,60 @@
+//! Agents: a list, one of them, and what is wrong with files.
+
+use proto::{
+    door::{AgentEntry, AgentList},
+    escape,
+};
+
+use crate::{
+    look::{Look, Tone},
+    render::table::{Piece, plain, table},
+};
+
+/// The list, by name.
+pub(crate) fn list(look: &Look, agents: &AgentList) -> String {
+    let heads = ["AGENT", "FROM", "EXTENDS?", "WHAT FOR"];
+    let rows = agents.agents.iter().map(row).collect();
+    table(look, &heads, rows, "there are no agents")
+}
+
+fn row(agent: &AgentEntry) -> Vec<Piece> {
+    let extends = agent.extends.as_ref().map_or("–".to_owned(), ToString::to_string);
+    let about = match agent.mistakes.as_slice() {
+        [] => plain(escape::line(&agent.about)),
+        [first, ..] => (Tone::Bad, format!("cannot be used: {}", escape::line(first))),
+    };
+    vec![plain(agent.name.as_str()), plain(agent.layer.as_str()), plain(extends), about]
+}
+
+/// One agent: its text, which can be put into a file as it is, and what it comes to as comments.
+pub(crate) fn show(agent: &AgentEntry) -> String {
+    let mut out = match &agent.text {
+        Some(text) => {
+            let text = escape::text(text.trim_end());
+            format!("# {}\n{text}\n", escape::line(&agent.place))
+        }
+        None => format!("# {} has no file\n", escape::line(&agent.place)),
+    };
+    for mistake in &agent.mistakes {
+        out.push_str(&format!("# wrong: {}\n", escape::line(mistake)));
+    }
+    if let Some(policies) = &agent.policies {
+        let json = serde_json::to_string_pretty(policies).unwrap_or_default();
+        out.push_str("\n# Everything it comes to:\n");
+        for line in json.lines() {
+            out.push_str(&format!("#   {}\n", escape::line(line)));
+        }
+    }
+    out
+}
+
+/// What is said of one file.
+pub(crate) fn checked(look: &Look, place: &str, mistakes: &[String]) -> String {
+    if mistakes.is_empty() {
+        return format!("{} {}\n", look.paint(Tone::Good, "✓"), escape::line(place));
+    }
+    let lines = mistakes
+        .iter()
+        .map(|mistake| format!("{} {}\n", look.paint(Tone::Bad, "✗"), escape::line(mistake)));
+    lines.collect()
+}

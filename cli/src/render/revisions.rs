@@ -1,0 +1,51 @@
+//! Every plan of a job as a change of the one before, and what people told the job meanwhile.
+
+use proto::{escape, revision::Change, view::JobView};
+
+use crate::{
+    look::{Look, Tone},
+    render::line::Line,
+};
+
+/// All plans, oldest first.
+pub(crate) fn show(look: &Look, view: &JobView) -> String {
+    let mut out = String::new();
+    for said in &view.instructions {
+        let heard = if said.heard { "" } else { " (nobody has heard it yet)" };
+        let text = format!("told: {}{heard}", escape::line(&said.text));
+        out.push_str(&format!("{}\n", Line::new().add(Tone::Wait, text).render(look)));
+    }
+    if view.revisions.is_empty() {
+        out.push_str("there has been one plan\n");
+        return out;
+    }
+    for revision in &view.revisions {
+        let cause = revision.cause.map(|cause| format!(" · because: {}", cause.as_str()));
+        let head = format!(
+            "plan {} · {}{}",
+            revision.number + 1,
+            escape::line(&revision.title),
+            cause.unwrap_or_default()
+        );
+        out.push_str(&format!("{}\n", Line::new().add(Tone::Strong, head).render(look)));
+        for step in &revision.steps {
+            let tone = match step.change {
+                Change::Added => Tone::Good,
+                Change::Kept => Tone::Plain,
+                Change::Dropped => Tone::Bad,
+            };
+            let after = match step.depends_on.as_slice() {
+                [] => String::new(),
+                ids => {
+                    let ids: Vec<_> = ids.iter().map(proto::id::StepId::as_str).collect();
+                    format!(" (after {})", ids.join(", "))
+                }
+            };
+            let mark = step.change.mark();
+            let text =
+                format!("{mark} {} {}{after} · {}", step.id, escape::line(&step.label), step.state);
+            out.push_str(&format!("  {}\n", Line::new().add(tone, text).render(look)));
+        }
+    }
+    out
+}
