@@ -45,7 +45,7 @@ async fn main() -> ExitCode {
     let measured = run::all(&options, &mut report, |table| {
         println!("{}", table.write(style));
     });
-    let measured = measured.await;
+    let measured = Box::pin(measured).await;
     if let Some(file) = &options.json
         && let Err(error) = report.save(file)
     {

@@ -132,7 +132,7 @@ fn list<'a>(fields: &'a Map<String, Value>, names: &[&str]) -> Option<&'a [Value
 }
 
 fn items(listed: &[Value]) -> Result<Vec<Item>, String> {
-    let mut taken: BTreeSet<String> = listed.iter().filter_map(|item| id_of(item)).collect();
+    let mut taken: BTreeSet<String> = listed.iter().filter_map(id_of).collect();
     let mut found = Vec::with_capacity(listed.len());
     for (n, item) in listed.iter().enumerate() {
         let at = |field: &str| format!("items[{n}].{field}");

@@ -149,7 +149,7 @@ impl People {
                 continue;
             };
             match serde_json::from_value::<InboxPage>(page) {
-                Ok(page) => page.questions.into_iter().for_each(|entry| self.notice(entry)),
+                Ok(page) => page.questions.iter().for_each(|entry| self.notice(entry)),
                 Err(error) => {
                     self.lock().complaints.push(format!("the inbox cannot be read: {error}"));
                 }
@@ -158,7 +158,7 @@ impl People {
     }
 
     /// Somebody sees a question, and makes up his mind about it.
-    fn notice(&self, entry: InboxEntry) {
+    fn notice(&self, entry: &InboxEntry) {
         let key = (entry.job.clone(), entry.question.id.clone());
         if !self.lock().seen.insert(key.clone()) {
             return;

@@ -54,7 +54,8 @@ pub(super) async fn run(global: &Global, output: Output, args: DemoArgs) -> Outc
     let person =
         if output::is_interactive() && !global.yes { Person::Present } else { Person::Absent };
     let identity = roles::identity(&embedded::all());
-    let embedded = Embedded::start(config, &identity, options, CancellationToken::new()).await?;
+    let embedded =
+        Box::pin(Embedded::start(config, &identity, options, CancellationToken::new())).await?;
     let demo = Demo { output, person, workspace, embedded: &embedded };
     let ended = demo.both().await;
     // A log in memory leaves nothing that a directory would be kept for, but the file that was made.

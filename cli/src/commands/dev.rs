@@ -40,7 +40,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outco
     let options = Options { dir: args.dir, memory: args.memory, port, script };
     let workspace = config.tools.workspace.display().to_string();
     let shutdown = process.shutdown.clone();
-    let embedded = Embedded::start(config, &identity, options, shutdown.clone()).await?;
+    let embedded = Box::pin(Embedded::start(config, &identity, options, shutdown.clone())).await?;
     process.at_work(&embedded.company);
     match greet(output, &embedded, &workspace, process.admin()) {
         // Whoever started it need not go on reading for it to go on serving.

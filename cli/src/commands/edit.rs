@@ -242,7 +242,7 @@ mod tests {
             {"id": "a", "title": "yes", "description": "line one\nline two", "action": "agent"},
             {"id": "b", "description": "{{a.id}}: 'x'", "depends_on": ["a"], "action": "tool",
              "tool": "complete_task", "args": {"id": "{{a.id}}", "n": 1, "no": ["1", null]},
-             "binding": {"pool": "p", "effect": "pure"}},
+             "binding": {"pool": "p", "effect": "pure", "version": "1"}},
         ]}))
         .unwrap();
         let text = format!("{HEAD}\n{}", written(&plan).unwrap());

@@ -35,8 +35,8 @@ use crate::{
 pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
     let Cli { global, command } = cli;
     match command {
-        Command::Demo(args) => demo::run(&global, output, args).await,
-        Command::Dev(args) => dev::run(&global, output, args).await,
+        Command::Demo(args) => Box::pin(demo::run(&global, output, args)).await,
+        Command::Dev(args) => Box::pin(dev::run(&global, output, args)).await,
         Command::Serve(args) => serve::run(&global, output, args).await,
         Command::Setup(args) => setup::run(&global, output, args).await,
         Command::Keys(args) => keys::run(output, &args),
@@ -47,7 +47,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Agents(command) => agents::run(&global, output, command).await,
         Command::Tools(_) => tools::ls(&global, output).await,
         Command::Crew(_) => crew::ls(&global, output).await,
-        Command::Doctor(args) => doctor::run(&global, output, args).await,
+        Command::Doctor(args) => Box::pin(doctor::run(&global, output, args)).await,
         Command::Fsck(args) => fsck::run(&global, output, args).await,
         Command::Health(args) => operate::health(&global, output, args).await,
         Command::Log(args) => operate::log(&global, output, args).await,

@@ -45,7 +45,13 @@ async fn stored(office: &Office, job: &JobId) -> Option<(Verdict, Plan)> {
                 let plan = serde_json::from_value(answered.answer.value.unwrap()).unwrap();
                 Some((answered.answer.decision, plan))
             }
-            _ => None,
+            Fact::Submitted(_)
+            | Fact::Signaled(_)
+            | Fact::Planned(_)
+            | Fact::Turned(_)
+            | Fact::Started(_)
+            | Fact::Called(_)
+            | Fact::Fired(_) => None,
         },
         Ok(Known::Decision(_)) | Err(_) => None,
     })

@@ -95,7 +95,6 @@ impl StepExec {
 
     /// Whether it is the default: that is not written down.
     #[must_use]
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
     pub fn is_as_planned(&self) -> bool {
         *self == Self::AsPlanned
     }

@@ -252,7 +252,7 @@ impl Open {
         let words = answer.text.clone().unwrap_or_default();
         match (&mut self.stage, answer.decision) {
             (Stage::Check { plan, .. }, Verdict::Approve) => {
-                let plan = std::mem::replace(plan, Plan::default());
+                let plan = std::mem::take(plan);
                 self.adopt(plan);
             }
             (Stage::Check { plan, .. }, Verdict::Respond) => {

@@ -38,7 +38,7 @@ else:
   calls: [ { tool: finish, args: { success: true, response: "that is all" } } ]
 "#;
 
-fn agent(policies: Value) -> AgentChoice {
+fn agent(policies: &Value) -> AgentChoice {
     let mut whole = json!({"name": "loop", "confirm": false, "plan": {"when": "never"}});
     for (name, value) in policies.as_object().unwrap() {
         whole[name] = value.clone();
@@ -51,7 +51,7 @@ async fn run(client: &Client, id: &str, goal: &str, policies: Value) -> JobView 
     let job = JobId::new(id).unwrap();
     let submit = Submit {
         id: Some(job.clone()),
-        agent: Some(agent(policies)),
+        agent: Some(agent(&policies)),
         ..Submit::goal(goal.to_owned())
     };
     client.submit(submit).await.unwrap();
@@ -87,7 +87,12 @@ async fn turns(broker: &Broker, id: &str) -> Vec<proto::decision::TurnWork> {
         .filter_map(|known| match known {
             Known::Decision(decision) => match *decision {
                 Decision::Turn(turn) => Some(turn),
-                _ => None,
+                Decision::Plan(_)
+                | Decision::Call(_)
+                | Decision::Ask(_)
+                | Decision::Wait(_)
+                | Decision::Note(_)
+                | Decision::Finish(_) => None,
             },
             Known::Fact(_) => None,
         })

@@ -55,7 +55,7 @@ impl Agents {
     pub async fn open(broker: &Broker, mut catalogue: Catalogue) -> Result<Self, KvError> {
         let mut changes = broker.kv.watch(Bucket::Agents).await?;
         let stored = until_caught_up(&mut changes).await?;
-        fill(&mut catalogue, stored);
+        fill(&mut catalogue, &stored);
         let shared = Arc::new(Mutex::new(catalogue));
         let (kept, broker) = (Arc::clone(&shared), broker.clone());
         let task = tokio::spawn(async move {
@@ -118,7 +118,7 @@ async fn reopen(broker: &Broker, kept: &Mutex<Catalogue>) -> Changes {
         let opened = match broker.kv.watch(Bucket::Agents).await {
             Ok(mut changes) => match until_caught_up(&mut changes).await {
                 Ok(stored) => {
-                    fill(&mut kept.lock().unwrap_or_else(PoisonError::into_inner), stored);
+                    fill(&mut kept.lock().unwrap_or_else(PoisonError::into_inner), &stored);
                     return changes;
                 }
                 Err(error) => error,
@@ -129,7 +129,7 @@ async fn reopen(broker: &Broker, kept: &Mutex<Catalogue>) -> Changes {
     }
 }
 
-fn fill(catalogue: &mut Catalogue, stored: Vec<Versioned>) {
+fn fill(catalogue: &mut Catalogue, stored: &[Versioned]) {
     catalogue.clear(Layer::Bucket);
     if stored.len() > AGENTS_MAX {
         tracing::warn!(agents = stored.len(), "the bucket has more agents than are used");

@@ -97,15 +97,15 @@ fn may_go(all: &Catalogue, name: &AgentName) -> Result<(), Failure> {
     let mut after = all.clone();
     after.remove(Layer::Bucket, name);
     let others = all.broken_by(&after).into_iter().filter(|(broken, _)| broken != name);
-    refuse(others.collect())
+    refuse(&others.collect::<Vec<_>>())
 }
 
 fn breaks(all: &Catalogue, after: &Catalogue) -> Result<(), Failure> {
-    refuse(all.broken_by(after))
+    refuse(&all.broken_by(after))
 }
 
 /// Refuses a change that others do not survive.
-fn refuse(broken: Vec<(AgentName, Option<Mistakes>)>) -> Result<(), Failure> {
+fn refuse(broken: &[(AgentName, Option<Mistakes>)]) -> Result<(), Failure> {
     if broken.is_empty() {
         return Ok(());
     }

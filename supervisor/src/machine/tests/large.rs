@@ -27,7 +27,7 @@ struct Cost {
 }
 
 /// Carries a plan out on a log that is not kept: every record is folded once.
-fn carry_out(plan: Plan, confirm: bool) -> Cost {
+fn carry_out(plan: &Plan, confirm: bool) -> Cost {
     let mut job = Job::new(JobId::new("job").unwrap());
     let (mut cost, mut queue) = (Cost { records: 0, written: 0, shown: 0 }, Vec::new());
     let submitted = json!({
@@ -48,15 +48,15 @@ fn carry_out(plan: Plan, confirm: bool) -> Cost {
             .len();
             queue.push(decision.clone());
             let family = Family::Do(decision.kind(), decision.pool());
-            apply(&mut job, &mut cost, &family, Known::Decision(Box::new(decision)));
+            apply(&mut job, &mut cost, &family, &Known::Decision(Box::new(decision)));
         }
-        facts.extend(queue.drain(..).filter_map(|decision| answer(&plan, &decision)));
+        facts.extend(queue.drain(..).filter_map(|decision| answer(plan, &decision)));
         if facts.is_empty() {
             break;
         }
         for fact in facts.drain(..) {
             let family = Family::In(fact.source());
-            apply(&mut job, &mut cost, &family, Known::Fact(Box::new(fact)));
+            apply(&mut job, &mut cost, &family, &Known::Fact(Box::new(fact)));
         }
     }
     assert!(job.has_ended(), "{:?}", job.view());
@@ -64,10 +64,10 @@ fn carry_out(plan: Plan, confirm: bool) -> Cost {
     cost
 }
 
-fn apply(job: &mut Job, cost: &mut Cost, family: &Family, record: Known) {
+fn apply(job: &mut Job, cost: &mut Cost, family: &Family, record: &Known) {
     cost.records += 1;
     let seq = Seq(cost.records as u64);
-    job.apply(At { seq, time: jiff::Timestamp::UNIX_EPOCH }, family, Ok(&record));
+    job.apply(At { seq, time: jiff::Timestamp::UNIX_EPOCH }, family, Ok(record));
 }
 
 fn answer(plan: &Plan, decision: &proto::decision::Decision) -> Option<Fact> {
@@ -112,7 +112,7 @@ fn what_a_job_costs_grows_with_its_steps_and_no_faster() {
     for (shape, confirm) in
         [(independent as fn(usize) -> Plan, false), (chain, false), (independent, true)]
     {
-        let (small, large) = (carry_out(shape(200), confirm), carry_out(shape(400), confirm));
+        let (small, large) = (carry_out(&shape(200), confirm), carry_out(&shape(400), confirm));
         // A command and a result for each step; and the submission, the plan, its confirmation and
         // the end.
         assert!(large.records <= 2 * 400 + 6, "{large:?}");
