@@ -8,8 +8,9 @@ use std::path::Path;
 
 use proto::{
     door::{
-        AnswerTaken, Crew, Dead, DeadLetters, Get, GiveAnswer, Inbox, InboxPage, List, Listed,
-        Refusal, SendSignal, Signaled, Submit, Submitted, Tools, Watch, Watched, verbs,
+        AgentChanged, AgentList, Agents, AnswerTaken, Crew, Dead, DeadLetters, DropAgent, Get,
+        GiveAnswer, Inbox, InboxPage, List, Listed, Refusal, SendSignal, SetAgent, Signaled,
+        Submit, Submitted, Tools, Watch, Watched, verbs,
     },
     error::Code,
     strict,
@@ -18,7 +19,7 @@ use proto::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-const VERBS: [&str; 10] = [
+const VERBS: [&str; 13] = [
     verbs::SUBMIT,
     verbs::GET,
     verbs::LIST,
@@ -29,6 +30,9 @@ const VERBS: [&str; 10] = [
     verbs::ANSWER,
     verbs::TOOLS,
     verbs::CREW,
+    verbs::AGENTS,
+    verbs::SET_AGENT,
+    verbs::DROP_AGENT,
 ];
 
 fn document() -> String {
@@ -61,11 +65,14 @@ fn request(verb: &str, body: &str) {
         verbs::WATCH => check::<Watch>(body),
         verbs::SIGNAL => check::<SendSignal>(body),
         verbs::ANSWER => check::<GiveAnswer>(body),
-        verbs::LIST | verbs::DEAD | verbs::INBOX | verbs::TOOLS | verbs::CREW
+        verbs::LIST | verbs::DEAD | verbs::INBOX | verbs::TOOLS | verbs::CREW | verbs::AGENTS
             if body.is_empty() => {}
         verbs::LIST => check::<List>(body),
         verbs::DEAD => check::<Dead>(body),
         verbs::INBOX => check::<Inbox>(body),
+        verbs::AGENTS => check::<Agents>(body),
+        verbs::SET_AGENT => check::<SetAgent>(body),
+        verbs::DROP_AGENT => check::<DropAgent>(body),
         other => panic!("{other} takes no {body}"),
     }
 }

@@ -36,6 +36,37 @@ const PROVED: &[Proof] = &[
         marker: "fn a_script_is_served_over_http",
     },
     Proof {
+        command: "callboard agents ls",
+        file: "tests/tests/it/agents.rs",
+        marker: r#"&["agents", "ls"]"#,
+    },
+    Proof {
+        command: "callboard agents show mine",
+        file: "tests/tests/it/agents.rs",
+        marker: r#"&["agents", "show", "mine"]"#,
+    },
+    // The same files, named by their whole path.
+    Proof {
+        command: "callboard agents check mine.yaml",
+        file: "tests/tests/it/agents.rs",
+        marker: r#"&["agents", "check", &path]"#,
+    },
+    Proof {
+        command: "callboard agents put mine.yaml",
+        file: "tests/tests/it/agents.rs",
+        marker: r#"&["agents", "put", &path]"#,
+    },
+    Proof {
+        command: "callboard agents rm mine",
+        file: "tests/tests/it/agents.rs",
+        marker: r#"&["agents", "rm", "mine"]"#,
+    },
+    Proof {
+        command: r#"callboard jobs steer steered "say it in metres""#,
+        file: "tests/tests/it/agents.rs",
+        marker: r#"&["jobs", "steer", "steered", "say it in metres"]"#,
+    },
+    Proof {
         command: r#"callboard submit "Find a hotel in Kyoto" --conversation trip"#,
         file: "tests/tests/it/limits.rs",
         marker: r#""submit", "Find a hotel in Kyoto", "--conversation", "trip""#,
