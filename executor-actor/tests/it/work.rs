@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 use proto::wire::{self, Live, Said};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
@@ -187,11 +187,12 @@ rules:
 else:
   calls: [ { tool: create_task, id: c1, args: { title: "A" } } ]
 "#;
-    let window = json!({"keep": 1});
-    for (window, ends_at) in [(window, 3), (json!({"keep": 100, "tokens": 900}), 3)] {
+    // Room for the task and one exchange of some 330 tokens, and not for two.
+    let tokens = tokens_of_the_task().await + 500;
+    for window in [json!({"keep": 1}), json!({"keep": 100, "tokens": tokens})] {
+        let ends_at = 3;
         let mut stage = Stage::new(script).await;
-        let task = json!({"goal": "Tidy up", "description": TASK});
-        stage.command(json!({"task": task, "window": window})).await;
+        stage.command(json!({"task": tidy_up(), "window": window})).await;
         for turn in 2.. {
             let (after, fact) = stage.fact().await;
             if fact["reply"]["type"] == "done" {
@@ -201,6 +202,11 @@ else:
                 );
                 break;
             }
+            assert_eq!(
+                (&fact["reply"]["type"], turn <= ends_at),
+                (&json!("calls"), true),
+                "{fact}"
+            );
             let text = "a result that is long ".repeat(60);
             let replies = json!([{"id": "c1", "name": "create_task", "text": text}]);
             let work = format!("g0.s1.r1.t{turn}");
@@ -209,6 +215,21 @@ else:
         }
         stage.end().await;
     }
+}
+
+fn tidy_up() -> Value {
+    json!({"goal": "Tidy up", "description": TASK})
+}
+
+/// What the instructions, the tools and the task cost, as a turn says that has no room for them.
+async fn tokens_of_the_task() -> u64 {
+    let mut stage = Stage::new("else: { text: hello }").await;
+    stage.command(json!({"task": tidy_up(), "window": {"keep": 1, "tokens": 300}})).await;
+    let (_, fact) = stage.fact().await;
+    stage.end().await;
+    let message = fact["reply"]["error"]["message"].as_str().unwrap();
+    let words = message.split_once("about ").unwrap().1;
+    words.split(' ').next().unwrap().parse().unwrap()
 }
 
 #[tokio::test]
