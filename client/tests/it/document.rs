@@ -102,6 +102,8 @@ fn reply(verb: &str, text: &str) {
         verbs::ANSWER => check::<AnswerTaken>(text),
         verbs::TOOLS => check::<Tools>(text),
         verbs::CREW => check::<Crew>(text),
+        verbs::AGENTS => check::<AgentList>(text),
+        verbs::SET_AGENT | verbs::DROP_AGENT => check::<AgentChanged>(text),
         "refusal" => check::<Refusal>(text),
         other => panic!("no verb {other}"),
     }
