@@ -3,6 +3,9 @@
 //! Every reply is an object. A refused request is answered with `{"error": {…}}`, a [`Failure`],
 //! and with the headers of a NATS service error.
 
+mod agents;
+mod inbox;
+
 use std::fmt;
 
 use serde::{
@@ -11,12 +14,15 @@ use serde::{
 };
 use serde_json::Value;
 
+pub use self::{
+    agents::{AgentChanged, AgentEntry, AgentList, Agents, DropAgent, SetAgent},
+    inbox::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
+};
 use crate::{
-    agent::{Agent, catalogue::Layer},
+    agent::Agent,
     error::Failure,
     fact::Signal,
-    id::{AgentName, AskId, Attempt, ConversationId, JobId, Seq, Shard, WorkId},
-    interaction::{Question, Verdict},
+    id::{AgentName, Attempt, ConversationId, JobId, Seq, Shard, WorkId},
     job::JobState,
     lang::Language,
     tool::ToolSpec,
@@ -321,83 +327,6 @@ impl DeadKind {
     }
 }
 
-/// Answers a question.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GiveAnswer {
-    /// The job.
-    pub job: JobId,
-    /// The question.
-    pub ask: AskId,
-    /// What is decided; `respond` when absent.
-    #[serde(default = "respond")]
-    pub decision: Verdict,
-    /// The answer to a question, choice or form.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<Value>,
-    /// Words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// For approvals: the digest of what was seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub digest: Option<String>,
-    /// Who, for the record. Ignored when the server knows the caller by a token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
-}
-
-fn respond() -> Verdict {
-    Verdict::Respond
-}
-
-/// What became of an answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AnswerTaken {
-    /// The job.
-    pub job: JobId,
-    /// The question.
-    pub ask: AskId,
-    /// The position of the answer's record.
-    pub seq: Seq,
-}
-
-/// Asks for open questions.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Inbox {
-    /// Only those of one job.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub job: Option<JobId>,
-    /// How many (1 to 1000, 100 when absent).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u32>,
-}
-
-/// Open questions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct InboxPage {
-    /// Oldest first.
-    pub questions: Vec<InboxEntry>,
-    /// Whether there are more.
-    pub more: bool,
-}
-
-/// An open question and whose it is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct InboxEntry {
-    /// The job that waits.
-    pub job: JobId,
-    /// Its goal, cut to one line.
-    pub goal: String,
-    /// When it was asked, by the server's clock.
-    pub asked: jiff::Timestamp,
-    /// The question.
-    pub question: Question,
-    /// JSON Schema of the answer's `value`, for kinds that have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schema: Option<Value>,
-}
-
 /// The tools that are registered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tools {
@@ -410,73 +339,6 @@ pub struct Tools {
 pub struct Crew {
     /// By id.
     pub workers: Vec<crate::wire::Presence>,
-}
-
-/// Asks for the agents there are.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Agents {
-    /// Only this one, with its text and everything it comes to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<AgentName>,
-}
-
-/// Agents that submissions may name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AgentList {
-    /// By name.
-    pub agents: Vec<AgentEntry>,
-}
-
-/// One agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AgentEntry {
-    /// Its name.
-    pub name: AgentName,
-    /// Where it comes from.
-    pub layer: Layer,
-    /// The file or key that has its text.
-    pub place: String,
-    /// What it extends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub extends: Option<AgentName>,
-    /// What it is for, in a line.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub about: String,
-    /// Its text, when one agent was asked for and it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// Everything it comes to, when one agent was asked for and it can be used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policies: Option<Box<Agent>>,
-    /// Why it cannot be used; empty when it can.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mistakes: Vec<String>,
-}
-
-/// Puts an agent into the bucket of agents, in the place of one of that name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SetAgent {
-    /// Its name.
-    pub name: AgentName,
-    /// YAML.
-    pub text: String,
-}
-
-/// Takes an agent out of the bucket of agents; what it hid is there again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DropAgent {
-    /// Its name.
-    pub name: AgentName,
-}
-
-/// An agent was changed. Jobs that run keep the policies they were submitted with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentChanged {
-    /// Its name.
-    pub name: AgentName,
 }
 
 /// A refused request.

@@ -73,11 +73,14 @@ fn signals(chance: &Chance) -> Vec<(Duration, Signal)> {
 /// The policies of one job.
 fn agent(chance: &Chance) -> Value {
     let yes = |percent| chance.percent(percent);
+    let planned = !yes(15);
+    // Nobody could make a plan anew where nobody plans.
+    let failing = if planned { &["stop", "continue", "replan"][..] } else { &["stop", "continue"] };
     let mut agent = json!({
         "name": "errands",
         "confirm": yes(30),
         "plan": {
-            "when": if yes(15) { "never" } else { "always" },
+            "when": if planned { "always" } else { "never" },
             "attempts": chance.number(1..=3),
             "on_unparseable": if yes(30) { "ask" } else { "fail" },
             "allow_empty": yes(70),
@@ -86,7 +89,7 @@ fn agent(chance: &Chance) -> Value {
         "dispatch": if yes(30) { "sequential" } else { "parallel" },
         "step": {
             "retry": retry(chance),
-            "on_failure": *chance.pick(&["stop", "continue", "replan"]),
+            "on_failure": *chance.pick(failing),
             "max_turns": chance.number(2..=6),
         },
         "tool": { "retry": retry(chance) },
