@@ -139,7 +139,7 @@ async fn what_goes_round_in_circles_is_told_made_to_answer_and_ended() {
     assert!(gauge.is_used_up() && gauge.warned);
 
     // A narrow window: the oldest turns are not shown, and the model still answers.
-    let narrow = json!({"guard": {"repeat_stop": 30, "no_progress_stop": 0}, "step": {"max_turns": 12}, "tools": ["echo"], "observe": {"context_tokens": 900}});
+    let narrow = json!({"guard": {"repeat_stop": 30, "no_progress_stop": 0}, "step": {"max_turns": 12}, "tools": ["echo"], "observe": {"context_tokens": 1400}});
     let view = run(&client, "narrow", "do something", narrow).await;
     assert_eq!(view.state, JobState::Completed, "{:?}", view.outcome);
 
