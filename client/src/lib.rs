@@ -29,7 +29,7 @@ use runtime::{
 use serde::Serialize;
 use uuid::Uuid;
 
-pub use self::watch::WatchOptions;
+pub use self::watch::{EventOptions, WatchOptions};
 
 /// How long an answer is waited for. A cancel may take 5 s by itself.
 const TIMEOUT: Duration = Duration::from_secs(10);

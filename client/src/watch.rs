@@ -6,6 +6,7 @@ use futures::{Stream, StreamExt};
 use proto::{
     door::{Watch, Watched, verbs},
     error::{Code, Failure},
+    event::EventId,
     id::{JobId, Seq},
 };
 use tokio::time::Instant;
@@ -37,6 +38,24 @@ impl Default for WatchOptions {
     }
 }
 
+/// How the events of a job are watched.
+#[derive(Debug, Clone, Copy)]
+pub struct EventOptions {
+    /// Events after this one only.
+    pub after: EventId,
+    /// Whether what is said while work is done is wanted too.
+    pub live: bool,
+    /// How long the server may be out of reach before the watch gives up.
+    pub patience: Duration,
+}
+
+impl Default for EventOptions {
+    fn default() -> Self {
+        let WatchOptions { after: _, live, patience } = WatchOptions::default();
+        Self { after: EventId::START, live, patience }
+    }
+}
+
 impl Client {
     /// Watches a job until it ends. Every record after `after` comes exactly once and in order,
     /// over as many connections as that takes; views repeat. The last item is [`Watched::End`]
@@ -47,21 +66,41 @@ impl Client {
         job: &JobId,
         options: WatchOptions,
     ) -> impl Stream<Item = Result<Watched, Failure>> + Send + 'static {
+        let WatchOptions { after, live, patience } = options;
+        let (job, events, after_event) = (job.clone(), false, None);
+        self.follow(Watch { job, after, live, events, after_event }, patience)
+    }
+
+    /// The same in events: every event after `after` comes exactly once and in order.
+    pub fn events(
+        &self,
+        job: &JobId,
+        options: EventOptions,
+    ) -> impl Stream<Item = Result<Watched, Failure>> + Send + 'static {
+        let EventOptions { after, live, patience } = options;
+        let (job, events, after_event) = (job.clone(), true, Some(after));
+        self.follow(Watch { job, after: Seq(0), live, events, after_event }, patience)
+    }
+
+    /// Watches from where the request says, over as many connections as that takes.
+    fn follow(
+        &self,
+        mut request: Watch,
+        patience: Duration,
+    ) -> impl Stream<Item = Result<Watched, Failure>> + Send + 'static {
         let client = self.clone();
-        let job = job.clone();
         async_stream::stream! {
-            let WatchOptions { mut after, live, patience } = options;
             let mut heard = Instant::now();
             let mut wait = RETRY;
             loop {
-                let request = Watch { job: job.clone(), after, live };
                 let (mut messages, mut broken) = match client.open(&request).await {
                     Ok(messages) => (messages, None),
                     Err(failure) => (futures::stream::empty().boxed(), Some(failure)),
                 };
                 while let Some(message) = messages.next().await {
                     match message {
-                        Ok(Watched::Record { seq, .. }) if seq <= after => {}
+                        Ok(Watched::Record { seq, .. }) if seq <= request.after => {}
+                        Ok(Watched::Event { event }) if Some(event.id) <= request.after_event => {}
                         Ok(Watched::Heartbeat) => heard = Instant::now(),
                         Ok(Watched::End { error: Some(failure) }) => {
                             broken = Some(*failure);
@@ -72,9 +111,7 @@ impl Client {
                             return;
                         }
                         Ok(message) => {
-                            if let Watched::Record { seq, .. } = &message {
-                                after = *seq;
-                            }
+                            passed(&message, &mut request);
                             (heard, wait) = (Instant::now(), RETRY);
                             yield Ok(message);
                         }
@@ -90,7 +127,7 @@ impl Client {
                     yield Err(failure);
                     return;
                 }
-                tracing::debug!(%job, %after, %failure, "a watch is taken up anew");
+                tracing::debug!(job = %request.job, after = %request.after, %failure, "a watch is taken up anew");
                 tokio::time::sleep(wait).await;
                 wait = (wait * 2).min(RETRY_MAX);
             }
@@ -111,6 +148,15 @@ impl Client {
                 Err(error) => Err(transport(&error)),
             })
             .boxed())
+    }
+}
+
+/// What was seen is not asked for again.
+fn passed(message: &Watched, request: &mut Watch) {
+    match message {
+        Watched::Record { seq, .. } => request.after = *seq,
+        Watched::Event { event } => request.after_event = Some(event.id),
+        Watched::View { .. } | Watched::Live { .. } | Watched::Heartbeat | Watched::End { .. } => {}
     }
 }
 

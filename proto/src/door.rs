@@ -21,6 +21,7 @@ pub use self::{
 use crate::{
     agent::Agent,
     error::Failure,
+    event::{Event, EventId},
     fact::Signal,
     id::{AgentName, Attempt, ConversationId, JobId, Seq, Shard, WorkId},
     job::JobState,
@@ -185,6 +186,12 @@ pub struct Watch {
     /// Whether what is said while work is done is wanted too.
     #[serde(default)]
     pub live: bool,
+    /// Whether events are wanted in place of records.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub events: bool,
+    /// With events: those after this one only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_event: Option<EventId>,
 }
 
 /// One reply to a watch. The last one is `end`; a watcher that misses heartbeats for 30 s asks
@@ -202,6 +209,11 @@ pub enum Watched {
         time: jiff::Timestamp,
         /// The record as it is stored.
         record: Value,
+    },
+    /// What happened, where events are wanted: derived from the records, in their order.
+    Event {
+        /// The event.
+        event: Box<Event>,
     },
     /// The job after the records so far. Sent when there is nothing more to catch up with.
     View {

@@ -14,6 +14,7 @@ pub mod door;
 pub mod draft;
 pub mod error;
 pub mod escape;
+pub mod event;
 pub mod excerpt;
 pub mod fact;
 pub mod guard;

@@ -6,6 +6,7 @@ mod inbox;
 mod jobs;
 mod operate;
 mod start;
+mod watch;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -21,6 +22,7 @@ pub(crate) use self::{
         DemoArgs, DevArgs, JobArgs, KeysArgs, Person, RunArgs, ScriptArgs, ServeArgs, SetupArgs,
         SubmitArgs, Waiting,
     },
+    watch::WatchArgs,
 };
 use crate::{
     exit,
@@ -138,6 +140,8 @@ pub(crate) enum Command {
     Submit(SubmitArgs),
     /// Store a job, watch it, answer its questions
     Run(RunArgs),
+    /// Print what happens in a job, event by event
+    Watch(WatchArgs),
     /// Look at jobs and steer them
     #[command(subcommand, visible_alias = "job")]
     Jobs(JobsCommand),

@@ -90,7 +90,12 @@ async fn show(global: &Global, output: Output, args: ShowArgs) -> Outcome {
             }
             // A view says that there is nothing more to catch up with.
             Some(Ok(Watched::View { .. })) if !args.follow => break,
-            Some(Ok(Watched::View { .. } | Watched::Live { .. } | Watched::Heartbeat)) => {}
+            Some(Ok(
+                Watched::View { .. }
+                | Watched::Live { .. }
+                | Watched::Event { .. }
+                | Watched::Heartbeat,
+            )) => {}
             Some(Ok(Watched::End { error: None })) | None => break,
             Some(Ok(Watched::End { error: Some(failure) })) => return Err((*failure).into()),
             Some(Err(failure)) => return Err(failure.into()),

@@ -10,6 +10,7 @@ mod dev;
 mod doctor;
 mod edit;
 mod embedded;
+mod events;
 mod fsck;
 mod inbox;
 mod jobs;
@@ -42,6 +43,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Keys(args) => keys::run(output, &args),
         Command::Submit(args) => submit::run(&global, output, args).await,
         Command::Run(args) => run::run(&global, output, args).await,
+        Command::Watch(args) => events::run(&global, output, args).await,
         Command::Jobs(command) => jobs::run(&global, output, command).await,
         Command::Inbox(command) => inbox::run(&global, output, command).await,
         Command::Agents(command) => agents::run(&global, output, command).await,

@@ -56,7 +56,7 @@ impl Follow {
                 let step = step.and_then(|step| StepId::new(step).ok());
                 self.said(work, attempt, step, index, (&what, &text))
             }
-            Watched::Heartbeat => Change::Nothing,
+            Watched::Event { .. } | Watched::Heartbeat => Change::Nothing,
             Watched::End { error } => Change::End(error.map(|e| *e)),
         }
     }

@@ -5,6 +5,7 @@ pub(crate) mod agents;
 pub(crate) mod crew;
 pub(crate) mod dead;
 pub(crate) mod describe;
+pub(crate) mod event;
 pub(crate) mod findings;
 pub(crate) mod fsck;
 pub(crate) mod history;

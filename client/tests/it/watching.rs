@@ -1,6 +1,6 @@
 //! A watch is one stream, whatever happens below it.
 
-use callboard_client::WatchOptions;
+use callboard_client::{EventOptions, WatchOptions};
 use futures::StreamExt;
 use proto::{
     door::Watched,
@@ -34,7 +34,7 @@ async fn watch(stage: &Stage, after: u64) -> (Vec<u64>, Result<(), Code>) {
                 assert!(items.next().await.is_none(), "nothing comes after the end");
                 return (records, Ok(()));
             }
-            Ok(Watched::View { .. } | Watched::Live { .. }) => {}
+            Ok(Watched::View { .. } | Watched::Live { .. } | Watched::Event { .. }) => {}
             Ok(other @ (Watched::Heartbeat | Watched::End { .. })) => {
                 panic!("passed on: {other:?}")
             }
@@ -81,4 +81,34 @@ async fn a_door_that_is_gone_for_good_ends_the_watch_after_a_while() {
     let stage = Stage::with([Act::Stream(vec![record(1)])]).await;
     assert_eq!(watch(&stage, 0).await, (vec![1], Err(Code::Timeout)));
     assert!(stage.seen().len() >= 2);
+}
+
+fn event(id: &str) -> Value {
+    let happened =
+        json!({"id": id, "time": "2026-03-01T09:00:00Z", "type": "job", "state": "working"});
+    json!({"type": "event", "event": happened})
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_are_taken_up_after_the_last_one_and_come_once() {
+    let stage = Stage::with([
+        Act::Stream(vec![event("7.1"), event("7.2"), end(Some(Code::Unavailable))]),
+        Act::Lose,
+        Act::Stream(vec![event("7.2"), event("7.3"), event("9.1"), end(None)]),
+    ])
+    .await;
+    let options = EventOptions { after: "6.4".parse().unwrap(), ..EventOptions::default() };
+    let items = stage.client.events(&JobId::new("j").unwrap(), options);
+    let ids: Vec<String> = items
+        .filter_map(|item| async move {
+            match item.unwrap() {
+                Watched::Event { event } => Some(event.id.to_string()),
+                _ => None,
+            }
+        })
+        .collect()
+        .await;
+    assert_eq!(ids, ["7.1", "7.2", "7.3", "9.1"]);
+    let asked: Vec<_> = stage.seen().iter().map(|seen| seen.body["after_event"].clone()).collect();
+    assert_eq!(asked, ["6.4", "7.2", "7.2"]);
 }

@@ -2,4 +2,5 @@
 
 #![expect(clippy::unwrap_used, reason = "a sample that cannot be read fails, and says which")]
 
+mod events;
 mod golden;

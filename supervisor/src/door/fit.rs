@@ -1,9 +1,12 @@
 //! Keeps answers below what the broker takes: a very large job is shown shortened rather than not
 //! at all. What is shortened says so; the records themselves are whole.
 
+mod event;
+
 use bytes::Bytes;
 use proto::{
     error::{Code, Failure},
+    event::Event,
     excerpt::ends,
     interaction::QuestionKind,
     limits,
@@ -24,6 +27,20 @@ pub(super) fn view(mut view: JobView) -> Result<JobView, Failure> {
         }
     }
     let why = format!("job {} is too large to be shown in one reply", view.job);
+    Err(Failure::new(Code::TooLarge, why))
+}
+
+/// An event that fits one message: shortened when it must be. Its id stays what it is.
+pub(super) fn event(mut event: Event) -> Result<Event, Failure> {
+    for chars in [usize::MAX, limits::EXCERPT_CHARS, 100, 20] {
+        if chars < usize::MAX {
+            event::shorten(&mut event.happened, chars);
+        }
+        if bytes(&event)?.len() <= limits::REPLY_BYTES_MAX {
+            return Ok(event);
+        }
+    }
+    let why = format!("the event {} is too large for one message", event.id);
     Err(Failure::new(Code::TooLarge, why))
 }
 

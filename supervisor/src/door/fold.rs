@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use proto::{
     error::{Code, Failure},
+    event::{Event, Projection},
     id::{JobId, Seq},
     view::{JobSummary, JobView},
 };
@@ -38,6 +39,26 @@ pub(super) fn whole(job: &JobId, entries: &[Entry]) -> Result<Job, Failure> {
 pub(super) fn more(job: &mut Job, entries: &[Entry]) -> Result<(), Failure> {
     let id = job.id().clone();
     apart(&id, || entries.iter().for_each(|entry| replay::apply(job, entry)))
+}
+
+/// Folds what came since, and gives what happened with it. The job must not be used any more after an
+/// error. Before there is a submission that can be read, nothing has happened.
+pub(super) fn events(
+    job: &mut Job,
+    projection: &mut Projection,
+    entries: &[Entry],
+) -> Result<Vec<Event>, Failure> {
+    let id = job.id().clone();
+    apart(&id, || {
+        let mut events = Vec::new();
+        for entry in entries.iter().filter(|entry| entry.seq > job.seq()).collect::<Vec<_>>() {
+            replay::apply(job, entry);
+            let Some(after) = job.view() else { continue };
+            let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
+            events.extend(projection.take(entry.seq, entry.time, known.as_ref(), after));
+        }
+        events
+    })
 }
 
 /// The job as people see it.

@@ -11,6 +11,7 @@ use futures::{StreamExt, stream::BoxStream};
 use proto::{
     door::{Watch, Watched},
     error::{Code, Failure},
+    event::{EventId, Projection},
     id::Seq,
     limits, strict,
     wire::{self, Live, Said},
@@ -58,7 +59,14 @@ impl Door {
         };
         let entries = fold::read(&*self.broker.log, &request.job).await?;
         let job = Job::new(request.job.clone());
-        let mut watcher = Watcher { call, job, after: request.after };
+        let wanted = match request.events {
+            false => Wanted::Records { after: request.after },
+            true => Wanted::Events {
+                after: request.after_event.unwrap_or_else(|| EventId::all_of(request.after)),
+                projection: Box::default(),
+            },
+        };
+        let mut watcher = Watcher { call, job, wanted };
         let end = match self.follow(&mut watcher, &entries, live).await {
             Ok(()) => None,
             Err(Cut::Because(failure)) => Some(Box::new(failure)),
@@ -118,27 +126,52 @@ fn again(why: &str) -> Failure {
     Failure { hint, ..Failure::new(Code::Unavailable, why) }
 }
 
+fn record(entry: &Entry) -> Watched {
+    Watched::Record {
+        seq: entry.seq,
+        family: entry.family.to_string(),
+        time: entry.time,
+        record: fit::record(&entry.record),
+    }
+}
+
 struct Watcher<'a> {
     call: &'a Call,
     job: Job,
-    after: Seq,
+    wanted: Wanted,
+}
+
+/// What a watcher has seen of what it wants.
+enum Wanted {
+    Records { after: Seq },
+    Events { after: EventId, projection: Box<Projection> },
 }
 
 impl Watcher<'_> {
     /// Takes records in and sends what the watcher has not seen; says whether the job has ended.
     async fn take(&mut self, entries: &[Entry]) -> Result<bool, Cut> {
-        let seen = self.after;
-        for entry in entries.iter().filter(|entry| entry.seq > seen) {
-            let record = Watched::Record {
-                seq: entry.seq,
-                family: entry.family.to_string(),
-                time: entry.time,
-                record: fit::record(&entry.record),
-            };
-            self.send(&record).await?;
-            self.after = entry.seq;
+        let (sent, folded) = match &mut self.wanted {
+            Wanted::Records { after } => {
+                let seen = *after;
+                let fresh: Vec<_> = entries.iter().filter(|entry| entry.seq > seen).collect();
+                *after = fresh.last().map_or(seen, |entry| entry.seq);
+                let sent = fresh.into_iter().map(record).collect();
+                (sent, fold::more(&mut self.job, entries))
+            }
+            Wanted::Events { after, projection } => {
+                let seen = *after;
+                let mut events = fold::events(&mut self.job, projection, entries)?;
+                events.retain(|event| event.id > seen);
+                *after = events.last().map_or(seen, |event| event.id);
+                let events = events.into_iter().map(fit::event).collect::<Result<Vec<_>, _>>();
+                let event = |event| Watched::Event { event: Box::new(event) };
+                (events?.into_iter().map(event).collect::<Vec<_>>(), Ok(()))
+            }
+        };
+        for message in &sent {
+            self.send(message).await?;
         }
-        fold::more(&mut self.job, entries)?;
+        folded?;
         let view = Box::new(fit::view(fold::view(&self.job)?)?);
         self.send(&Watched::View { view }).await?;
         Ok(self.job.outcome().is_some())

@@ -81,7 +81,22 @@ const PROVED: &[Proof] = &[
         file: "tests/tests/it/limits.rs",
         marker: r#""jobs", "ls", "--conversation", "trip""#,
     },
+    Proof {
+        command: "callboard -o jsonl watch report-7 --live",
+        file: "tests/tests/it/events.rs",
+        marker: r#"&["-o", "jsonl", "watch", "report-7", "--live"]"#,
+    },
+    Proof {
+        command: "callboard -o jsonl watch report-7 --after 0.0 --no-follow",
+        file: "tests/tests/it/events.rs",
+        marker: r#"&["-o", "jsonl", "watch", "report-7", "--after", "0.0", "--no-follow"]"#,
+    },
     // What docs/cli.md shows is executed here; other documents may show the same.
+    Proof {
+        command: "callboard watch summary-1",
+        file: "docs/cli.md",
+        marker: "callboard watch summary-1",
+    },
     Proof { command: "make demo", file: ".ci/run", marker: "step make demo" },
     Proof {
         command: "callboard dev",

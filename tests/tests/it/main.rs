@@ -15,6 +15,7 @@ mod cluster;
 mod dashboards;
 mod deployment;
 mod documents;
+mod events;
 mod fsck;
 mod histories;
 mod limits;

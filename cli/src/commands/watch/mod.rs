@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// How long the servers may be away before a watch gives up: long enough for a restart.
-const PATIENCE: Duration = Duration::from_secs(300);
+pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 /// How often what is drawn is drawn again.
 const FRAME: Duration = Duration::from_millis(100);
 

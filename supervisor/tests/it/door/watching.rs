@@ -39,7 +39,7 @@ async fn to_the_end(answers: &mut Answers) -> (Vec<u64>, Option<String>, Watched
         match next(answers).await {
             Watched::Record { seq, .. } => records.push(seq.0),
             Watched::View { view } => state = Some(view.state.to_string()),
-            Watched::Live { .. } | Watched::Heartbeat => {}
+            Watched::Live { .. } | Watched::Heartbeat | Watched::Event { .. } => {}
             end @ Watched::End { .. } => return (records, state, end),
         }
     }
@@ -77,7 +77,10 @@ async fn a_watcher_that_comes_back_gets_exactly_what_it_missed() {
             match next(&mut answers).await {
                 Watched::Record { seq, .. } => break Some(seq.0),
                 Watched::End { .. } => break None,
-                Watched::View { .. } | Watched::Live { .. } | Watched::Heartbeat => {}
+                Watched::View { .. }
+                | Watched::Live { .. }
+                | Watched::Heartbeat
+                | Watched::Event { .. } => {}
             }
         };
         match record {
@@ -173,4 +176,44 @@ async fn a_job_whose_first_record_cannot_be_read_is_shown_as_far_as_it_can_be() 
     let (records, _, end) = to_the_end(&mut watch(&hall.broker, json!({"job": "j"})).await).await;
     assert!(matches!(end, Watched::End { error: Some(f) } if f.code == Code::Poisoned));
     assert_eq!(records.len(), 1);
+}
+
+/// The ids of events up to the end, from after one of them.
+async fn events_after(broker: &Broker, after: Option<&str>) -> Vec<(String, serde_json::Value)> {
+    let mut body = json!({"job": "j", "events": true});
+    if let Some(after) = after {
+        body["after_event"] = json!(after);
+    }
+    let mut answers = watch(broker, body).await;
+    let mut events = Vec::new();
+    loop {
+        match next(&mut answers).await {
+            Watched::Event { event } => {
+                events.push((event.id.to_string(), serde_json::to_value(&event).unwrap()));
+            }
+            Watched::View { .. } | Watched::Heartbeat => {}
+            Watched::End { error: None } => return events,
+            other @ (Watched::Record { .. } | Watched::Live { .. } | Watched::End { .. }) => {
+                panic!("{other:?}")
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_go_on_after_any_of_them_and_are_the_same_live_and_later() {
+    let company = Company::at_work(MemoryOptions::default(), "s1 s2<s1").await;
+    let _door = open(&company.memory, Setup::default()).await;
+    company.submit("j").await;
+    let live = events_after(&company.broker, None).await;
+    assert!(live.len() > 8, "{live:?}");
+    assert_eq!(events_after(&company.broker, None).await, live);
+    for (n, (id, _)) in live.iter().enumerate() {
+        assert_eq!(events_after(&company.broker, Some(id)).await, live[n + 1..], "after {id}");
+        // A record stands for all of its events.
+        let (record, _) = id.split_once('.').unwrap();
+        let of_record = |(id, _): &&(String, _)| id.split_once('.').unwrap().0 == record;
+        let rest = live.iter().rposition(|event| of_record(&event)).unwrap() + 1;
+        assert_eq!(events_after(&company.broker, Some(record)).await, live[rest..]);
+    }
 }

@@ -1,6 +1,7 @@
 //! Recorded logs of real runs: they fold as they did when they were recorded, cut anywhere they go
 //! on to the same end, and they are only ever added.
 
+mod events;
 mod file;
 mod go_on;
 

@@ -1,0 +1,73 @@
+//! `watch`: what happens in a job, event by event, from any of them on. It changes nothing.
+
+use std::pin::pin;
+
+use client::EventOptions;
+use futures::StreamExt;
+use proto::{
+    door::Watched,
+    event::{Event, EventId},
+};
+
+use crate::{
+    args::{Global, WatchArgs},
+    connect,
+    exit::Exit,
+    failure::{CliError, Outcome},
+    interrupt::Interrupts,
+    look::{Look, Tone},
+    output::{Format, Output},
+    render::event,
+};
+
+/// Watches.
+pub(super) async fn run(global: &Global, output: Output, args: WatchArgs) -> Outcome {
+    let client = connect::client(global, output).await?;
+    let job = connect::job(&client, &args.job).await?.job;
+    // What is said while work is done is gone a moment later; lines for people show what stays.
+    let live = args.live && output.format.is_json();
+    let after = args.after.unwrap_or(EventId::START);
+    let options = EventOptions { after, live, patience: super::watch::PATIENCE };
+    let mut stream = pin!(client.events(&job, options));
+    let mut interrupts = Interrupts::take()?;
+    let look = output.look();
+    loop {
+        let item = tokio::select! {
+            item = stream.next() => item,
+            () = interrupts.next() => return Ok(Exit::Interrupted),
+        };
+        match item {
+            Some(Ok(Watched::Event { event })) => print(output, &look, &event)?,
+            Some(Ok(said @ Watched::Live { .. })) => compact(output, &said)?,
+            // A view says that there is nothing more to catch up with.
+            Some(Ok(Watched::View { .. })) if args.no_follow => break,
+            Some(Ok(Watched::View { .. } | Watched::Record { .. } | Watched::Heartbeat)) => {}
+            Some(Ok(Watched::End { error: None })) | None => break,
+            Some(Ok(Watched::End { error: Some(failure) })) => return Err((*failure).into()),
+            Some(Err(failure)) => return Err(failure.into()),
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn print(output: Output, look: &Look, event: &Event) -> Result<(), CliError> {
+    match output.format {
+        Format::Json | Format::Jsonl => compact(output, event),
+        Format::Ids => output.line(&event.id.to_string()),
+        Format::Table => {
+            let time = look.paint(Tone::Dim, &look.clock(event.time));
+            // The clock takes its columns of every line; what belongs together is indented alike.
+            let width =
+                look.width.map(|width| width.saturating_sub(look.clock(event.time).len() + 1));
+            let narrow = Look { width, ..*look };
+            let lines = event::lines(&narrow, &event.happened);
+            lines.iter().try_for_each(|line| output.line(&format!("{time} {line}")))
+        }
+    }
+}
+
+/// One line for one item, in both forms of JSON: what has no end is never one value.
+fn compact(output: Output, item: &impl serde::Serialize) -> Result<(), CliError> {
+    let text = serde_json::to_string(item).map_err(|e| CliError::internal(e.to_string()))?;
+    output.line(&text)
+}

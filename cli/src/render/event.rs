@@ -1,0 +1,205 @@
+//! An event as lines for people: what a watcher and a conversation show of a job that goes on. Pure.
+
+use proto::{
+    decision::Closed,
+    escape,
+    event::{
+        ErrorEvent, ErrorScope, Happened, InteractionEvent, JobEvent, MessageEvent, PlanEvent,
+        PlanPhase, StepEvent, StepPhase, Stream, ToolEvent, ToolPhase, UsageEvent,
+    },
+    id::StepId,
+    interaction::{Answer, Verdict},
+};
+use serde_json::Value;
+
+use crate::{
+    look::{Look, Tone},
+    render::{line::Line, marks},
+};
+
+/// What is shown of an event; nothing of those that only programs want.
+pub(crate) fn lines(look: &Look, happened: &Happened) -> Vec<String> {
+    let lines = match happened {
+        Happened::Error(error) => vec![self::error(error)],
+        Happened::Message(message) => vec![self::message(message)],
+        Happened::Tool(tool) => vec![self::tool(tool)],
+        Happened::Interaction(interaction) => vec![self::interaction(interaction)],
+        Happened::Usage(usage) => self::usage(usage).into_iter().collect(),
+        Happened::Plan(plan) => self::plan(plan),
+        Happened::Step(step) => vec![self::step(step)],
+        Happened::Job(job) => vec![self::job(job)],
+    };
+    lines.iter().map(|line| line.render(look)).collect()
+}
+
+fn words(text: &str) -> String {
+    escape::line(text.trim()).into_owned()
+}
+
+/// Of which step something is, where it is of one.
+fn of(step: Option<&StepId>) -> String {
+    step.map(|step| format!("{step} ")).unwrap_or_default()
+}
+
+fn error(error: &ErrorEvent) -> Line {
+    let (mark, what) = match error.scope {
+        ErrorScope::Attempt => ("!", "failed, and may be tried again"),
+        ErrorScope::Guard => ("!", "ended by a guard"),
+        ErrorScope::Parked => ("✗", "stands still until somebody does something"),
+        ErrorScope::Job => ("✗", "failed"),
+    };
+    let reason = error.reason.as_deref().map(|r| format!(" ({})", words(r))).unwrap_or_default();
+    Line::new()
+        .add(Tone::Bad, format!("{mark} "))
+        .add(Tone::Plain, of(error.step.as_ref()))
+        .add(Tone::Bad, format!("{what}{reason}"))
+        .add(Tone::Plain, format!(": {}", words(&error.message)))
+}
+
+fn message(message: &MessageEvent) -> Line {
+    let (mark, tone) = match message.stream {
+        Stream::Thought => ("…", Tone::Dim),
+        Stream::Result => ("»", Tone::Strong),
+    };
+    Line::new()
+        .add(tone, format!("{mark} "))
+        .add(Tone::Dim, of(message.step.as_ref()))
+        .add(if tone == Tone::Dim { Tone::Dim } else { Tone::Plain }, words(&message.text))
+}
+
+fn tool(event: &ToolEvent) -> Line {
+    let head = |mark: &str, tone| {
+        let again =
+            if event.attempt.0 > 1 { format!(" (try {})", event.attempt) } else { String::new() };
+        Line::new()
+            .add(tone, format!("  {mark} "))
+            .add(Tone::Dim, format!("{} ", event.step))
+            .add(Tone::Plain, format!("{}{again}", event.tool))
+    };
+    match &event.phase {
+        ToolPhase::Calling { args } => {
+            head("▸", Tone::Busy).add(Tone::Dim, format!(" {}", words(&args.to_string())))
+        }
+        ToolPhase::Called { success, result, error, message, fault: _, duration_ms: _ } => {
+            let (mark, tone) = if *success { ("✓", Tone::Good) } else { ("✗", Tone::Bad) };
+            let data = || result.as_ref().map(Value::to_string);
+            let said = error.clone().or_else(|| message.clone()).or_else(data).unwrap_or_default();
+            head(mark, tone).add(Tone::Dim, format!(" {}", words(&said)))
+        }
+    }
+}
+
+fn interaction(event: &InteractionEvent) -> Line {
+    let by = |by: Option<&str>| by.map(|by| format!(" by {}", words(by))).unwrap_or_default();
+    let line = Line::new();
+    match event {
+        InteractionEvent::Asked { question } => line
+            .add(Tone::Wait, format!("⏸ {} {}: ", question.id, question.kind.name()))
+            .add(Tone::Plain, words(&question.prompt)),
+        InteractionEvent::Answered { ask, answer, by: who } => line
+            .add(Tone::Good, format!("◂ {ask} {}{}", verdict(answer.decision), by(Some(who))))
+            .add(Tone::Plain, answered(answer)),
+        InteractionEvent::Closed { ask, because } => {
+            let why = match because {
+                Closed::Expired => "nobody answered in time",
+                Closed::JobEnded => "the job has ended",
+                Closed::Superseded => "nobody wants to know any more",
+            };
+            line.add(Tone::Dim, format!("◂ {ask} closed: {why}"))
+        }
+        InteractionEvent::Told { text, by: who } => line
+            .add(Tone::Good, format!("◂ told{}", by(who.as_deref())))
+            .add(Tone::Plain, format!(": {}", words(text))),
+        InteractionEvent::Signaled { signal, reason, by: who } => {
+            let why = reason.as_deref().map(|r| format!(": {}", words(r))).unwrap_or_default();
+            line.add(Tone::Wait, format!("◂ {}{}", words(signal), by(who.as_deref())))
+                .add(Tone::Plain, why)
+        }
+    }
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Approve => "approved",
+        Verdict::Reject => "rejected",
+        Verdict::Respond => "answered",
+        Verdict::Edit => "edited",
+    }
+}
+
+fn answered(answer: &Answer) -> String {
+    let value = answer.value.as_ref().map(|value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    });
+    let said: Vec<_> = value.into_iter().chain(answer.text.clone()).collect();
+    if said.is_empty() { String::new() } else { format!(": {}", words(&said.join(" — "))) }
+}
+
+fn usage(usage: &UsageEvent) -> Option<Line> {
+    let (spent, total) = (usage.spent, usage.total);
+    let tokens = spent.input_tokens.saturating_add(spent.output_tokens);
+    (tokens > 0).then(|| {
+        let all = total.input_tokens.saturating_add(total.output_tokens);
+        let step = of(usage.step.as_ref());
+        Line::new().add(Tone::Dim, format!("  · {step}{tokens} tokens, {all} in all"))
+    })
+}
+
+fn plan(plan: &PlanEvent) -> Vec<Line> {
+    let what = match plan.phase {
+        PlanPhase::Completed => "carried out",
+        PlanPhase::Created | PlanPhase::Updated if !plan.confirmed => "proposed",
+        PlanPhase::Created => "made",
+        PlanPhase::Updated => "changed",
+    };
+    let number = plan.revision.saturating_add(1);
+    let head = Line::new()
+        .add(Tone::Strong, format!("plan {number} {what}"))
+        .add(Tone::Plain, format!(": {}", words(&plan.title)));
+    if plan.phase == PlanPhase::Completed {
+        return vec![head];
+    }
+    let steps = plan.steps.iter().filter(|step| !step.state.is_terminal()).map(|step| {
+        let after: Vec<_> = step.depends_on.iter().map(StepId::as_str).collect();
+        let after =
+            if after.is_empty() { String::new() } else { format!(" (after {})", after.join(", ")) };
+        let label = if step.title.is_empty() { &step.description } else { &step.title };
+        Line::new()
+            .add(Tone::Dim, format!("  {} ", step.id))
+            .add(Tone::Plain, words(label))
+            .add(Tone::Dim, after)
+    });
+    std::iter::once(head).chain(steps).collect()
+}
+
+fn step(event: &StepEvent) -> Line {
+    let (mark, tone) = match event.phase {
+        StepPhase::Started | StepPhase::Resumed => ("▸", Tone::Busy),
+        StepPhase::Retried => ("↻", Tone::Wait),
+        StepPhase::Waiting => ("⏸", Tone::Wait),
+        StepPhase::Completed => ("✓", Tone::Good),
+        StepPhase::Failed => ("✗", Tone::Bad),
+        StepPhase::Blocked | StepPhase::Canceled => ("⊘", Tone::Dim),
+        StepPhase::Skipped => ("–", Tone::Dim),
+    };
+    let line = Line::new()
+        .add(tone, format!("{mark} {} {}", event.step, event.phase.as_str()))
+        .add(Tone::Plain, format!(" {}", words(&event.label)));
+    match event.response.as_deref().filter(|response| !response.trim().is_empty()) {
+        Some(response) => line.add(Tone::Dim, format!(" — {}", words(response))),
+        None => line,
+    }
+}
+
+fn job(event: &JobEvent) -> Line {
+    let (mark, tone) = marks::job(event.state);
+    let mut line = Line::new().add(tone, format!("{mark} {}", event.state));
+    if let Some(sub) = event.sub_status {
+        line = line.add(marks::sub_status(sub), format!(" · {sub}"));
+    }
+    for more in [&event.reason, &event.goal].into_iter().flatten() {
+        line = line.add(Tone::Dim, format!(" · {}", words(more)));
+    }
+    line
+}

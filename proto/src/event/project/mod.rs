@@ -1,0 +1,258 @@
+//! The one projection from a job's log to its events: pure, and the same for whoever runs it, so that
+//! an event has the same id wherever and whenever it is derived.
+//!
+//! It never decides what a record means for the job: that is what the view says, which the fold gave.
+
+mod changes;
+mod persons;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::{
+    ErrorEvent, ErrorScope, Event, EventId, Happened, MessageEvent, Stream, ToolEvent, ToolPhase,
+    UsageEvent,
+};
+use crate::{
+    decision::{Decision, Note},
+    fact::{Called, Fact, PlanReply, Planned, TurnReply, Turned},
+    id::{Attempt, Seq, StepId, ToolName, WorkId},
+    record::Known,
+    view::{JobView, PlanView},
+};
+
+/// Derives the events of one job from its records, in the order of the log.
+#[derive(Debug, Default)]
+pub struct Projection {
+    before: Option<JobView>,
+    /// The plan that was told of last. While another one is made, the job has none to show.
+    told: Option<PlanView>,
+    /// Work that is out: what its result is of.
+    out: BTreeMap<WorkId, Out>,
+}
+
+#[derive(Debug, Clone)]
+struct Out {
+    step: StepId,
+    tool: Option<ToolName>,
+}
+
+impl Projection {
+    /// Takes the next record of the log and the job after it, and gives what happened with it.
+    /// `record` is nothing when it cannot be read.
+    ///
+    /// Every record must be taken, from the first one on.
+    pub fn take(
+        &mut self,
+        seq: Seq,
+        time: Timestamp,
+        record: Option<&Known>,
+        after: JobView,
+    ) -> Vec<Event> {
+        let earlier = self.before.take();
+        let (before, now) = (earlier.as_ref(), &after);
+        let mut events = Vec::new();
+        // A result that came late or twice changed nothing: nothing happened.
+        let counted = before.is_none_or(|before| before.ignored == now.ignored);
+        let known = record.filter(|_| counted && !changes::newly_poisoned(before, now));
+        if let Some(known) = known {
+            self.said(known, now, &mut events);
+            self.called(known, &mut events);
+            self.spent(known, now, &mut events);
+        }
+        persons::said(before, known, now, &mut events);
+        events.extend(changes::plan(before, self.told.as_ref(), now).map(Happened::Plan));
+        if now.plan.is_some() {
+            self.told.clone_from(&now.plan);
+        }
+        changes::steps(before, now, &mut events);
+        if let Some(known) = known {
+            self.calling(known, &mut events);
+        }
+        persons::asked(before, now, &mut events);
+        changes::ended(before, now, &mut events);
+        events.extend(changes::job(before, now).map(Happened::Job));
+        self.before = Some(after);
+        let ids = 1u32..;
+        let numbered = ids.zip(events);
+        numbered
+            .map(|(index, happened)| Event { id: EventId { seq, index }, time, happened })
+            .collect()
+    }
+
+    /// What agents said, and what broke.
+    fn said(&self, known: &Known, after: &JobView, events: &mut Vec<Happened>) {
+        let Known::Fact(fact) = known else {
+            if let Known::Decision(decision) = known
+                && let Decision::Note(Note::Stopped { work, notice }) = &**decision
+            {
+                events.push(Happened::Error(ErrorEvent {
+                    scope: ErrorScope::Guard,
+                    message: notice.text(after.language),
+                    reason: None,
+                    work: Some(work.clone()),
+                    attempt: None,
+                    step: self.step_of(work),
+                }));
+            }
+            return;
+        };
+        match &**fact {
+            Fact::Planned(planned) => planner_said(planned, events),
+            Fact::Turned(turned) => self.turn_said(turned, events),
+            Fact::Called(called) => {
+                if let Some(fault) = called.fault {
+                    let message = called.result.error.clone().unwrap_or_default();
+                    let mut error = broke(&called.work, called.attempt, message);
+                    error.reason = serde_json::to_value(fault)
+                        .ok()
+                        .and_then(|word| word.as_str().map(str::to_owned));
+                    error.step = self.step_of(&called.work);
+                    events.push(Happened::Error(error));
+                }
+            }
+            Fact::Submitted(_)
+            | Fact::Signaled(_)
+            | Fact::Started(_)
+            | Fact::Answered(_)
+            | Fact::Fired(_) => {}
+        }
+    }
+
+    fn turn_said(&self, turned: &Turned, events: &mut Vec<Happened>) {
+        let (step, work) = (self.step_of(&turned.work), Some(&turned.work));
+        match &turned.reply {
+            TurnReply::Calls { text, .. } => message(Stream::Thought, step, work, text, events),
+            TurnReply::Done { response, .. } => {
+                message(Stream::Result, step, work, response, events)
+            }
+            TurnReply::Failed { error } => {
+                let mut error = broke(&turned.work, turned.attempt, error.message.clone());
+                error.step = step;
+                events.push(Happened::Error(error));
+            }
+        }
+    }
+
+    fn called(&mut self, known: &Known, events: &mut Vec<Happened>) {
+        let Known::Fact(fact) = known else { return };
+        let Fact::Called(called) = &**fact else { return };
+        let Some(Out { step, tool: Some(tool) }) = self.out.get(&called.work).cloned() else {
+            return;
+        };
+        let Called { work, attempt, result, fault, duration_ms } = called;
+        events.push(Happened::Tool(ToolEvent {
+            work: work.clone(),
+            attempt: *attempt,
+            step,
+            tool,
+            phase: ToolPhase::Called {
+                success: result.success,
+                result: result.data.clone(),
+                error: result.error.clone(),
+                message: result.message.clone(),
+                fault: *fault,
+                duration_ms: *duration_ms,
+            },
+        }));
+    }
+
+    fn spent(&mut self, known: &Known, after: &JobView, events: &mut Vec<Happened>) {
+        let Known::Fact(fact) = known else { return };
+        let (work, usage) = match &**fact {
+            Fact::Planned(planned) => (&planned.work, planned.usage),
+            Fact::Turned(turned) => (&turned.work, turned.usage),
+            Fact::Called(called) => {
+                self.out.remove(&called.work);
+                return;
+            }
+            Fact::Submitted(_)
+            | Fact::Signaled(_)
+            | Fact::Started(_)
+            | Fact::Answered(_)
+            | Fact::Fired(_) => return,
+        };
+        let step = self.out.remove(work).map(|out| out.step);
+        events.push(Happened::Usage(UsageEvent {
+            work: work.clone(),
+            step,
+            spent: usage,
+            total: after.usage,
+        }));
+    }
+
+    /// Commands that go out.
+    fn calling(&mut self, known: &Known, events: &mut Vec<Happened>) {
+        let Known::Decision(decision) = known else { return };
+        match &**decision {
+            Decision::Turn(turn) => {
+                let out = Out { step: turn.step.clone(), tool: None };
+                self.out.insert(turn.work.clone(), out);
+            }
+            Decision::Call(call) => {
+                let (step, tool) = (call.step.clone(), call.tool.clone());
+                let out = Out { step: step.clone(), tool: Some(tool.clone()) };
+                self.out.insert(call.work.clone(), out);
+                events.push(Happened::Tool(ToolEvent {
+                    work: call.work.clone(),
+                    attempt: call.attempt,
+                    step,
+                    tool,
+                    phase: ToolPhase::Calling { args: call.args.clone() },
+                }));
+            }
+            Decision::Plan(_)
+            | Decision::Ask(_)
+            | Decision::Wait(_)
+            | Decision::Note(_)
+            | Decision::Finish(_) => {}
+        }
+    }
+
+    fn step_of(&self, work: &WorkId) -> Option<StepId> {
+        self.out.get(work).map(|out| out.step.clone())
+    }
+}
+
+fn broke(work: &WorkId, attempt: Attempt, message: String) -> ErrorEvent {
+    ErrorEvent {
+        scope: ErrorScope::Attempt,
+        message,
+        reason: None,
+        work: Some(work.clone()),
+        attempt: Some(attempt),
+        step: None,
+    }
+}
+
+fn message(
+    stream: Stream,
+    step: Option<StepId>,
+    work: Option<&WorkId>,
+    text: &str,
+    events: &mut Vec<Happened>,
+) {
+    if !text.trim().is_empty() {
+        let (work, text) = (work.cloned(), text.to_owned());
+        events.push(Happened::Message(MessageEvent { stream, step, work, text }));
+    }
+}
+
+fn planner_said(planned: &Planned, events: &mut Vec<Happened>) {
+    let failed =
+        |message: &str| Happened::Error(broke(&planned.work, planned.attempt, message.to_owned()));
+    match &planned.reply {
+        PlanReply::Failed { error } => events.push(failed(&error.message)),
+        PlanReply::Unparseable { error, .. } => events.push(failed(error)),
+        PlanReply::Noted { note } => {
+            let text = note.response.as_deref().unwrap_or_default();
+            message(Stream::Thought, None, Some(&planned.work), text, events);
+        }
+        // The final answer is told with the job's end, which follows.
+        PlanReply::Plan { .. }
+        | PlanReply::Question { .. }
+        | PlanReply::Simple
+        | PlanReply::Finished { .. } => {}
+    }
+}

@@ -1,0 +1,85 @@
+//! What people said and are asked. It never decides which answer counts: the view says what is open.
+
+use crate::{
+    decision::{Closed, Decision, Note},
+    event::{Happened, InteractionEvent},
+    fact::{Fact, Signal},
+    record::Known,
+    view::JobView,
+};
+
+/// What people said, and questions that are open no more.
+pub(super) fn said(
+    before: Option<&JobView>,
+    known: Option<&Known>,
+    after: &JobView,
+    events: &mut Vec<Happened>,
+) {
+    let noted = known.and_then(|known| match known {
+        Known::Decision(decision) => match &**decision {
+            Decision::Note(Note::QuestionClosed { ask, because }) => Some((ask, *because)),
+            Decision::Note(Note::Stopped { .. })
+            | Decision::Plan(_)
+            | Decision::Turn(_)
+            | Decision::Call(_)
+            | Decision::Ask(_)
+            | Decision::Wait(_)
+            | Decision::Finish(_) => None,
+        },
+        Known::Fact(_) => None,
+    });
+    let fact = known.and_then(|known| match known {
+        Known::Fact(fact) => Some(&**fact),
+        Known::Decision(_) => None,
+    });
+    if let Some(Fact::Signaled(signaled)) = fact {
+        let by = signaled.by.clone();
+        events.push(Happened::Interaction(match &signaled.signal {
+            Signal::Steer { text } => InteractionEvent::Told { text: text.clone(), by },
+            other @ (Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry) => {
+                let (signal, reason) = (other.word().to_owned(), signaled.reason.clone());
+                InteractionEvent::Signaled { signal, reason, by }
+            }
+        }));
+    }
+    let open = |view: &JobView, id| view.questions.iter().any(|question| question.id == id);
+    for gone in before.into_iter().flat_map(|view| &view.questions) {
+        if open(after, gone.id.clone()) {
+            continue;
+        }
+        let ask = gone.id.clone();
+        events.push(Happened::Interaction(match fact {
+            Some(Fact::Answered(answered)) if answered.ask == ask => InteractionEvent::Answered {
+                ask,
+                answer: answered.answer.clone(),
+                by: answered.by.clone(),
+            },
+            Some(Fact::Fired(_)) => InteractionEvent::Closed { ask, because: Closed::Expired },
+            Some(
+                Fact::Answered(_)
+                | Fact::Submitted(_)
+                | Fact::Signaled(_)
+                | Fact::Planned(_)
+                | Fact::Turned(_)
+                | Fact::Started(_)
+                | Fact::Called(_),
+            )
+            | None => {
+                let noted = noted.filter(|(closed, _)| **closed == ask);
+                let ended = after.outcome.is_some();
+                let otherwise = if ended { Closed::JobEnded } else { Closed::Superseded };
+                let because = noted.map_or(otherwise, |(_, because)| because);
+                InteractionEvent::Closed { ask, because }
+            }
+        }));
+    }
+}
+
+/// Questions that are open and were not.
+pub(super) fn asked(before: Option<&JobView>, after: &JobView, events: &mut Vec<Happened>) {
+    let known = |id| before.is_some_and(|view| view.questions.iter().any(|q| q.id == id));
+    let fresh = after.questions.iter().filter(|question| !known(question.id.clone()));
+    events.extend(fresh.map(|question| {
+        Happened::Interaction(InteractionEvent::Asked { question: question.clone() })
+    }));
+}

@@ -1,0 +1,75 @@
+//! Shortens an event: texts keep both of their ends, large values say how large they were. It never
+//! touches ids, phases and states.
+
+use proto::{
+    event::{Happened, InteractionEvent, PlanEvent, ToolPhase},
+    excerpt::ends,
+    interaction::QuestionKind,
+    limits,
+};
+use serde_json::{Value, json};
+
+/// Cuts every text to so many characters at each end, and leaves large values out.
+pub(super) fn shorten(happened: &mut Happened, chars: usize) {
+    let cut = |text: &mut String| *text = ends(text, chars);
+    match happened {
+        Happened::Error(error) => cut(&mut error.message),
+        Happened::Message(message) => cut(&mut message.text),
+        Happened::Tool(tool) => match &mut tool.phase {
+            ToolPhase::Calling { args } => leave_out(args),
+            ToolPhase::Called { result, error, message, .. } => {
+                result.iter_mut().for_each(leave_out);
+                error.iter_mut().chain(message).for_each(cut);
+            }
+        },
+        Happened::Interaction(interaction) => self::interaction(interaction, chars),
+        Happened::Usage(_) => {}
+        Happened::Plan(plan) => self::plan(plan, chars),
+        Happened::Step(step) => {
+            cut(&mut step.label);
+            step.response.iter_mut().for_each(cut);
+        }
+        Happened::Job(job) => job.reason.iter_mut().chain(&mut job.goal).for_each(cut),
+    }
+}
+
+fn interaction(interaction: &mut InteractionEvent, chars: usize) {
+    let cut = |text: &mut String| *text = ends(text, chars);
+    match interaction {
+        InteractionEvent::Asked { question } => {
+            cut(&mut question.prompt);
+            match &mut question.kind {
+                QuestionKind::PlanCheck { plan, .. } => {
+                    plan.steps.iter_mut().for_each(|step| cut(&mut step.description));
+                }
+                QuestionKind::ToolApproval { args, .. } => leave_out(args),
+                QuestionKind::Question
+                | QuestionKind::Choice { .. }
+                | QuestionKind::Form { .. } => {}
+            }
+        }
+        InteractionEvent::Answered { answer, .. } => {
+            answer.value.iter_mut().for_each(leave_out);
+            answer.text.iter_mut().for_each(cut);
+        }
+        InteractionEvent::Told { text, .. } => cut(text),
+        InteractionEvent::Signaled { reason, .. } => reason.iter_mut().for_each(cut),
+        InteractionEvent::Closed { .. } => {}
+    }
+}
+
+fn plan(plan: &mut PlanEvent, chars: usize) {
+    let cut = |text: &mut String| *text = ends(text, chars);
+    cut(&mut plan.title);
+    for step in &mut plan.steps {
+        cut(&mut step.title);
+        cut(&mut step.description);
+    }
+}
+
+fn leave_out(value: &mut Value) {
+    let bytes = value.to_string().len();
+    if bytes > limits::REPLY_BYTES_MAX / 4 {
+        *value = json!({"left_out": {"bytes": bytes}});
+    }
+}
