@@ -128,10 +128,8 @@ fn verdict(verdict: Verdict) -> &'static str {
 }
 
 fn answered(answer: &Answer) -> String {
-    let value = answer.value.as_ref().map(|value| match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    });
+    let value =
+        answer.value.as_ref().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
     let said: Vec<_> = value.into_iter().chain(answer.text.clone()).collect();
     if said.is_empty() { String::new() } else { format!(": {}", words(&said.join(" — "))) }
 }
