@@ -103,7 +103,11 @@ async fn events_are_taken_up_after_the_last_one_and_come_once() {
         .filter_map(|item| async move {
             match item.unwrap() {
                 Watched::Event { event } => Some(event.id.to_string()),
-                _ => None,
+                Watched::Record { .. }
+                | Watched::View { .. }
+                | Watched::Live { .. }
+                | Watched::Heartbeat
+                | Watched::End { .. } => None,
             }
         })
         .collect()

@@ -118,7 +118,11 @@ async fn watched(client: Client, job: JobId) -> Vec<Value> {
         .filter_map(|item| async move {
             match item.unwrap() {
                 Watched::Event { event: one } => Some(event(one)),
-                _ => None,
+                Watched::Record { .. }
+                | Watched::View { .. }
+                | Watched::Live { .. }
+                | Watched::Heartbeat
+                | Watched::End { .. } => None,
             }
         })
         .collect()
@@ -153,7 +157,14 @@ async fn running(client: &Client, job: &JobId, step: &str) {
                 let event = serde_json::to_value(event).unwrap();
                 event["step"] == step && event["phase"] == "started"
             }
-            _ => false,
+            Ok(
+                Watched::Record { .. }
+                | Watched::View { .. }
+                | Watched::Live { .. }
+                | Watched::Heartbeat
+                | Watched::End { .. },
+            )
+            | Err(_) => false,
         };
         std::future::ready(found)
     }));
