@@ -26,6 +26,7 @@ mod peers;
 mod permissions;
 mod protocols;
 mod purity;
+mod requirements;
 mod scale_out;
 mod script_model;
 mod session;

@@ -7,6 +7,7 @@ mod budgets;
 mod chance;
 mod clarifying;
 mod deciding;
+mod designs;
 mod detecting;
 mod dispatching;
 mod editing;
