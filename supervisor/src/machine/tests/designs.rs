@@ -4,7 +4,8 @@
 use proto::{
     agent::{Agent, OnUnparseable},
     decision::{Decision, PlanTalk},
-    fact::{Asked, AskedKind, CallTarget, PlanReply, TurnCall},
+    event::{Happened, Projection, Stream},
+    fact::{Asked, AskedKind, CallTarget, PlanReply, TurnCall, TurnReply},
     id::ToolName,
     interaction::{Answer, Choice, Field, Input, Verdict},
     job::Outcome,
@@ -16,7 +17,8 @@ use proto::{
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::play::{Play, agent, binding, calls, plan, plan_with};
+use super::play::{Play, agent, binding, calls, plan, plan_with, tool_call};
+use crate::machine::Job;
 
 fn select(multiple: bool) -> AskedKind {
     let choice =
@@ -160,4 +162,37 @@ fn what_is_said_in_chinese_is_said_in_the_words_that_were_agreed() {
     assert_eq!(said(|_| {}, "a b<a", |p| p.no("g0.r0.a")), "步骤 a 失败: no");
     let no_plan = said(|a| a.plan.attempts = 1, "", |_| {});
     assert_eq!(no_plan, "计划执行服务暂时不可用：no JSON");
+}
+
+#[test]
+fn what_is_thought_and_what_is_a_result_are_told_apart() {
+    let mut p = Play::planned(agent(|_| {}), plan_with("a", |_| Action::Agent));
+    p.drive();
+    let text = "I look it up.".to_owned();
+    let wanted = vec![tool_call("c", "read", json!({"page": 1}))];
+    p.turn("g0.r0.a.n1.t1", TurnReply::Calls { text, calls: wanted });
+    p.drive();
+    p.ok("g0.r0.a.n1.t1.c0", json!("nine"));
+    p.drive();
+    p.done("g0.r0.a.n1.t2", true, "It opens at nine.");
+    p.drive();
+    let (mut job, mut events) = (Job::new(p.job.id().clone()), Projection::default());
+    let mut heard = Vec::new();
+    for (at, family, record) in &p.log {
+        job.apply(*at, family, record.as_ref());
+        let told = events.take(at.seq, at.time, record.as_ref().ok(), job.view().unwrap());
+        heard.extend(told.into_iter().filter_map(|event| match event.happened {
+            Happened::Message(said) => Some((said.stream, said.step.is_some(), said.text)),
+            _ => None,
+        }));
+    }
+    let said = |stream, of_a_step, text: &str| (stream, of_a_step, text.to_owned());
+    assert_eq!(
+        heard,
+        [
+            said(Stream::Thought, true, "I look it up."),
+            said(Stream::Result, true, "It opens at nine."),
+            said(Stream::Result, false, "Carried out 1 step:\n1. It opens at nine."),
+        ]
+    );
 }
