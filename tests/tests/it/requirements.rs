@@ -79,6 +79,7 @@ fn rows(document: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     let (mut cells, mut is_ours) = (Vec::<Cell>::new(), false);
     for event in Parser::new_ext(document, Options::ENABLE_TABLES) {
+        let cell = cells.last_mut();
         match event {
             Event::Start(Tag::TableHead | Tag::TableRow) => cells.clear(),
             Event::Start(Tag::TableCell) => cells.push(Cell::default()),
@@ -91,26 +92,28 @@ fn rows(document: &str) -> Vec<Row> {
                 let (id, asks, place, shown_by) = (next().text, next(), next(), next());
                 rows.push(Row { id, asks, place, shown_by });
             }
-            event => {
-                if let Some(cell) = cells.last_mut() {
-                    take(cell, event);
-                }
+            Event::Text(words) => cell.into_iter().for_each(|cell| cell.text.push_str(&words)),
+            Event::Code(words) => cell.into_iter().for_each(|cell| {
+                cell.text.push_str(&words);
+                cell.codes.push(words.to_string());
+            }),
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                cell.into_iter().for_each(|cell| cell.links.push(dest_url.to_string()));
             }
+            Event::Start(_)
+            | Event::End(_)
+            | Event::InlineMath(_)
+            | Event::DisplayMath(_)
+            | Event::Html(_)
+            | Event::InlineHtml(_)
+            | Event::FootnoteReference(_)
+            | Event::SoftBreak
+            | Event::HardBreak
+            | Event::Rule
+            | Event::TaskListMarker(_) => {}
         }
     }
     rows
-}
-
-fn take(cell: &mut Cell, event: Event<'_>) {
-    match event {
-        Event::Text(words) => cell.text.push_str(&words),
-        Event::Code(words) => {
-            cell.text.push_str(&words);
-            cell.codes.push(words.to_string());
-        }
-        Event::Start(Tag::Link { dest_url, .. }) => cell.links.push(dest_url.to_string()),
-        _ => {}
-    }
 }
 
 /// The tests of the sources by `crate/module::function`; those that are not run unless they are asked
