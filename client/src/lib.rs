@@ -30,11 +30,10 @@ use runtime::{
 use serde::Serialize;
 use uuid::Uuid;
 
-<<<<<<< HEAD
-pub use self::watch::{EventOptions, WatchOptions};
-=======
-pub use self::{patience::Patience, watch::WatchOptions};
->>>>>>> 6f4bcc1 (Remove jobs that ended long ago and large values that nobody needs, wait for a door that opens later, and name missing rights)
+pub use self::{
+    patience::Patience,
+    watch::{EventOptions, WatchOptions},
+};
 
 /// How long an answer is waited for. A cancel may take 5 s by itself.
 const TIMEOUT: Duration = Duration::from_secs(10);
