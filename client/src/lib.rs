@@ -5,6 +5,7 @@
 //! that whoever may ask needs no other right.
 
 mod ask;
+mod patience;
 mod watch;
 
 use std::{sync::Arc, time::Duration};
@@ -29,7 +30,10 @@ use runtime::{
 use serde::Serialize;
 use uuid::Uuid;
 
-pub use self::watch::{EventOptions, WatchOptions};
+pub use self::{
+    patience::Patience,
+    watch::{EventOptions, WatchOptions},
+};
 
 /// How long an answer is waited for. A cancel may take 5 s by itself.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,6 +46,7 @@ pub struct Client {
     timeout: Duration,
     token: Option<String>,
     trace: Option<TraceContext>,
+    patience: Option<Patience>,
 }
 
 /// Shows everything but the token.
@@ -66,13 +71,20 @@ impl Client {
     /// A client over a connection that may do nothing but ask.
     #[must_use]
     pub fn over(bus: Arc<dyn Bus>, subjects: Subjects) -> Self {
-        Self { bus, subjects, timeout: TIMEOUT, token: None, trace: None }
+        Self { bus, subjects, timeout: TIMEOUT, token: None, trace: None, patience: None }
     }
 
     /// The same, waiting for answers so long.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
+    }
+
+    /// The same, asking again as long as answers are waited for while nobody serves what is asked for:
+    /// processes may just be starting anew. Without patience that is an error at once.
+    #[must_use]
+    pub fn with_patience(self, patience: Option<Patience>) -> Self {
+        Self { patience, ..self }
     }
 
     /// The same, for somebody the server knows by a token.

@@ -51,6 +51,7 @@ impl Ground {
         let options = MemoryOptions {
             ack_wait: Duration::from_secs(*chance.pick(&[3, 5, 10, 30])),
             facts_ack_wait: Duration::from_secs(*chance.pick(&[2, 5, 15])),
+            objects_renewed_after: runtime::objects::RENEWED_AFTER,
             records_max: None,
             writer: WorkerId::new("world").expect("a plain word is an id"),
             clock: Arc::new(clock),

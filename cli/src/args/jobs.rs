@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use proto::{id::ConversationId, job::JobState};
 
-use super::fsck::DeadCommand;
+use super::{fsck::DeadCommand, purge::PurgeArgs};
 
 /// `jobs`.
 #[derive(Debug, Subcommand)]
@@ -28,6 +28,8 @@ pub(crate) enum JobsCommand {
     /// What stands still until somebody does something
     #[command(subcommand)]
     Dead(DeadCommand),
+    /// Remove jobs that ended long ago, for ever, and large values that nobody refers to any more
+    Purge(PurgeArgs),
 }
 
 /// `jobs describe`.

@@ -5,6 +5,7 @@ mod fsck;
 mod inbox;
 mod jobs;
 mod operate;
+mod purge;
 mod start;
 mod watch;
 
@@ -18,6 +19,7 @@ pub(crate) use self::{
     inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     jobs::{JobsCommand, ListArgs, ShowArgs, SignalArgs, SteerArgs},
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
+    purge::PurgeArgs,
     start::{
         DemoArgs, DevArgs, JobArgs, KeysArgs, Person, RunArgs, ScriptArgs, ServeArgs, SetupArgs,
         SubmitArgs, Waiting,

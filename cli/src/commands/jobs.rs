@@ -54,6 +54,7 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
             signal(global, output, Signal::Steer { text }, args).await
         }
         JobsCommand::Dead(command) => super::dead::run(global, output, command).await,
+        JobsCommand::Purge(args) => Box::pin(super::purge::run(global, output, args)).await,
     }
 }
 
@@ -141,12 +142,21 @@ async fn signal(global: &Global, output: Output, signal: Signal, args: SignalArg
 
 /// Asks whether a job is to be ended.
 async fn confirm(output: Output, view: &JobView) -> Result<(), CliError> {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Err(CliError::unconfirmed("ending a job"));
-    }
     let goal = proto::escape::line(&view.goal);
-    output.warn(&format!("{}: {goal}", view.job));
-    output.warn("Nothing new will be started; what is done stays done. End it? [y/N]");
+    let what = "Nothing new will be started; what is done stays done. End it? [y/N]";
+    confirmed(output, "ending a job", &[format!("{}: {goal}", view.job), what.to_owned()]).await
+}
+
+/// Asks whether something is to be done, in these words; the last of them is the question.
+pub(super) async fn confirmed(
+    output: Output,
+    what: &str,
+    words: &[String],
+) -> Result<(), CliError> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(CliError::unconfirmed(what));
+    }
+    words.iter().for_each(|line| output.warn(line));
     let mut interrupts = Interrupts::take()?;
     let mut keyboard = Keyboard::open();
     let line = tokio::select! {

@@ -17,6 +17,7 @@ mod jobs;
 mod keys;
 mod operate;
 mod process;
+mod purge;
 mod run;
 mod script_model;
 mod serve;

@@ -17,8 +17,8 @@ use proto::{
     trace::TraceContext,
 };
 use runtime::log::{
-    Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
-    Submission,
+    Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
+    Storage, Submission,
 };
 use tokio::sync::Semaphore;
 
@@ -269,6 +269,19 @@ impl Log for WiredLog {
     async fn purge(&self, job: &JobId) -> Result<(), LogError> {
         let (inner, job) = (Arc::clone(&self.inner), job.clone());
         self.write(Box::pin(async move { inner.purge(&job).await })).await
+    }
+
+    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
+        let (inner, job) = (Arc::clone(&self.inner), job.clone());
+        self.write(Box::pin(async move { inner.purge_until(&job, until).await })).await
+    }
+
+    async fn mentions(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
+        let inner = Arc::clone(&self.inner);
+        self.ask(Box::pin(async move { inner.mentions(shard).await })).await
     }
 }
 

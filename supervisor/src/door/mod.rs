@@ -6,7 +6,7 @@
 
 mod admit;
 pub mod agents;
-mod conversation;
+pub(crate) mod conversation;
 mod dead;
 mod fit;
 mod fold;

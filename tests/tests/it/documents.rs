@@ -91,6 +91,16 @@ const PROVED: &[Proof] = &[
         file: "tests/tests/it/events.rs",
         marker: r#"&["-o", "jsonl", "watch", "report-7", "--after", "0.0", "--no-follow"]"#,
     },
+    Proof {
+        command: "callboard jobs purge --dry-run",
+        file: "tests/tests/it/purge.rs",
+        marker: r#"stage.purge(&["--dry-run"])"#,
+    },
+    Proof {
+        command: "callboard jobs purge --ended-before 90d --yes",
+        file: "tests/tests/it/purge.rs",
+        marker: r#"stage.purge(&["--ended-before", "90d", "--yes"])"#,
+    },
     // What docs/cli.md shows is executed here; other documents may show the same.
     Proof {
         command: "callboard watch summary-1",

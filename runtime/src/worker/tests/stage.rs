@@ -201,6 +201,15 @@ impl Log for Scripted {
     async fn purge(&self, _: &JobId) -> Result<(), LogError> {
         unimplemented()
     }
+    async fn purge_until(&self, _: &JobId, _: Seq) -> Result<u64, LogError> {
+        unimplemented()
+    }
+    async fn mentions(
+        &self,
+        _: Shard,
+    ) -> Result<BoxStream<'static, Result<Vec<crate::log::Mention>, LogError>>, LogError> {
+        unimplemented()
+    }
 }
 
 pub(super) fn unimplemented<T>() -> Result<T, LogError> {
