@@ -2,9 +2,8 @@
 //! program starts them. The actors are the real ones.
 
 use std::{
-    collections::HashMap,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, LazyLock, Mutex, PoisonError,
         atomic::{AtomicI64, Ordering},
     },
     time::Duration,
@@ -14,6 +13,7 @@ use interaction_actor::{desk::Desk, work::Asking};
 use jiff::{SignedDuration, Timestamp};
 use model::Model;
 use proto::{
+    agent::catalogue::Catalogue,
     decision::{DecisionKind, pools},
     id::WorkerId,
 };
@@ -31,11 +31,14 @@ use runtime::{
 };
 use supervisor::{
     actors::{SupervisorActor, SupervisorArgs, SupervisorOptions},
-    door::{Door, DoorParts},
+    door::{Door, DoorParts, agents::Agents},
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::tools::{self, Bench};
+
+/// The agents that come with the program, read once for all worlds.
+static PRESETS: LazyLock<Catalogue> = LazyLock::new(Catalogue::presets);
 
 /// What a process is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +137,7 @@ impl Equipment {
         let door = Door::new(DoorParts {
             price: None,
             broker: self.broker.clone(),
-            agents: HashMap::new().into(),
+            agents: Agents::fixed(PRESETS.clone()),
             people: People::default(),
             submits_per_minute: None,
             watches: 16,

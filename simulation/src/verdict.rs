@@ -7,7 +7,7 @@ use proto::{
     decision::{Decision, DecisionKind},
     fact::{Fact, Signal},
     id::{AskId, JobId},
-    job::{JobState, Outcome, SubStatus},
+    job::{Outcome, SubStatus},
     record::Known,
     subject::Family,
     tool::Effect,
@@ -71,10 +71,12 @@ pub(crate) fn rest(id: &JobId, entries: &[Entry], told: &Told) -> Rest {
         // Whoever has something to say to it is still busy.
         return if told.busy == 0 { Rest::Forgotten } else { Rest::Moving };
     }
+    let waits = job.waits();
     let ignored = |ask: &AskId| told.ignored.contains(&(id.clone(), ask.clone()));
-    let open = &view.questions;
-    let for_ever = open.iter().all(|q| q.deadline.is_none() && ignored(&q.id));
-    if view.state == JobState::InputRequired && for_ever && !open.is_empty() {
+    let for_ever = waits.timers.is_empty() && waits.questions.iter().all(ignored);
+    // What was given up is tried again when somebody says so, and nobody is left who would.
+    let hopeless = !waits.given_up.is_empty() && told.busy == 0;
+    if for_ever && (hopeless || (waits.given_up.is_empty() && !waits.questions.is_empty())) {
         Rest::Forgotten
     } else {
         Rest::Moving
