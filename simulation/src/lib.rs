@@ -20,6 +20,7 @@ mod people;
 mod plant;
 mod post;
 mod process;
+pub mod rehearsal;
 mod run;
 mod story;
 mod tools;

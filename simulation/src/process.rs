@@ -35,7 +35,10 @@ use supervisor::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::tools::{self, Bench};
+use crate::{
+    rehearsal::{self, Stage},
+    tools::{self, Bench},
+};
 
 /// The agents that come with the program, read once for all worlds.
 static PRESETS: LazyLock<Catalogue> = LazyLock::new(Catalogue::presets);
@@ -87,6 +90,8 @@ pub(crate) struct Equipment {
     pub(crate) clock: MachineClock,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) bench: Bench,
+    /// What is on stage when a recorded job is played.
+    pub(crate) stage: Option<Arc<Stage>>,
     pub(crate) shutdown: CancellationToken,
     /// Where the root of its actors is left, so that they can all be killed.
     pub(crate) root: Arc<Mutex<Option<ActorCell>>>,
@@ -172,7 +177,11 @@ impl Equipment {
             options: executor_actor::options(4),
             shutdown: self.shutdown.clone(),
         });
-        let toolset = Arc::new(tools::toolset(&self.bench)?);
+        let toolset = match &self.stage {
+            Some(stage) => rehearsal::toolset(stage, &self.bench)?,
+            None => tools::toolset(&self.bench)?,
+        };
+        let toolset = Arc::new(toolset);
         let setup = tool_actors::Setup {
             broker: broker.clone(),
             worker: worker.clone(),
