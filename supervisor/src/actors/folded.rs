@@ -20,6 +20,7 @@ use crate::{
 
 /// The fold, and enough to put a fact in its place that was stored before a decision and arrives
 /// after it: facts arrive in the order of the log, so it is never older than the last one that did.
+#[cfg_attr(test, derive(Debug, Clone))]
 pub(super) struct Folded {
     pub(super) job: Job,
     pub(super) trace: TraceContext,

@@ -191,6 +191,11 @@ const PROVED: &[Proof] = &[
         marker: r#"&["--from", "1000000", "--seeds", "2"]"#,
     },
     Proof {
+        command: "cargo test -p callboard-supervisor --lib proof",
+        file: "supervisor/src/actors/proof/tests.rs",
+        marker: "fn a_small_job_keeps_every_claim_whatever_goes_wrong",
+    },
+    Proof {
         command: "deploy/nats/keys",
         file: "tests/tests/it/permissions/broker.rs",
         marker: r#"Command::new(dir.path().join("keys"))"#,
