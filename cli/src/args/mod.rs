@@ -7,6 +7,7 @@ mod jobs;
 mod operate;
 mod start;
 mod watch;
+mod turning;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -23,6 +24,7 @@ pub(crate) use self::{
         SubmitArgs, Waiting,
     },
     watch::WatchArgs,
+    turning::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
 };
 use crate::{
     exit,

@@ -22,5 +22,6 @@ mod planning;
 mod play;
 mod policies;
 mod replanning;
+mod rolling;
 mod steering;
 mod turning;
