@@ -95,8 +95,10 @@ pub(super) async fn fork(global: &Global, output: Output, args: ForkArgs) -> Out
 }
 
 /// `jobs diff`.
-pub(super) async fn diff(global: &Global, output: Output, args: DiffArgs) -> Outcome {
-    let output = if args.json { Output { format: Format::Json, ..output } } else { output };
+pub(super) async fn diff(global: &Global, mut output: Output, args: DiffArgs) -> Outcome {
+    if args.json {
+        output.format = Format::Json;
+    }
     let client = connect::client(global, output).await?;
     let one = connect::job(&client, &args.job).await?;
     let other = match &args.with {
