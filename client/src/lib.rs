@@ -19,6 +19,7 @@ use proto::{
     },
     error::{Code, Failure},
     id::{AgentName, JobId},
+    point::Point,
     subject::Subjects,
     trace::TraceContext,
     view::JobView,
@@ -126,7 +127,15 @@ impl Client {
     /// # Errors
     /// What the server refuses, or why it could not be asked.
     pub async fn get(&self, job: &JobId) -> Result<JobView, Failure> {
-        self.ask(verbs::GET, &Get { job: job.clone() }).await
+        self.ask(verbs::GET, &Get { job: job.clone(), at: None }).await
+    }
+
+    /// A job as it was at a point of its log.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked.
+    pub async fn get_at(&self, job: &JobId, at: Point) -> Result<JobView, Failure> {
+        self.ask(verbs::GET, &Get { job: job.clone(), at: Some(at) }).await
     }
 
     /// Jobs, newest first.

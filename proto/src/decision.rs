@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     conversation::Exchange,
     fact::{PlanNote, PlanReply},
-    id::{AskId, Attempt, Pool, Seq, StepId, TimerName, ToolName, WorkId},
+    id::{AskId, Attempt, Generation, Pool, Seq, StepId, TimerName, ToolName, WorkId},
     interaction::Question,
     job::Outcome,
     lang::Language,
@@ -105,6 +105,23 @@ impl Decision {
             Self::Call(call) => call.pool.clone(),
             Self::Ask(_) | Self::Note(Note::QuestionClosed { .. }) => pools::people(),
             Self::Note(Note::Stopped { .. }) | Self::Wait(_) | Self::Finish(_) => pools::nobody(),
+        }
+    }
+}
+
+impl Decision {
+    /// The generation of the job that it was decided in.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        match self {
+            Self::Plan(work) => work.work.generation(),
+            Self::Turn(work) => work.work.generation(),
+            Self::Call(work) => work.work.generation(),
+            Self::Ask(work) => work.work.generation(),
+            Self::Wait(wait) => wait.work.generation(),
+            Self::Note(Note::QuestionClosed { generation, .. }) => *generation,
+            Self::Note(Note::Stopped { work, .. }) => work.generation(),
+            Self::Finish(finish) => finish.generation,
         }
     }
 }
@@ -418,6 +435,9 @@ pub enum Note {
         ask: AskId,
         /// Why.
         because: Closed,
+        /// The generation in which this was decided.
+        #[serde(default, skip_serializing_if = "Generation::is_first")]
+        generation: Generation,
     },
     /// A guard ended work that led nowhere: a run of a step, or the making of plans.
     Stopped {
@@ -438,6 +458,8 @@ pub enum Closed {
     JobEnded,
     /// What asked it is not wanted any more.
     Superseded,
+    /// The job was rolled back. What still wants an answer is asked anew.
+    RolledBack,
 }
 
 /// The job has ended.
@@ -448,6 +470,9 @@ pub struct Finish {
     /// What all model calls of the job cost.
     #[serde(default)]
     pub usage: Usage,
+    /// The generation that ended.
+    #[serde(default, skip_serializing_if = "Generation::is_first")]
+    pub generation: Generation,
 }
 
 /// What is said to a planner whose reply could not be used; kept beside [`PlanReply`] so that the

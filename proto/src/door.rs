@@ -22,10 +22,10 @@ use crate::{
     agent::Agent,
     error::Failure,
     event::{Event, EventId},
-    fact::Signal,
     id::{AgentName, Attempt, ConversationId, JobId, Seq, Shard, WorkId},
     job::JobState,
     lang::Language,
+    point::{Fork, Order, Point},
     tool::ToolSpec,
     view::{JobSummary, JobView},
 };
@@ -40,7 +40,7 @@ pub mod verbs {
     pub const LIST: &str = "list";
     /// A job's log from a position on, then live: many replies.
     pub const WATCH: &str = "watch";
-    /// Cancel, pause, resume or retry.
+    /// Cancel, pause, resume, retry, steer, name a point or roll back.
     pub const SIGNAL: &str = "signal";
     /// What stands still until somebody does something.
     pub const DEAD: &str = "dead";
@@ -70,7 +70,8 @@ pub struct Submit {
     /// The job's id and idempotency key; made up when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<JobId>,
-    /// What is to be reached.
+    /// What is to be reached. A fork keeps that of the other job: it has none here.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub goal: String,
     /// The agent: a name the server knows, or policies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,6 +88,9 @@ pub struct Submit {
     /// The conversation it goes on with; begun when there is none of that name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
+    /// The job that it goes on from. Beside this there may be an id and nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<Fork>,
 }
 
 fn one() -> u16 {
@@ -149,6 +153,9 @@ pub struct Submitted {
 pub struct Get {
     /// The job.
     pub job: JobId,
+    /// As it was at this point; as it is when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Point>,
 }
 
 /// Asks for jobs, newest first.
@@ -253,7 +260,7 @@ pub struct SendSignal {
     /// The job.
     pub job: JobId,
     /// What.
-    pub signal: Signal,
+    pub signal: Order,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -373,6 +380,7 @@ impl Submit {
             confirm: None,
             deadline_ms: None,
             conversation: None,
+            fork: None,
         }
     }
 }

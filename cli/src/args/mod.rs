@@ -8,6 +8,7 @@ mod operate;
 mod purge;
 mod start;
 mod watch;
+mod turning;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -25,6 +26,7 @@ pub(crate) use self::{
         SubmitArgs, Waiting,
     },
     watch::WatchArgs,
+    turning::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
 };
 use crate::{
     exit,

@@ -24,6 +24,7 @@ mod serve;
 mod setup;
 mod submit;
 mod tools;
+mod turning;
 mod version;
 mod watch;
 

@@ -54,7 +54,7 @@ pub(super) async fn run(global: &Global, output: Output, args: SubmitArgs) -> Ou
     .map(|(exit, _)| exit)
 }
 
-fn print(output: Output, submitted: &Submitted) -> Result<(), CliError> {
+pub(super) fn print(output: Output, submitted: &Submitted) -> Result<(), CliError> {
     let job = submitted.job.as_str();
     match output.format {
         // The id alone, so that it can be taken with $(…).

@@ -104,6 +104,7 @@ fn interaction(event: &InteractionEvent) -> Line {
                 Closed::Expired => "nobody answered in time",
                 Closed::JobEnded => "the job has ended",
                 Closed::Superseded => "nobody wants to know any more",
+                Closed::RolledBack => "the job was rolled back",
             };
             line.add(Tone::Dim, format!("◂ {ask} closed: {why}"))
         }

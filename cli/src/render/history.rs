@@ -76,6 +76,11 @@ fn fact(fact: &Fact) -> (Tone, String) {
             let by = signaled.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
             let why = match (&signaled.signal, &signaled.reason) {
                 (Signal::Steer { text }, _) => format!(": {text}"),
+                (Signal::Snapshot { name }, _) => format!(": {name}"),
+                (Signal::RollBack { to, .. }, why) => {
+                    let why = why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+                    format!(" to {to}{why}")
+                }
                 (Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry, Some(why)) => {
                     format!(": {why}")
                 }
@@ -178,7 +183,7 @@ fn decision(decision: &Decision) -> (Tone, String) {
             Tone::Wait,
             format!("{}#{} until {}: {}", wait.work, wait.attempt, wait.until, wait.reason),
         ),
-        Decision::Note(Note::QuestionClosed { ask, because }) => {
+        Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
             (Tone::Dim, format!("{ask} is closed: {}", word(because)))
         }
         Decision::Note(Note::Stopped { work, notice }) => {

@@ -320,8 +320,12 @@ impl Log for MemoryLog {
     async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
         self.reach(Call::Read)?;
         let ended = |job: &&JobId| {
-            let finish = |m: &Arc<Message>| matches!(m.family, Family::Do(DecisionKind::Finish, _));
-            self.records_after(job, Seq(0)).iter().any(finish)
+            let records = self.records_after(job, Seq(0));
+            let last = |wanted: &dyn Fn(&Family) -> bool| {
+                records.iter().rfind(|m| wanted(&m.family)).map(|m| m.seq)
+            };
+            let finish = last(&|family| matches!(family, Family::Do(DecisionKind::Finish, _)));
+            finish.is_some() && finish > last(&|family| *family == Family::In(Source::Door))
         };
         Ok(jobs.iter().filter(ended).cloned().collect())
     }

@@ -17,7 +17,7 @@ use runtime::{
 use tracing::Instrument;
 
 use super::{
-    folded::{Folded, News, OutOfOrder},
+    folded::{Folded, MustRead, News},
     inbox::{Inbox, Waiting},
     observe::{Census, Labels, Look, Place, Taken, Tally},
     shard::ShardMsg,
@@ -169,7 +169,7 @@ impl JobCache {
             let mut taken = Taken::default();
             let insert = |fact: &&Delivery| {
                 taken.ignored.extend(folded.insert(&fact.entry)?);
-                Ok::<(), OutOfOrder>(())
+                Ok::<(), MustRead>(())
             };
             if facts.iter().try_for_each(insert).is_ok() {
                 self.folded = Some(folded);
@@ -271,7 +271,8 @@ async fn store(
         broker.log.arm(&id, &timer.timer, timer.at, trace).await?;
     }
     let (job, after) = (&folded.job, folded.job.last_decision());
-    let stops_work = matches!(decision, Decision::Finish(_)) && job.has_work_out();
+    let ends = matches!(decision, Decision::Finish(_)) && job.has_work_out();
+    let stops_work = ends || job.begins_anew();
     let stored = broker.log.decide(&id, &decision, after, disarm.first(), trace).await?;
     let Guarded::Stored(seq) = stored else { return Ok(stored) };
     let kind = decision.kind();

@@ -158,6 +158,9 @@ mod tests {
             usage: Usage::default(),
             budget: Vec::new(),
             conversation: None,
+            generation: proto::id::Generation::FIRST,
+            forked: None,
+            snapshots: Vec::new(),
             ignored: 0,
             records: 1,
             seq: Seq(1),
@@ -190,6 +193,7 @@ mod tests {
                 digest: "d".to_owned(),
                 by: None,
                 conversation: None,
+                forked: None,
             })
         };
         let by = WorkerId::new("w").unwrap();

@@ -22,12 +22,14 @@ mod dispatch;
 mod ending;
 mod excerpt;
 mod fold;
+mod generation;
 mod names;
 mod planning;
 mod replanning;
 mod state;
 mod step;
 mod text;
+mod timeline;
 mod tries;
 mod turn;
 mod view;
@@ -37,6 +39,7 @@ pub use self::{
     decide::{Arm, Next},
     fold::At,
     state::{Awake, Job, Poison, Standing},
+    timeline::Fold,
     waits::{GivenUp, Waits},
 };
 

@@ -28,7 +28,7 @@ use super::{
 impl Open {
     /// A planner answered.
     pub(super) fn planned(&mut self, at: Timestamp, planned: &Planned) -> Counted {
-        let current = names::plan(self.round) == planned.work;
+        let current = names::plan(self.generation, self.round) == planned.work;
         let Some(tries) =
             self.stage_tries().filter(|tries| current && tries.awaits(planned.attempt))
         else {
@@ -154,7 +154,7 @@ impl Open {
     /// The command of a round.
     pub(super) fn plan_work(&self, attempt: Attempt, age_ms: u64) -> PlanWork {
         PlanWork {
-            work: names::plan(self.round),
+            work: names::plan(self.generation, self.round),
             attempt,
             goal: self.goal.clone(),
             language: self.language,

@@ -219,6 +219,7 @@ impl Company {
             digest: "d".into(),
             by: None,
             conversation: None,
+            forked: None,
         });
         self.broker.log.submit(&job, &fact, new_trace()).await.unwrap();
         job

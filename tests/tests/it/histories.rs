@@ -272,7 +272,7 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
             Act::Signal(signal, when) => {
                 let view = until(client, &id, |view| view.sub_status == *when).await;
                 let (job, reason) = (view.job.clone(), Some("a test".to_owned()));
-                let signal = SendSignal { job, signal: signal.clone(), reason, by };
+                let signal = SendSignal { job, signal: signal.clone().into(), reason, by };
                 client.signal(&signal).await.unwrap();
                 until(client, &id, |now| now.seq > view.seq).await;
             }

@@ -170,6 +170,7 @@ async fn submit(broker: &Broker, ids: &[JobId]) {
             digest: "d".to_owned(),
             by: None,
             conversation: None,
+            forked: None,
         });
         broker.log.submit(id, &submitted, runtime::telemetry::new_trace()).await.unwrap();
     }

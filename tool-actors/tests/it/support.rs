@@ -74,6 +74,7 @@ impl Stage {
             digest: "0".into(),
             by: None,
             conversation: None,
+            forked: None,
         });
         broker.log.submit(&job, &submitted, trace()).await.unwrap();
         Self { broker, job, last: Seq(0) }

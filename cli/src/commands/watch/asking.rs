@@ -122,6 +122,7 @@ pub(super) async fn send(
             | Code::IdempotencyConflict
             | Code::NotFound
             | Code::Stale
+            | Code::WouldRepeat
             | Code::Forbidden
             | Code::Overloaded
             | Code::Unavailable

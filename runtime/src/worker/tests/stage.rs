@@ -305,7 +305,11 @@ pub(super) fn command(decision: &Decision) -> Entry {
 
 pub(super) fn finish() -> Entry {
     let outcome = Outcome::Canceled { reason: None };
-    let decision = Decision::Finish(Finish { outcome, usage: Usage::default() });
+    let decision = Decision::Finish(Finish {
+        outcome,
+        usage: Usage::default(),
+        generation: proto::id::Generation::FIRST,
+    });
     Entry { seq: Seq(8), ..command(&decision) }
 }
 

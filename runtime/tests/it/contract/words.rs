@@ -58,6 +58,7 @@ pub(crate) fn submitted(goal: &str) -> Fact {
         digest: proto::digest::of_bytes(goal.as_bytes()),
         by: None,
         conversation: None,
+        forked: None,
     })
 }
 
@@ -118,6 +119,7 @@ pub(crate) fn finish() -> Decision {
     Decision::Finish(Finish {
         outcome: Outcome::Completed { summary: "done".into(), results: serde_json::Value::Null },
         usage: Usage::default(),
+        generation: proto::id::Generation::FIRST,
     })
 }
 

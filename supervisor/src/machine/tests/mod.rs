@@ -23,5 +23,6 @@ mod planning;
 mod play;
 mod policies;
 mod replanning;
+mod rolling;
 mod steering;
 mod turning;
