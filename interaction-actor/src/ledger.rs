@@ -355,6 +355,7 @@ mod tests {
             digest: String::new(),
             by: Some("ann".into()),
             conversation: None,
+            plan: None,
         });
         let ledger = Ledger::of(&[fact(1, &submitted), asked(2, "q1")]);
         assert!(ledger.is_crew("default") && ledger.is_crew("w1"));

@@ -23,7 +23,7 @@ use crate::{
     error::Failure,
     event::{Event, EventId},
     fact::Signal,
-    id::{AgentName, Attempt, ConversationId, JobId, Seq, Shard, WorkId},
+    id::{AgentName, Attempt, ConversationId, JobId, Seq, Shard, ToolName, WorkId},
     job::JobState,
     lang::Language,
     tool::ToolSpec,
@@ -87,6 +87,24 @@ pub struct Submit {
     /// The conversation it goes on with; begun when there is none of that name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
+    /// One tool call that is the whole job: neither a planner nor a model is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<DirectCall>,
+}
+
+/// A tool call that somebody asks for by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DirectCall {
+    /// The tool.
+    pub tool: ToolName,
+    /// Its arguments: a JSON object that fits its schema, empty when absent.
+    #[serde(default = "empty")]
+    pub args: Value,
+}
+
+fn empty() -> Value {
+    Value::Object(serde_json::Map::new())
 }
 
 fn one() -> u16 {
@@ -373,6 +391,7 @@ impl Submit {
             confirm: None,
             deadline_ms: None,
             conversation: None,
+            call: None,
         }
     }
 }

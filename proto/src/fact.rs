@@ -133,6 +133,9 @@ pub struct Submitted {
     /// The conversation it belongs to, and what it is told of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Conversation>,
+    /// The plan it was submitted with: a command of a person's. No planner is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
 }
 
 /// An operator said something.

@@ -1,6 +1,7 @@
 //! The command line: what can be typed, and the help that says so. It decides nothing.
 
 mod agents;
+mod chat;
 mod fsck;
 mod inbox;
 mod jobs;
@@ -14,6 +15,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, builder::Styles};
 
 pub(crate) use self::{
     agents::{AgentsCommand, CheckAgentsArgs, PutAgentArgs},
+    chat::ChatArgs,
     fsck::{DeadCommand, DeadListArgs, FsckArgs, RetryArgs},
     inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     jobs::{JobsCommand, ListArgs, ShowArgs, SignalArgs, SteerArgs},
@@ -140,6 +142,8 @@ pub(crate) enum Command {
     Submit(SubmitArgs),
     /// Store a job, watch it, answer its questions
     Run(RunArgs),
+    /// Talk: tasks in words, slash commands for tools, answers to questions
+    Chat(ChatArgs),
     /// Print what happens in a job, event by event
     Watch(WatchArgs),
     /// Look at jobs and steer them

@@ -149,6 +149,7 @@ impl Office {
             digest: "d".into(),
             by: Some("ann".into()),
             conversation: None,
+            plan: None,
         });
         let stored = self.broker.log.submit(&job(id), &fact, new_trace()).await.unwrap();
         assert!(matches!(stored, Submission::Stored(_)));

@@ -130,6 +130,7 @@ fn sound() -> Log {
         digest: "d".into(),
         by: None,
         conversation: None,
+        plan: None,
     }));
     while let Some(decision) = log.next() {
         log.decide(&decision);

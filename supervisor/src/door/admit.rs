@@ -5,7 +5,7 @@ use proto::{
     agent::{Agent, catalogue::Catalogue},
     conversation::Conversation,
     digest,
-    door::{AgentChoice, Submit},
+    door::{AgentChoice, DirectCall, Submit},
     error::{Code, Failure},
     fact::Submitted,
     id::{AgentName, JobId},
@@ -26,6 +26,8 @@ pub(super) struct Admitted {
     pub(super) id: Option<JobId>,
     /// What is stored.
     pub(super) submitted: Submitted,
+    /// The tool call that is to be the whole job.
+    pub(super) call: Option<DirectCall>,
 }
 
 /// Checks a submission.
@@ -46,8 +48,8 @@ pub(super) fn submission(
     // What stands in it is read by whoever stores the job: nothing is read here.
     let conversation =
         request.conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
-    let submitted = Submitted { goal, agent, language, digest, by, conversation };
-    Ok(Admitted { id: request.id, submitted })
+    let submitted = Submitted { goal, agent, language, digest, by, conversation, plan: None };
+    Ok(Admitted { id: request.id, submitted, call: request.call })
 }
 
 /// A request that says nothing: an empty body or an empty object.

@@ -190,6 +190,7 @@ mod tests {
                 digest: "d".to_owned(),
                 by: None,
                 conversation: None,
+                plan: None,
             })
         };
         let by = WorkerId::new("w").unwrap();

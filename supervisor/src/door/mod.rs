@@ -8,6 +8,7 @@ mod admit;
 pub mod agents;
 mod conversation;
 mod dead;
+mod direct;
 mod fit;
 mod fold;
 mod list;
@@ -34,6 +35,7 @@ use runtime::{
     people::{Caller, People},
     presence::Crew,
     registry::Registry,
+    schema::Schemas,
     service::{Call, Handled, Service},
 };
 use tokio::sync::Semaphore;
@@ -82,6 +84,7 @@ pub struct Door {
     quota: Quota,
     watches: Arc<Semaphore>,
     registry: Registry,
+    schemas: Schemas,
     crew: Crew,
 }
 
@@ -120,6 +123,7 @@ impl Door {
             quota: Quota::new(parts.submits_per_minute, parts.clock),
             watches: Arc::new(Semaphore::new(parts.watches)),
             registry: parts.registry,
+            schemas: Schemas::default(),
             crew: parts.crew,
         }
     }

@@ -204,6 +204,7 @@ impl Company {
             digest: "d".into(),
             by: None,
             conversation: None,
+            plan: None,
         });
         self.broker.log.submit(&job, &fact, new_trace()).await.unwrap();
         job

@@ -89,6 +89,7 @@ impl Stage {
             digest: "d".to_owned(),
             by: None,
             conversation: None,
+            plan: None,
         });
         self.broker.log.submit(&id, &submitted, new_trace()).await.unwrap();
         id

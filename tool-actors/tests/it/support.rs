@@ -74,6 +74,7 @@ impl Stage {
             digest: "0".into(),
             by: None,
             conversation: None,
+            plan: None,
         });
         broker.log.submit(&job, &submitted, trace()).await.unwrap();
         Self { broker, job, last: Seq(0) }
@@ -226,6 +227,7 @@ impl Tool for Probe {
             concurrency: 16,
             approval: Approval::Never,
             version: "1".into(),
+            commands: Vec::new(),
         }
     }
 

@@ -58,6 +58,7 @@ pub(crate) fn submitted(goal: &str) -> Fact {
         digest: proto::digest::of_bytes(goal.as_bytes()),
         by: None,
         conversation: None,
+        plan: None,
     })
 }
 

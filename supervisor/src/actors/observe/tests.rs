@@ -47,6 +47,7 @@ fn submitted(first: u64) -> Job {
         digest: "d".into(),
         by: None,
         conversation: None,
+        plan: None,
     };
     take(&mut job, first, Fact::Submitted(fact));
     job

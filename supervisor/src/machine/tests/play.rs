@@ -113,6 +113,7 @@ impl Play {
             digest: "d".into(),
             by: None,
             conversation: None,
+            plan: None,
         })
     }
 
