@@ -410,6 +410,7 @@ mod tests {
             by: Some("ann".into()),
             conversation: None,
             forked: None,
+            plan: None,
         });
         let ledger = Ledger::of(&[fact(1, &submitted), asked(2, "q1")]);
         assert!(ledger.is_crew("default") && ledger.is_crew("w1"));

@@ -22,7 +22,7 @@ use crate::{
     agent::Agent,
     error::Failure,
     event::{Event, EventId},
-    id::{AgentName, Attempt, ConversationId, JobId, Seq, Shard, WorkId},
+    id::{AgentName, Attempt, ConversationId, JobId, Seq, Shard, ToolName, WorkId},
     job::JobState,
     lang::Language,
     point::{Fork, Order, Point},
@@ -91,6 +91,24 @@ pub struct Submit {
     /// The job that it goes on from. Beside this there may be an id and nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<Fork>,
+    /// One tool call that is the whole job: neither a planner nor a model is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<DirectCall>,
+}
+
+/// A tool call that somebody asks for by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DirectCall {
+    /// The tool.
+    pub tool: ToolName,
+    /// Its arguments: a JSON object that fits its schema, empty when absent.
+    #[serde(default = "empty")]
+    pub args: Value,
+}
+
+fn empty() -> Value {
+    Value::Object(serde_json::Map::new())
 }
 
 fn one() -> u16 {
@@ -381,6 +399,7 @@ impl Submit {
             deadline_ms: None,
             conversation: None,
             fork: None,
+            call: None,
         }
     }
 }

@@ -137,6 +137,9 @@ pub struct Submitted {
     /// The job it was forked from, up to the point from which it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<Box<Forked>>,
+    /// The plan it was submitted with: a command of a person's. No planner is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
 }
 
 /// An operator said something.

@@ -87,7 +87,7 @@ pub(super) fn request(goal: &str, job: &JobArgs) -> Result<Submit, CliError> {
     })
 }
 
-fn agent(named: &str) -> Result<AgentChoice, CliError> {
+pub(super) fn agent(named: &str) -> Result<AgentChoice, CliError> {
     if !named.starts_with('@') {
         let name = AgentName::new(named).map_err(|e| CliError::input("agent", e.to_string()))?;
         return Ok(AgentChoice::Named(name));

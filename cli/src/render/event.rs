@@ -150,7 +150,7 @@ fn plan(plan: &PlanEvent) -> Vec<Line> {
         PlanPhase::Completed => "carried out",
         PlanPhase::Created | PlanPhase::Updated if !plan.confirmed => "proposed",
         PlanPhase::Created => "made",
-        PlanPhase::Updated => "changed",
+        PlanPhase::Updated => "in force",
     };
     let number = plan.revision.saturating_add(1);
     let head = Line::new()

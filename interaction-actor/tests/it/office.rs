@@ -150,6 +150,7 @@ impl Office {
             by: Some("ann".into()),
             conversation: None,
             forked: None,
+            plan: None,
         });
         let stored = self.broker.log.submit(&job(id), &fact, new_trace()).await.unwrap();
         assert!(matches!(stored, Submission::Stored(_)));

@@ -178,6 +178,7 @@ pub(crate) fn toolset(stage: &Arc<Stage>, bench: &Bench) -> Result<Toolset, Inva
 impl Tool for Prop {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
+            commands: Vec::new(),
             name: ToolName::new(self.name).expect("plain words are names of tools"),
             description: "Answers as it did.".to_owned(),
             schema: json!({ "type": "object" }),

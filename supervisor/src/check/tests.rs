@@ -131,6 +131,7 @@ fn sound() -> Log {
         by: None,
         conversation: None,
         forked: None,
+        plan: None,
     }));
     while let Some(decision) = log.next() {
         log.decide(&decision);

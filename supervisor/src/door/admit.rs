@@ -5,7 +5,7 @@ use proto::{
     agent::{Agent, catalogue::Catalogue},
     conversation::Conversation,
     digest,
-    door::{AgentChoice, Submit},
+    door::{AgentChoice, DirectCall, Submit},
     error::{Code, Failure},
     fact::Submitted,
     id::{AgentName, JobId},
@@ -30,6 +30,8 @@ pub(super) struct Admitted {
     pub(super) submitted: Submitted,
     /// The job that it goes on from.
     pub(super) fork: Option<Fork>,
+    /// The tool call that is to be the whole job.
+    pub(super) call: Option<DirectCall>,
 }
 
 /// Checks a submission.
@@ -53,8 +55,9 @@ pub(super) fn submission(
     // What stands in it is read by whoever stores the job: nothing is read here.
     let conversation =
         request.conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
-    let submitted = Submitted { goal, agent, language, digest, by, conversation, forked: None };
-    Ok(Admitted { id: request.id, submitted, fork: None })
+    let submitted =
+        Submitted { goal, agent, language, digest, by, conversation, forked: None, plan: None };
+    Ok(Admitted { id: request.id, submitted, fork: None, call: request.call })
 }
 
 /// A fork is what the other job was: beside its id a request says nothing more of it.
@@ -64,8 +67,18 @@ fn forked(
     digest: String,
     by: Option<String>,
 ) -> Result<Admitted, Failure> {
-    let Submit { v: _, id, goal, agent, language, confirm, deadline_ms, conversation, fork: _ } =
-        request;
+    let Submit {
+        v: _,
+        id,
+        goal,
+        agent,
+        language,
+        confirm,
+        deadline_ms,
+        conversation,
+        fork: _,
+        call,
+    } = request;
     let said = [
         ("goal", !goal.is_empty()),
         ("agent", agent.is_some()),
@@ -73,6 +86,7 @@ fn forked(
         ("confirm", confirm.is_some()),
         ("deadline_ms", deadline_ms.is_some()),
         ("conversation", conversation.is_some()),
+        ("call", call.is_some()),
     ];
     if let Some((field, _)) = said.into_iter().find(|(_, is_there)| *is_there) {
         let why =
@@ -87,8 +101,9 @@ fn forked(
         by,
         conversation: None,
         forked: None,
+        plan: None,
     };
-    Ok(Admitted { id, submitted, fork: Some(fork) })
+    Ok(Admitted { id, submitted, fork: Some(fork), call: None })
 }
 
 /// A request that says nothing: an empty body or an empty object.

@@ -194,6 +194,7 @@ mod tests {
                 by: None,
                 conversation: None,
                 forked: None,
+                plan: None,
             })
         };
         let by = WorkerId::new("w").unwrap();

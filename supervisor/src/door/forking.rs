@@ -61,6 +61,7 @@ pub(super) async fn submission(
         digest,
         by,
         conversation,
+        plan: None,
         forked: Some(Box::new(forked)),
     })
 }

@@ -8,6 +8,7 @@ mod admit;
 pub mod agents;
 pub(crate) mod conversation;
 mod dead;
+mod direct;
 mod fit;
 mod fold;
 mod forking;
@@ -36,6 +37,7 @@ use runtime::{
     people::{Caller, People},
     presence::Crew,
     registry::Registry,
+    schema::Schemas,
     service::{Call, Handled, Service},
 };
 use tokio::sync::Semaphore;
@@ -84,6 +86,7 @@ pub struct Door {
     quota: Quota,
     watches: Arc<Semaphore>,
     registry: Registry,
+    schemas: Schemas,
     crew: Crew,
 }
 
@@ -122,6 +125,7 @@ impl Door {
             quota: Quota::new(parts.submits_per_minute, parts.clock),
             watches: Arc::new(Semaphore::new(parts.watches)),
             registry: parts.registry,
+            schemas: Schemas::default(),
             crew: parts.crew,
         }
     }

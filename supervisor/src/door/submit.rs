@@ -15,7 +15,7 @@ use runtime::{
 };
 use uuid::Uuid;
 
-use super::{Door, admit, conversation, forking, secrets};
+use super::{Door, admit, conversation, direct, forking, secrets};
 
 impl Door {
     pub(super) async fn submit(&self, call: &Call) -> Result<Handled, Failure> {
@@ -25,6 +25,9 @@ impl Door {
         let mut admitted = self
             .agents
             .look(|agents| admit::submission(&call.payload, agents, self.price.as_ref(), by))?;
+        if let Some(call) = admitted.call.take() {
+            direct::plan(&mut admitted.submitted, call, &self.registry, &self.schemas)?;
+        }
         let job = match admitted.id {
             Some(id) => id,
             None => JobId::new(Uuid::now_v7().simple().to_string())?,

@@ -184,8 +184,10 @@ impl Job {
 
 fn begin(submitted: &Submitted) -> Open {
     let mut open = Open::new(submitted.clone());
-    if open.needs_no_planner() {
-        open.adopt_goal_as_plan();
+    match &submitted.plan {
+        Some(plan) => open.adopt_given(plan),
+        None if open.needs_no_planner() => open.adopt_goal_as_plan(),
+        None => {}
     }
     open
 }

@@ -137,6 +137,15 @@ impl Open {
         }
     }
 
+    /// A plan that the job was submitted with is in force at once: whoever gave it has agreed to it.
+    pub(super) fn adopt_given(&mut self, plan: &Plan) {
+        match plan.check(&BTreeSet::new()) {
+            Ok(()) => self.adopt(plan.clone()),
+            // The door checks plans; whoever wrote this one to the log did not go through it.
+            Err(wrong) => self.stage = self.no_plan(&wrong.to_string()),
+        }
+    }
+
     pub(super) fn plan_in_force(&self) -> Plan {
         Plan {
             title: self.plan_title.clone(),

@@ -220,6 +220,7 @@ impl Company {
             by: None,
             conversation: None,
             forked: None,
+            plan: None,
         });
         self.broker.log.submit(&job, &fact, new_trace()).await.unwrap();
         job

@@ -82,6 +82,21 @@ const PROVED: &[Proof] = &[
         marker: r#""jobs", "ls", "--conversation", "trip""#,
     },
     Proof {
+        command: "callboard chat",
+        file: "tests/tests/it/chat.rs",
+        marker: r#"command.arg("chat").args(arguments)"#,
+    },
+    Proof {
+        command: "callboard chat --conversation trip",
+        file: "tests/tests/it/chat.rs",
+        marker: r#"["chat", "--conversation", "trip"]"#,
+    },
+    Proof {
+        command: r"printf '/todo buy milk\n/view\n' | callboard chat",
+        file: "tests/tests/it/chat.rs",
+        marker: r#"/todo buy milk\n3\n1\nconfirm\n/view\n"#,
+    },
+    Proof {
         command: "callboard -o jsonl watch report-7 --live",
         file: "tests/tests/it/events.rs",
         marker: r#"&["-o", "jsonl", "watch", "report-7", "--live"]"#,

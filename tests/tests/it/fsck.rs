@@ -90,6 +90,7 @@ impl Stage {
             by: None,
             conversation: None,
             forked: None,
+            plan: None,
         });
         self.broker.log.submit(&id, &submitted, new_trace()).await.unwrap();
         id

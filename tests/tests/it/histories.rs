@@ -266,7 +266,10 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
                 let view = asked().await;
                 let signal = Signal::Steer { text: (*words).to_owned() };
                 let (job, reason) = (view.job.clone(), None);
-                client.signal(&SendSignal { job, signal, reason, by }).await.unwrap();
+                client
+                    .signal(&SendSignal { job, signal: signal.into(), reason, by })
+                    .await
+                    .unwrap();
                 until(client, &id, |now| now.seq > view.seq).await;
             }
             Act::Signal(signal, when) => {

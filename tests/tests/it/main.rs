@@ -11,6 +11,7 @@ mod admin;
 mod agents;
 mod architecture;
 mod chaos;
+mod chat;
 mod cluster;
 mod dashboards;
 mod deployment;

@@ -114,6 +114,7 @@ impl Newer {
             concurrency: 16,
             approval: Approval::Never,
             version: "1".to_owned(),
+            commands: Vec::new(),
         };
         let crew = Crew::open(&broker);
         registry::announce(&broker, spec, &worker, &crew).await.unwrap();
@@ -171,6 +172,7 @@ async fn submit(broker: &Broker, ids: &[JobId]) {
             by: None,
             conversation: None,
             forked: None,
+            plan: None,
         });
         broker.log.submit(id, &submitted, runtime::telemetry::new_trace()).await.unwrap();
     }

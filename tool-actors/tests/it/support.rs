@@ -75,6 +75,7 @@ impl Stage {
             by: None,
             conversation: None,
             forked: None,
+            plan: None,
         });
         broker.log.submit(&job, &submitted, trace()).await.unwrap();
         Self { broker, job, last: Seq(0) }
@@ -227,6 +228,7 @@ impl Tool for Probe {
             concurrency: 16,
             approval: Approval::Never,
             version: "1".into(),
+            commands: Vec::new(),
         }
     }
 

@@ -59,6 +59,7 @@ pub(crate) fn submitted(goal: &str) -> Fact {
         by: None,
         conversation: None,
         forked: None,
+        plan: None,
     })
 }
 

@@ -48,6 +48,7 @@ fn submitted(first: u64) -> Job {
         by: None,
         conversation: None,
         forked: None,
+        plan: None,
     };
     take(&mut job, first, Fact::Submitted(fact));
     job

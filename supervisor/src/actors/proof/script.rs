@@ -144,6 +144,8 @@ impl Script {
             digest: "d".into(),
             by: None,
             conversation: None,
+            forked: None,
+            plan: None,
         }
     }
 

@@ -165,6 +165,7 @@ fn what_was_said_before_reaches_the_planner_and_every_loop() {
         by: None,
         conversation: Some(Conversation { id: id.clone(), earlier: earlier.clone(), omitted: 0 }),
         forked: None,
+        plan: None,
     });
     p.drive();
     let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one round") };

@@ -114,6 +114,7 @@ impl Play {
             by: None,
             conversation: None,
             forked: None,
+            plan: None,
         })
     }
 

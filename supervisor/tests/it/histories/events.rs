@@ -16,8 +16,7 @@ fn directory() -> PathBuf {
 }
 
 fn events(job: &proto::id::JobId, entries: &[Entry]) -> Vec<Event> {
-    let (mut live, mut projection) =
-        (replay::Replay::of(job, entries), Projection::default());
+    let (mut live, mut projection) = (replay::Replay::of(job, entries), Projection::default());
     let mut events = Vec::new();
     for entry in entries {
         live.apply(entry);

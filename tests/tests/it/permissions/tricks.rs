@@ -148,6 +148,7 @@ async fn an_id_that_a_worker_took_is_refused_and_not_waited_for() {
         by: None,
         conversation: None,
         forked: None,
+        plan: None,
     });
     let job = JobId::new("demo").unwrap();
     let submitted = case.broker.log.submit(&job, &fact, TraceContext::new(1, 1, false));
