@@ -86,9 +86,15 @@ impl Timeline {
 pub fn wanted(family: &Family, record: &Known) -> Option<Seq> {
     let Known::Fact(fact) = record else { return None };
     let Fact::Signaled(signaled) = &**fact else { return None };
+    let is_entitled = *family == Family::In(Source::Door);
     match signaled.signal {
-        Signal::RollBack { to, .. } if *family == Family::In(Source::Door) => Some(to),
-        _ => None,
+        Signal::RollBack { to, .. } => is_entitled.then_some(to),
+        Signal::Cancel
+        | Signal::Pause
+        | Signal::Resume
+        | Signal::Retry
+        | Signal::Steer { .. }
+        | Signal::Snapshot { .. } => None,
     }
 }
 
