@@ -13,6 +13,7 @@ mod dispatching;
 mod editing;
 mod failing;
 mod given;
+mod forking;
 mod given_up;
 mod guards;
 mod hostile;
