@@ -67,6 +67,8 @@ pub(super) struct GoBack {
     timers: BTreeMap<String, TimerName>,
     /// What people had answered before that point: asked again, they say it again.
     said: BTreeMap<String, Answered>,
+    /// What was recorded before that point.
+    earlier: Vec<Entry>,
 }
 
 impl GoBack {
@@ -98,13 +100,17 @@ impl GoBack {
             }
         }
         let (sent, timers) = (BTreeMap::new(), BTreeMap::new());
-        Self { seq: job.seq(), job, recorded, sent, timers, said }
+        let earlier = entries[..cut].to_vec();
+        Self { seq: job.seq(), job, recorded, sent, timers, said, earlier }
     }
 
     /// Goes on to the end of what was recorded.
     pub(super) fn through(mut self, rest: &[Entry]) -> Job {
         self.drive();
-        for entry in rest {
+        // What is sent anew breaks anew, as often as it had broken.
+        let again: Vec<Entry> =
+            self.earlier.iter().filter(|entry| self.is_anew(entry)).cloned().collect();
+        for entry in again.iter().chain(rest) {
             if let Some(Known::Fact(fact)) = known(entry) {
                 let fact = self.translated(*fact);
                 self.apply(entry, fact);
@@ -112,6 +118,23 @@ impl GoBack {
             }
         }
         self.job
+    }
+
+    /// Whether it is a fact about work that was sent anew.
+    fn is_anew(&self, entry: &Entry) -> bool {
+        let Some(Known::Fact(fact)) = known(entry) else { return false };
+        let work = match &*fact {
+            Fact::Planned(planned) => bare(&planned.work),
+            Fact::Turned(turned) => bare(&turned.work),
+            Fact::Called(called) => bare(&called.work),
+            Fact::Fired(fired) => {
+                self.recorded.timers.get(&fired.timer).cloned().unwrap_or_default()
+            }
+            Fact::Submitted(_) | Fact::Signaled(_) | Fact::Started(_) | Fact::Answered(_) => {
+                return false;
+            }
+        };
+        self.sent.contains_key(&work)
     }
 
     fn translated(&self, mut fact: Fact) -> Fact {
