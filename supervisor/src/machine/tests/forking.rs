@@ -39,6 +39,7 @@ fn fork(p: &Play, at: Seq) -> Play {
         by: None,
         conversation: None,
         forked: Some(Box::new(forked)),
+        plan: None,
     })
 }
 
@@ -149,6 +150,7 @@ fn what_is_taken_along_and_cannot_be_read_parks_the_fork() {
             by: None,
             conversation: None,
             forked: Some(Box::new(forked.clone())),
+            plan: None,
         });
         let poison = fork.job.poison().unwrap();
         assert!(poison.reason.contains("job other cannot be folded"), "{}", poison.reason);
