@@ -86,16 +86,8 @@ impl Timeline {
 pub fn wanted(family: &Family, record: &Known) -> Option<Seq> {
     let Known::Fact(fact) = record else { return None };
     let Fact::Signaled(signaled) = &**fact else { return None };
-    let is_entitled = *family == Family::In(Source::Door);
-    match signaled.signal {
-        Signal::RollBack { to, .. } => is_entitled.then_some(to),
-        Signal::Cancel
-        | Signal::Pause
-        | Signal::Resume
-        | Signal::Retry
-        | Signal::Steer { .. }
-        | Signal::Snapshot { .. } => None,
-    }
+    let Signal::RollBack { to, .. } = signaled.signal else { return None };
+    (*family == Family::In(Source::Door)).then_some(to)
 }
 
 #[cfg(test)]

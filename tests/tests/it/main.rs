@@ -36,4 +36,5 @@ mod session;
 mod sources;
 mod tidy;
 mod tracing;
+mod turning;
 mod upgrade;
