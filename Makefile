@@ -54,6 +54,14 @@ bench: toolchain ## Measure Callboard on real nats-servers, 10 minutes; BENCH="a
 bench-peers: ## Measure Callboard and, in the same run, Restate, DBOS, LangGraph, Celery and Temporal; installs them
 	@$(MAKE) bench BENCH_SERVERS=$(firstword $(BENCH_SERVERS)) BENCH="a b c d peers --keeping default,always --sleeping 1000,2000,5000 $(BENCH)"
 
+# Worlds of a run, and the first of them.
+SEEDS := 1000000
+FROM := 0
+
+.PHONY: simulate
+simulate: toolchain ## Run the whole from SEEDS seeds, with everything that can go wrong: SEEDS=1000000 FROM=0
+	cargo run --profile simulation --locked --package callboard-simulation -- --from $(FROM) --seeds $(SEEDS)
+
 .PHONY: advisories
 advisories: toolchain cargo-deny ## Check dependencies against the advisory database (fetches it)
 	cargo deny --locked check advisories
