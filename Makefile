@@ -64,6 +64,14 @@ fuzz: ## Fuzz what is read from outside: TARGET=records|plans|subjects|agents|an
 	mkdir -p fuzz/corpus/$(TARGET)
 	cargo +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(FUZZ_SECONDS) -max_len=65536
 
+# Worlds of a run, and the first of them.
+SEEDS := 1000000
+FROM := 0
+
+.PHONY: simulate
+simulate: toolchain ## Run the whole from SEEDS seeds, with everything that can go wrong: SEEDS=1000000 FROM=0
+	cargo run --profile simulation --locked --package callboard-simulation -- --from $(FROM) --seeds $(SEEDS)
+
 .PHONY: advisories
 advisories: toolchain cargo-deny ## Check dependencies against the advisory database (fetches it)
 	cargo deny --locked check advisories

@@ -33,7 +33,7 @@ const REST_WITHIN: Duration = Duration::from_secs(30 * 60);
 /// How long it is looked at after it came to rest: what is late comes now.
 const AFTER_REST: Duration = Duration::from_secs(30);
 /// How often it is looked whether everything rests.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// What came of a world.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ pub(crate) async fn run(seed: u64, plant: Option<Plant>, with_story: bool) -> Ou
     let story = Story::begin(with_story);
     let ground = Arc::new(Ground::lay(seed, plant, story.clone()));
     let chance = Chance::new(seed, "world");
-    let rough = chance.millis(10_000..=120_000);
+    let rough = chance.millis(5_000..=60_000);
     let posts = posts(&ground, &chance);
     let errands = Errand::draw(&Chance::new(seed, "errands"), rough);
     let jobs: Vec<JobId> = errands.iter().map(|errand| errand.job.clone()).collect();
