@@ -167,7 +167,11 @@ impl Ledger {
                     self.close(&ask, Closed::Expired);
                 }
             }
-            Fact::Planned(_) | Fact::Turned(_) | Fact::Started(_) | Fact::Called(_) => {}
+            Fact::Planned(_)
+            | Fact::Turned(_)
+            | Fact::Started(_)
+            | Fact::Called(_)
+            | Fact::Child(_) => {}
         }
     }
 
@@ -180,12 +184,16 @@ impl Ledger {
                 self.questions.entry(id).or_insert(if self.ending { closed } else { open });
             }
             Decision::Note(Note::QuestionClosed { ask, because }) => self.close(&ask, because),
-            Decision::Finish(_) => self.end(),
+            Decision::Finish(_) | Decision::Note(Note::Concluded { .. }) => self.end(),
             Decision::Plan(_)
             | Decision::Turn(_)
             | Decision::Call(_)
             | Decision::Note(Note::Stopped { .. })
-            | Decision::Wait(_) => {}
+            | Decision::Wait(_)
+            | Decision::Spawn(_)
+            | Decision::Note(
+                Note::Spawned { .. } | Note::ChildTold { .. } | Note::ParentTold { .. },
+            ) => {}
         }
     }
 
@@ -282,7 +290,7 @@ mod tests {
     }
 
     fn canceled(seq: u64) -> Entry {
-        let signaled = Signaled { signal: Signal::Cancel, reason: None, by: None };
+        let signaled = Signaled { signal: Signal::Cancel, reason: None, by: None, parent_seq: None };
         fact(seq, &Fact::Signaled(signaled))
     }
 
@@ -355,6 +363,8 @@ mod tests {
             digest: String::new(),
             by: Some("ann".into()),
             conversation: None,
+            parent: None,
+            agents: Default::default(),
         });
         let ledger = Ledger::of(&[fact(1, &submitted), asked(2, "q1")]);
         assert!(ledger.is_crew("default") && ledger.is_crew("w1"));

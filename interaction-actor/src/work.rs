@@ -83,6 +83,13 @@ impl Asking {
             | Decision::Call(_)
             | Decision::Note(Note::Stopped { .. })
             | Decision::Wait(_)
+            | Decision::Spawn(_)
+            | Decision::Note(
+                Note::Spawned { .. }
+                | Note::ChildTold { .. }
+                | Note::ParentTold { .. }
+                | Note::Concluded { .. },
+            )
             | Decision::Finish(_) => Ok(()),
         }
     }

@@ -17,6 +17,7 @@ pub mod escape;
 pub mod event;
 pub mod excerpt;
 pub mod fact;
+pub mod family;
 pub mod guard;
 pub mod id;
 pub mod interaction;

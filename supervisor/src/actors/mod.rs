@@ -19,6 +19,7 @@ mod ownership;
 mod shard;
 mod supervisor;
 mod sweep;
+mod tell;
 #[cfg(test)]
 mod tests;
 

@@ -41,7 +41,12 @@ impl Door {
         let entries = fold::read(&*self.broker.log, &request.job).await?;
         let folded = fold::whole(&request.job, &entries);
         if request.signal == Signal::Retry && folded.as_ref().map_or(true, is_parked) {
-            let fact = fact::Signaled { signal: Signal::Retry, reason: request.reason, by };
+            let fact = fact::Signaled {
+                signal: Signal::Retry,
+                reason: request.reason,
+                by,
+                parent_seq: None,
+            };
             let fact = Fact::Signaled(fact);
             let seq = self.broker.log.append(&request.job, &fact, call.trace).await?;
             return Handled::json(&Signaled { job: request.job, state: JobState::Working, seq });
@@ -49,7 +54,12 @@ impl Door {
         let mut job = folded?;
         open(&job)?;
         let signaled =
-            fact::Signaled { signal: request.signal.clone(), reason: request.reason.clone(), by };
+            fact::Signaled {
+                signal: request.signal.clone(),
+                reason: request.reason.clone(),
+                by,
+                parent_seq: None,
+            };
         let fact = Fact::Signaled(signaled);
         let seq = self.broker.log.append(&request.job, &fact, call.trace).await?;
         match request.signal {

@@ -130,7 +130,10 @@ impl Sent {
                 Decision::Turn(work) => sent.work(work.work, work.attempt, command),
                 Decision::Call(work) => sent.work(work.work, work.attempt, command),
                 Decision::Ask(work) => drop(sent.asks.insert(work.question.id, command)),
-                Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => {}
+                Decision::Wait(_)
+                | Decision::Spawn(_)
+                | Decision::Note(_)
+                | Decision::Finish(_) => {}
             }
         }
         sent

@@ -7,7 +7,7 @@ use proto::{
     budget::Spend,
     decision::{Decision, Note},
     fact::{Called, Fact, Fired, Signal, Signaled, Submitted, TurnReply, Turned},
-    id::{Attempt, Seq},
+    id::{Attempt, Seq, WorkId},
     notice::Notice,
     record::{Known, Unreadable},
     subject::Family,
@@ -121,12 +121,12 @@ impl Job {
             self.open = Some(begin(submitted));
             return Counted::Yes;
         };
-        if open.outcome.is_some() {
+        if open.outcome.is_some() || open.family.concluded.is_some() {
             return Counted::No;
         }
         match fact {
             Fact::Submitted(_) => Counted::No,
-            Fact::Signaled(signaled) => open.signaled(signaled),
+            Fact::Signaled(signaled) => open.signaled(at.seq, signaled),
             Fact::Planned(planned) => open.planned(at.time, planned),
             Fact::Turned(turned) => open.turned(at, turned),
             Fact::Started(_) => Counted::Yes,
@@ -135,6 +135,7 @@ impl Job {
                 open.answered(at.time, &self.id, &answered.ask, &answered.answer)
             }
             Fact::Fired(fired) => open.fired(at.time, &self.id, fired),
+            Fact::Child(said) => open.heard_child(at.time, said),
         }
     }
 
@@ -158,6 +159,13 @@ impl Job {
                 open.stopped(at.time, work, notice);
                 true
             }
+            Decision::Spawn(work) => open.sent_spawn(at.time, work),
+            Decision::Note(
+                note @ (Note::Spawned { .. }
+                | Note::ChildTold { .. }
+                | Note::ParentTold { .. }
+                | Note::Concluded { .. }),
+            ) => open.noted_of_family(note),
             Decision::Finish(finish) => {
                 open.finished(at.time, &finish.outcome);
                 true
@@ -180,7 +188,10 @@ fn begin(submitted: &Submitted) -> Open {
 }
 
 impl Open {
-    fn signaled(&mut self, signaled: &Signaled) -> Counted {
+    fn signaled(&mut self, seq: Seq, signaled: &Signaled) -> Counted {
+        if !self.heeds(seq, signaled) {
+            return Counted::No;
+        }
         match &signaled.signal {
             Signal::Cancel => {
                 self.cancel.get_or_insert_with(|| signaled.clone());
@@ -330,13 +341,22 @@ impl Open {
     }
 
     fn sent_call(&mut self, at: Timestamp, work: &proto::decision::CallWork) -> bool {
+        self.sent_unit(at, &work.work, work.attempt)
+    }
+
+    fn sent_spawn(&mut self, at: Timestamp, work: &proto::decision::SpawnWork) -> bool {
+        self.spawned(work);
+        self.sent_unit(at, &work.work, work.attempt)
+    }
+
+    fn sent_unit(&mut self, at: Timestamp, work: &WorkId, attempt: Attempt) -> bool {
         let spent = &mut self.spent;
         self.steps.iter_mut().any(|step| {
             let sent = step
-                .call_mut(|call| call.work == work.work)
-                .is_some_and(|(call, _)| call.end.is_none() && call.tries.sent(work.attempt));
+                .call_mut(|call| call.work == *work)
+                .is_some_and(|(call, _)| call.end.is_none() && call.tries.sent(attempt));
             if sent {
-                step.begun(at, spent, Spend::Tool, work.attempt);
+                step.begun(at, spent, Spend::Tool, attempt);
             }
             sent
         })

@@ -21,10 +21,13 @@ mod deciding;
 mod dispatch;
 mod ending;
 mod excerpt;
+mod family;
 mod fold;
+mod kin_text;
 mod names;
 mod planning;
 mod replanning;
+mod share;
 mod state;
 mod step;
 mod text;
@@ -35,6 +38,7 @@ mod waits;
 
 pub use self::{
     decide::{Arm, Next},
+    family::Tell,
     fold::At,
     state::{Awake, Job, Poison, Standing},
     waits::{GivenUp, Waits},

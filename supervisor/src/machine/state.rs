@@ -11,6 +11,7 @@ use proto::{
     conversation::Conversation,
     decision::{Closed, PlanTalk},
     fact::{Asked, Signaled, Submitted},
+    family::Parent,
     id::{AgentName, AskId, JobId, Seq, StepId, TimerName, WorkId},
     interaction::Question,
     job::{FailReason, JobState, Outcome, SubStatus},
@@ -24,7 +25,7 @@ use proto::{
     revision::Cause,
 };
 
-use super::{anomaly::Watch, budget::Spent, replanning::Force, step::StepRun, tries::Tries};
+use super::{anomaly::Watch, budget::Spent, family::Family, replanning::Force, step::StepRun, tries::Tries};
 
 /// A job, as far as its log has been read.
 #[derive(Debug, Clone)]
@@ -135,6 +136,7 @@ pub(super) struct Open {
     pub(super) notices: Vec<Notice>,
     /// Shared, as what never changes is not copied with the rest.
     pub(super) conversation: Option<Arc<Conversation>>,
+    pub(super) family: Family,
     pub(super) outcome: Option<Outcome>,
     /// What was found out about the goal.
     pub(super) detected: Option<Detected>,
@@ -299,6 +301,18 @@ impl Job {
         self.open.as_ref()?.outcome.as_ref()
     }
 
+    /// Whether a job that works for this one has not ended yet.
+    #[must_use]
+    pub fn has_children_out(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.outcome.is_none() && open.has_children_out())
+    }
+
+    /// The job that this one works for.
+    #[must_use]
+    pub fn parent(&self) -> Option<&Parent> {
+        self.open.as_ref()?.family.parent.as_deref()
+    }
+
     /// Whether a command is in a queue or with a worker, so that a fact may come at any moment.
     #[must_use]
     pub fn has_work_out(&self) -> bool {
@@ -309,6 +323,7 @@ impl Job {
 impl Open {
     pub(super) fn new(submitted: Submitted) -> Self {
         Self {
+            family: Family::of(&submitted),
             goal: submitted.goal,
             agent: Arc::new(submitted.agent),
             language: submitted.language,

@@ -77,6 +77,7 @@ impl Work for Answering {
             Decision::Turn(_)
             | Decision::Ask(_)
             | Decision::Wait(_)
+            | Decision::Spawn(_)
             | Decision::Note(_)
             | Decision::Finish(_) => None,
         }
@@ -204,6 +205,8 @@ impl Company {
             digest: "d".into(),
             by: None,
             conversation: None,
+            parent: None,
+            agents: Default::default(),
         });
         self.broker.log.submit(&job, &fact, new_trace()).await.unwrap();
         job

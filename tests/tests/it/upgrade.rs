@@ -170,6 +170,8 @@ async fn submit(broker: &Broker, ids: &[JobId]) {
             digest: "d".to_owned(),
             by: None,
             conversation: None,
+            parent: None,
+            agents: Default::default(),
         });
         broker.log.submit(id, &submitted, runtime::telemetry::new_trace()).await.unwrap();
     }

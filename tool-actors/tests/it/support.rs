@@ -74,6 +74,8 @@ impl Stage {
             digest: "0".into(),
             by: None,
             conversation: None,
+            parent: None,
+            agents: Default::default(),
         });
         broker.log.submit(&job, &submitted, trace()).await.unwrap();
         Self { broker, job, last: Seq(0) }

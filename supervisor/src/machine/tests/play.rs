@@ -113,6 +113,8 @@ impl Play {
             digest: "d".into(),
             by: None,
             conversation: None,
+            parent: None,
+            agents: Default::default(),
         })
     }
 
@@ -269,7 +271,7 @@ impl Play {
     }
 
     pub(super) fn signal(&mut self, signal: Signal) {
-        self.fact(Fact::Signaled(Signaled { signal, reason: Some("because".into()), by: None }));
+        self.fact(Fact::Signaled(Signaled { signal, reason: Some("because".into()), by: None, parent_seq: None }));
     }
 
     /// Lets an armed timer fire.
