@@ -290,7 +290,8 @@ mod tests {
     }
 
     fn canceled(seq: u64) -> Entry {
-        let signaled = Signaled { signal: Signal::Cancel, reason: None, by: None, parent_seq: None };
+        let signaled =
+            Signaled { signal: Signal::Cancel, reason: None, by: None, parent_seq: None };
         fact(seq, &Fact::Signaled(signaled))
     }
 

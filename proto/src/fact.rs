@@ -75,7 +75,15 @@ pub enum Fact {
 impl Fact {
     /// Every kind of fact, as it stands in a record.
     pub const KINDS: [&'static str; 9] = [
-        "submitted", "signaled", "planned", "turned", "started", "called", "answered", "fired", "child",
+        "submitted",
+        "signaled",
+        "planned",
+        "turned",
+        "started",
+        "called",
+        "answered",
+        "fired",
+        "child",
     ];
 
     /// The record kind.

@@ -190,7 +190,8 @@ pub fn as_tools(offered: &[Offered], language: Language) -> Vec<ToolSpec> {
         Language::En => en,
         Language::Zh => zh,
     };
-    let spec = |one: &Offered| ToolSpec {
+    let spec = |one: &Offered| {
+        ToolSpec {
         name: ToolName::new(one.name.as_str()).expect("names of agents and tools are of one kind"),
         description: match language {
             Language::En => format!("Hands a task to the agent {}, which works on it by itself and answers with its result. {}", one.name, one.about),
@@ -220,6 +221,7 @@ pub fn as_tools(offered: &[Offered], language: Language) -> Vec<ToolSpec> {
         concurrency: 1,
         approval: Approval::Never,
         version: "1".to_owned(),
+    }
     };
     offered.iter().map(spec).collect()
 }
@@ -251,10 +253,11 @@ mod tests {
 
     #[test]
     fn only_what_can_be_reached_is_handed_on_and_circles_end() {
-        let all: Callees = [named("a", &["b"]), named("b", &["a", "c"]), named("c", &[]), named("d", &["a"])]
-            .into_iter()
-            .map(|callee| (callee.agent.name.clone(), callee))
-            .collect();
+        let all: Callees =
+            [named("a", &["b"]), named("b", &["a", "c"]), named("c", &[]), named("d", &["a"])]
+                .into_iter()
+                .map(|callee| (callee.agent.name.clone(), callee))
+                .collect();
         let reach = |from: &str| {
             let agent = &all[&AgentName::new(from).unwrap()].agent;
             reachable(agent, &all).into_keys().map(|n| n.to_string()).collect::<Vec<_>>().join(" ")

@@ -135,9 +135,7 @@ pub(crate) fn tally(evidence: &Evidence, story: &Story) {
                 | Decision::Wait(_)
                 | Decision::Spawn(_)
                 | Decision::Note(_)
-                | Decision::Finish(_) => {
-                    false
-                }
+                | Decision::Finish(_) => false,
             };
             if again {
                 story.count("attempts after the first");

@@ -17,7 +17,9 @@ pub(super) fn child_said(said: &ChildSaid) -> (Tone, String) {
         }
         News::Closed { job, ask } => (Tone::Dim, format!("{who} {ask} of {job} is closed")),
         News::Ended { outcome, .. } => match outcome {
-            Outcome::Completed { summary, .. } => (Tone::Good, format!("{who} completed: {summary}")),
+            Outcome::Completed { summary, .. } => {
+                (Tone::Good, format!("{who} completed: {summary}"))
+            }
             Outcome::Failed { reason, message, .. } => {
                 (Tone::Bad, format!("{who} failed, {}: {message}", reason.as_str()))
             }
@@ -36,7 +38,9 @@ pub(super) fn note(note: &Note) -> String {
         Note::ChildTold { work, attempt, signal } => {
             format!("{work}#{attempt} is told to {}", signal.word())
         }
-        Note::ParentTold { job, ask, open: true } => format!("the parent is told that {job} asks {ask}"),
+        Note::ParentTold { job, ask, open: true } => {
+            format!("the parent is told that {job} asks {ask}")
+        }
         Note::ParentTold { job, ask, open: false } => {
             format!("the parent is told that {ask} of {job} is closed")
         }

@@ -196,7 +196,8 @@ impl Office {
     }
 
     pub(crate) async fn cancel(&self, job: &JobId) {
-        let signaled = Signaled { signal: Signal::Cancel, reason: None, by: None, parent_seq: None };
+        let signaled =
+            Signaled { signal: Signal::Cancel, reason: None, by: None, parent_seq: None };
         self.broker.log.append(job, &Fact::Signaled(signaled), new_trace()).await.unwrap();
     }
 

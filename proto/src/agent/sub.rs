@@ -88,14 +88,20 @@ impl Agent {
         for (n, sub) in self.agents.iter().enumerate() {
             let name = sub.name.as_str();
             if RESERVED.contains(&name) {
-                return refuse("agents", "must not name an agent that is called like ask_user, finish, set_plan or update_plan, which models call for something else");
+                return refuse(
+                    "agents",
+                    "must not name an agent that is called like ask_user, finish, set_plan or update_plan, which models call for something else",
+                );
             }
             if self.agents.iter().skip(n + 1).any(|other| other.name == sub.name) {
                 return refuse("agents", "must not name an agent twice");
             }
             let tools = self.tools.as_deref().unwrap_or_default();
             if tools.iter().any(|tool| tool.as_str() == name) {
-                return refuse("agents", "must not name an agent that is called like a tool of this agent: models could not tell them apart");
+                return refuse(
+                    "agents",
+                    "must not name an agent that is called like a tool of this agent: models could not tell them apart",
+                );
             }
         }
         Ok(())
@@ -140,7 +146,9 @@ mod tests {
             let error = check(json).unwrap_err();
             assert!(error.starts_with("agent.agents must not") && error.contains(why), "{error}");
         }
-        for json in [r#"{"agents":[7]}"#, r#"{"agents":["a b"]}"#, r#"{"agents":[{"name":"a","x":1}]}"#] {
+        for json in
+            [r#"{"agents":[7]}"#, r#"{"agents":["a b"]}"#, r#"{"agents":[{"name":"a","x":1}]}"#]
+        {
             assert!(agent(json).is_err(), "{json}");
         }
     }

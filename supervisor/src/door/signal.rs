@@ -53,13 +53,12 @@ impl Door {
         }
         let mut job = folded?;
         open(&job)?;
-        let signaled =
-            fact::Signaled {
-                signal: request.signal.clone(),
-                reason: request.reason.clone(),
-                by,
-                parent_seq: None,
-            };
+        let signaled = fact::Signaled {
+            signal: request.signal.clone(),
+            reason: request.reason.clone(),
+            by,
+            parent_seq: None,
+        };
         let fact = Fact::Signaled(signaled);
         let seq = self.broker.log.append(&request.job, &fact, call.trace).await?;
         match request.signal {

@@ -126,11 +126,9 @@ impl Job {
                     turn.tries.to_wait(&turn.work, policy, job, open.waits).map(Decision::Wait)
                 }),
             Exec::Acting(acting) => acting.units.iter().find_map(|unit| match &unit.kind {
-                UnitKind::Tool(call) => {
-                    self.for_call(open, step, call).or_else(|| {
-                        call.to_wait(&open.agent, &self.id, open.waits).map(Decision::Wait)
-                    })
-                }
+                UnitKind::Tool(call) => self.for_call(open, step, call).or_else(|| {
+                    call.to_wait(&open.agent, &self.id, open.waits).map(Decision::Wait)
+                }),
                 UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
             }),
             Exec::Rerun(tries) => {

@@ -122,7 +122,8 @@ impl Child {
     }
 
     fn view(&self, own_path: &str) -> ChildView {
-        let asks = || if self.asks.is_empty() { JobState::Working } else { JobState::InputRequired };
+        let asks =
+            || if self.asks.is_empty() { JobState::Working } else { JobState::InputRequired };
         ChildView {
             job: self.spawn.child.clone(),
             agent: self.spawn.agent.name.clone(),
@@ -207,7 +208,8 @@ impl Open {
         if ends || self.family.parent.is_none() {
             return None;
         }
-        let open: BTreeSet<(JobId, AskId)> = self.asking(job).map(|q| (q.job, q.question.id)).collect();
+        let open: BTreeSet<(JobId, AskId)> =
+            self.asking(job).map(|q| (q.job, q.question.id)).collect();
         let opened = open.difference(&self.family.passed_on).next().map(|ask| (ask, true));
         let closed = || self.family.passed_on.difference(&open).next().map(|ask| (ask, false));
         let ((job, ask), open) = opened.or_else(closed)?;
@@ -464,7 +466,12 @@ impl Job {
     }
 
     /// The command that hands a task to another agent, when one should be sent now.
-    pub(super) fn spawn(&self, open: &Open, step: &StepRun, call: &super::call::Call) -> Option<SpawnWork> {
+    pub(super) fn spawn(
+        &self,
+        open: &Open,
+        step: &StepRun,
+        call: &super::call::Call,
+    ) -> Option<SpawnWork> {
         let attempt = call.would_send()?;
         let sub = open.agent.sub_agent(call.tool.as_str())?;
         let callee = open.family.callees.as_ref()?.get(&sub.name)?;

@@ -35,7 +35,8 @@ impl Open {
             let left = limit.saturating_sub(held.fold(used, u64::saturating_add));
             (left > 0).then(|| Some((left / sharing).max(1)))
         };
-        let turns = left(&turns.map(u64::from), self.spent.turns().into(), |b| b.turns.map(u64::from))?;
+        let turns =
+            left(&turns.map(u64::from), self.spent.turns().into(), |b| b.turns.map(u64::from))?;
         Some(Share {
             turns: turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
             tokens_in: left(tokens_in, input_tokens, |b| b.tokens_in)?,

@@ -25,7 +25,9 @@ use proto::{
     revision::Cause,
 };
 
-use super::{anomaly::Watch, budget::Spent, family::Family, replanning::Force, step::StepRun, tries::Tries};
+use super::{
+    anomaly::Watch, budget::Spent, family::Family, replanning::Force, step::StepRun, tries::Tries,
+};
 
 /// A job, as far as its log has been read.
 #[derive(Debug, Clone)]

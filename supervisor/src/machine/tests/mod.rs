@@ -11,6 +11,7 @@ mod detecting;
 mod dispatching;
 mod editing;
 mod failing;
+mod family;
 mod given_up;
 mod guards;
 mod hostile;
