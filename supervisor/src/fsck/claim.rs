@@ -74,7 +74,8 @@ impl Claim {
         let wrong = checked.into_iter().filter(|found| {
             !matches!(found, check::Finding::Parked { .. } | check::Finding::MissingDecision { .. })
         });
-        let Waits { commands, questions, timers, children, backing_off, paused, .. } = folded.waits();
+        let Waits { commands, questions, timers, children, backing_off, paused, .. } =
+            folded.waits();
         let sent = Sent::of(entries);
         Self {
             seq: folded.seq(),
