@@ -58,7 +58,7 @@ pub struct JobView {
     pub questions: Vec<Question>,
     /// The job it works for, when it is the child of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<Parent>,
+    pub parent: Option<Box<Parent>>,
     /// Jobs that work for it or did, by their unit of work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildView>,

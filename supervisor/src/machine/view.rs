@@ -35,7 +35,7 @@ impl Job {
             revisions: open.revisions(),
             instructions: open.instructions_view(),
             questions: open.open_questions().map(|a| a.question.clone()).collect(),
-            parent: open.family.parent.as_deref().cloned(),
+            parent: open.family.parent.as_deref().cloned().map(Box::new),
             children: open.family.views(open.path(&self.id)),
             outcome: open.outcome.clone(),
             usage: open.usage,
