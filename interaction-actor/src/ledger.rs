@@ -13,6 +13,7 @@ use proto::{
     agent::Agent,
     decision::{Closed, Decision, Note},
     fact::{Answered, Fact, Signal, Source},
+    family::Parent,
     id::{AgentName, AskId, Seq},
     interaction::Question,
     record::{Known, Record, Unreadable},
@@ -27,6 +28,8 @@ pub struct Ledger {
     pub goal: Option<String>,
     /// The agent it runs under.
     pub agent: Option<AgentName>,
+    /// What it works for, when it is the child of another job.
+    pub parent: Option<Parent>,
     /// The policies it runs under.
     pub policies: Option<Arc<Agent>>,
     /// The last record that was read.
@@ -145,6 +148,7 @@ impl Ledger {
             Fact::Submitted(submitted) => {
                 if self.goal.is_none() {
                     self.goal = Some(submitted.goal);
+                    self.parent = submitted.parent;
                     self.agent = Some(submitted.agent.name.clone());
                     self.policies = Some(Arc::new(submitted.agent));
                 }

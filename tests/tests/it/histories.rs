@@ -46,6 +46,8 @@ enum Act {
     Approve,
     Revise(&'static str),
     Answer(&'static str),
+    /// Answers the question of a job below, there.
+    AnswerBelow(&'static str),
     Signal(Signal, Option<SubStatus>),
 }
 
@@ -140,6 +142,16 @@ const SCENARIOS: &[Scenario] = &[
             Act::Signal(Signal::Cancel, Some(SubStatus::Parked)),
         ],
     },
+    Scenario {
+        name: "family",
+        goal: "family",
+        agent: |agent| {
+            agent.confirm = false;
+            agent.agents =
+                serde_json::from_value(json!([{"name": "direct", "interactive": true}])).unwrap();
+        },
+        acts: &[Act::AnswerBelow("Ann")],
+    },
     Scenario { name: "post-once", goal: "post", agent: NOTHING, acts: &[Act::Approve] },
 ];
 
@@ -175,6 +187,10 @@ async fn record_histories() {
         let job = play(&client, scenario).await;
         load::ended(&broker, std::slice::from_ref(&job), Duration::from_secs(60)).await;
         index.insert(scenario.name.to_owned(), write(&broker, scenario.name, &job).await);
+        for (n, child) in client.get(&job).await.unwrap().children.iter().enumerate() {
+            let name = format!("{}-child-{}", scenario.name, n + 1);
+            index.insert(name.clone(), write(&broker, &name, &child.job).await);
+        }
         eprintln!("{} is recorded", scenario.name);
     }
     let list = serde_json::to_string_pretty(&index).unwrap() + "\n";
@@ -222,6 +238,16 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
                 let value = Some(json!(text));
                 client.answer(&answer(&view, Verdict::Respond, None, value, None)).await.unwrap();
                 settled(client, &id, &view).await;
+            }
+            Act::AnswerBelow(text) => {
+                let below = |view: &JobView| {
+                    view.children.iter().find_map(|c| c.questions.first().cloned())
+                };
+                let asked = below(&until(client, &id, |view| below(view).is_some()).await).unwrap();
+                let view = until(client, &asked.job, |view| !view.questions.is_empty()).await;
+                let value = Some(json!(text));
+                client.answer(&answer(&view, Verdict::Respond, None, value, None)).await.unwrap();
+                until(client, &id, |view| below(view).is_none()).await;
             }
             Act::Signal(signal, when) => {
                 let view = until(client, &id, |view| view.sub_status == *when).await;

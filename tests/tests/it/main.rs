@@ -16,6 +16,7 @@ mod dashboards;
 mod deployment;
 mod documents;
 mod events;
+mod family;
 mod fsck;
 mod histories;
 mod limits;
