@@ -154,7 +154,7 @@ async fn canceling_the_root_cancels_the_whole_family() {
     house.does(&["submit", "the report", "--agent", "boss", "--id", "report-8"]);
     let view = house.until("report-8", JobState::InputRequired).await;
     assert_eq!(load::proved(&house.broker).await.jobs, 3);
-    house.does(&["jobs", "cancel", "report-8", "--reason", "no need"]);
+    house.does(&["jobs", "cancel", "report-8", "--reason", "no need", "--yes"]);
     house.until("report-8", JobState::Canceled).await;
     for child in &view.children {
         let view = house.until(child.job.as_str(), JobState::Canceled).await;
