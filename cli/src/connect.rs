@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use client::Client;
+use client::{Client, Patience};
 use proto::{
     id::{JobId, WorkerId},
     subject::Subjects,
@@ -73,7 +73,9 @@ pub(crate) async fn client(global: &Global, output: Output) -> Result<Client, Cl
             token::open_to_others(path).iter().for_each(|warning| output.warn(warning));
         }
     }
-    let client = door(&config).await?.with_token(token.value);
+    // Whoever asked is told once that it takes longer.
+    let patience = Patience::new(move |words| output.note(&format!("callboard: {words}")));
+    let client = door(&config).await?.with_token(token.value).with_patience(Some(patience));
     Ok(match global.timeout {
         None => client,
         Some(timeout) => client.with_timeout(timeout.max(Duration::from_millis(1))),

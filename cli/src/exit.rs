@@ -78,6 +78,7 @@ impl Exit {
             | Code::AlreadyAnswered
             | Code::Closed
             | Code::Stale
+            | Code::WouldRepeat
             | Code::InvalidAnswer
             | Code::JobEnded
             | Code::Forbidden => Self::Refused,

@@ -62,6 +62,11 @@ impl CliError {
             .hint("`callboard doctor` says what is missing")
     }
 
+    /// What was asked for must not be done.
+    pub(crate) fn refused(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Exit::Refused, code, message)
+    }
+
     /// Whoever read the output has gone away, with all they wanted.
     pub(crate) fn closed() -> Self {
         Self::new(Exit::Success, CLOSED, "nobody reads the output any more")

@@ -5,6 +5,7 @@
 pub mod agents;
 mod answer;
 mod args;
+mod chat;
 mod commands;
 mod connect;
 mod exit;

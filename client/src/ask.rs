@@ -5,7 +5,9 @@ use proto::{
     door::Refusal,
     error::{Code, Failure},
 };
+use runtime::bus::BusError;
 use serde::{Serialize, de::DeserializeOwned};
+use tokio::time::Instant;
 
 use super::{Client, body, transport};
 
@@ -17,9 +19,24 @@ impl Client {
     ) -> Result<T, Failure> {
         let payload = body(request)?;
         let subject = self.subjects.service(verb);
-        let asked = self.bus.request(subject, payload, self.context(), self.timeout);
-        let answer = asked.await.map_err(|error| transport(&error))?;
-        understood(verb, &answer.payload)
+        let (began, mut tries) = (Instant::now(), 0);
+        loop {
+            let (subject, payload) = (subject.clone(), payload.clone());
+            let asked = self.bus.request(subject, payload, self.context(), self.timeout);
+            match asked.await {
+                // It was certainly not done: nobody was there.
+                Err(BusError::NoResponders(_))
+                    if let Some(patience) = &self.patience
+                        && patience.next(verb, began, self.timeout, tries).await =>
+                {
+                    tries += 1;
+                }
+                answer => {
+                    let answer = answer.map_err(|error| transport(&error))?;
+                    return understood(verb, &answer.payload);
+                }
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! that whoever may ask needs no other right.
 
 mod ask;
+mod patience;
 mod watch;
 
 use std::{sync::Arc, time::Duration};
@@ -18,6 +19,7 @@ use proto::{
     },
     error::{Code, Failure},
     id::{AgentName, JobId},
+    point::Point,
     subject::Subjects,
     trace::TraceContext,
     view::JobView,
@@ -29,7 +31,10 @@ use runtime::{
 use serde::Serialize;
 use uuid::Uuid;
 
-pub use self::watch::{EventOptions, WatchOptions};
+pub use self::{
+    patience::Patience,
+    watch::{EventOptions, WatchOptions},
+};
 
 /// How long an answer is waited for. A cancel may take 5 s by itself.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,6 +47,7 @@ pub struct Client {
     timeout: Duration,
     token: Option<String>,
     trace: Option<TraceContext>,
+    patience: Option<Patience>,
 }
 
 /// Shows everything but the token.
@@ -66,13 +72,20 @@ impl Client {
     /// A client over a connection that may do nothing but ask.
     #[must_use]
     pub fn over(bus: Arc<dyn Bus>, subjects: Subjects) -> Self {
-        Self { bus, subjects, timeout: TIMEOUT, token: None, trace: None }
+        Self { bus, subjects, timeout: TIMEOUT, token: None, trace: None, patience: None }
     }
 
     /// The same, waiting for answers so long.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
+    }
+
+    /// The same, asking again as long as answers are waited for while nobody serves what is asked for:
+    /// processes may just be starting anew. Without patience that is an error at once.
+    #[must_use]
+    pub fn with_patience(self, patience: Option<Patience>) -> Self {
+        Self { patience, ..self }
     }
 
     /// The same, for somebody the server knows by a token.
@@ -114,7 +127,15 @@ impl Client {
     /// # Errors
     /// What the server refuses, or why it could not be asked.
     pub async fn get(&self, job: &JobId) -> Result<JobView, Failure> {
-        self.ask(verbs::GET, &Get { job: job.clone() }).await
+        self.ask(verbs::GET, &Get { job: job.clone(), at: None }).await
+    }
+
+    /// A job as it was at a point of its log.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked.
+    pub async fn get_at(&self, job: &JobId, at: Point) -> Result<JobView, Failure> {
+        self.ask(verbs::GET, &Get { job: job.clone(), at: Some(at) }).await
     }
 
     /// Jobs, newest first.

@@ -180,6 +180,7 @@ fn passes(code: Code) -> bool {
         | Code::AlreadyAnswered
         | Code::Closed
         | Code::Stale
+        | Code::WouldRepeat
         | Code::InvalidAnswer
         | Code::JobEnded
         | Code::Forbidden

@@ -346,17 +346,24 @@ class Worker:
 
     async def fetch(self, sha256: str, bytes: int) -> bytes:
         """A large value, put together from its pieces and checked against its name."""
-        value, piece = b"", 0
-        while len(value) < bytes:
-            subject = f"{self.prefix}.object.{sha256}.{piece}"
-            try:
-                found = await self.js.get_last_msg(f"{self.prefix}-objects", subject, direct=True)
-            except NotFoundError:
-                raise ValueError(f"piece {piece} of object {sha256} is missing") from None
-            value, piece = value + found.data, piece + 1
-        if hashlib.sha256(value).hexdigest() != sha256:
+        return b"".join(await self.pieces(sha256, bytes))
+
+    async def pieces(self, sha256: str, bytes: int) -> list[bytes]:
+        """The pieces of a large value, as they are stored."""
+        pieces: list[Any] = []
+        while sum(map(len, pieces)) < bytes:
+            pieces.append(await self.piece(sha256, len(pieces)))
+        if hashlib.sha256(b"".join(pieces)).hexdigest() != sha256:
             raise ValueError(f"object {sha256} is damaged")
-        return value
+        return pieces
+
+    async def piece(self, sha256: str, piece: int) -> Any:
+        subject = f"{self.prefix}.object.{sha256}.{piece}"
+        try:
+            found = await self.js.get_last_msg(f"{self.prefix}-objects", subject, direct=True)
+        except NotFoundError:
+            raise ValueError(f"piece {piece} of object {sha256} is missing") from None
+        return found.data
 
     async def called(self, job: str, command: dict[str, Any], delivered: int) -> dict[str, Any]:
         """Carries out a call; whatever happens, there is an answer."""
@@ -421,16 +428,27 @@ class Worker:
                 await asyncio.sleep(1.0)
 
     async def store(self, value: bytes) -> str:
-        """Stores a large value in pieces, each only where there is none, and gives its name."""
+        """Stores a large value in pieces, each only where there is none, and gives its name.
+
+        One that is there already is stored anew as it is: nobody collects what was just written."""
         name = hashlib.sha256(value).hexdigest()
         for piece, start in enumerate(range(0, len(value), PIECE_BYTES)):
+            part = value[start:start + PIECE_BYTES]
             try:
-                await self.js.publish(f"{self.prefix}.object.{name}.{piece}",
-                                      value[start:start + PIECE_BYTES],
-                                      headers={"Nats-Expected-Last-Subject-Sequence": "0"})
+                await self.put(name, piece, part, {"Nats-Expected-Last-Subject-Sequence": "0"})
             except BadRequestError as error:
                 if error.err_code not in WRONG_LAST_SEQUENCE:
                     raise
-                # Somebody stored the same value before.
-        await self.fetch(name, len(value))
+                # Somebody stored the same value before, perhaps in other pieces.
+                if await self.piece(name, piece) != part:
+                    break
+                await self.put(name, piece, part, {"Nats-Rollup": "sub"})
+        else:
+            await self.fetch(name, len(value))
+            return name
+        for piece, part in enumerate(await self.pieces(name, len(value))):
+            await self.put(name, piece, part, {"Nats-Rollup": "sub"})
         return name
+
+    async def put(self, name: str, piece: int, part: bytes, headers: dict[str, str]) -> None:
+        await self.js.publish(f"{self.prefix}.object.{name}.{piece}", part, headers=headers)

@@ -5,9 +5,12 @@
 //! came of that turn's calls (`replies`); that record names its own command by unit of work and
 //! attempt; and so on back to the first turn, which carries the task.
 
+use std::borrow::Cow;
+
 use proto::{
     decision::{CallReply, Decision, StepTask, TurnWork},
     fact::{Fact, TurnCall, TurnReply, Turned},
+    fork::{self, Forked},
     id::{Attempt, Seq, WorkId},
     limits,
     message::{Message, ModelCall},
@@ -19,10 +22,37 @@ use crate::{offer, outline, prompt};
 /// A record of the job's log, where it stands.
 #[derive(Debug, Clone)]
 pub(crate) struct Stored<'a> {
-    /// Its position.
+    /// Its position, as the job names it.
     pub(crate) seq: Seq,
     /// The record.
-    pub(crate) record: &'a Record,
+    pub(crate) record: Cow<'a, Record>,
+}
+
+/// A job's log with what it took along of the job it was forked from, and so on.
+pub(crate) fn whole<'a>(own: Vec<Stored<'a>>) -> Vec<Stored<'a>> {
+    let mut log = Vec::new();
+    let mut first = own.first().map(|stored| stored.record.clone().into_owned());
+    for depth in 1..=fork::DEPTH_MAX {
+        let Some(forked) = first.take().and_then(|record| forked(&record)) else { break };
+        let along = forked.records.iter().filter_map(|stored| {
+            let seq = (0..depth).fold(stored.seq, |seq, _| seq.taken_along());
+            Some(Stored { seq, record: Cow::Owned(stored.record().ok()?) })
+        });
+        let along: Vec<_> = along.collect();
+        first = along.first().map(|stored| stored.record.clone().into_owned());
+        log.splice(0..0, along);
+    }
+    log.extend(own);
+    log
+}
+
+fn forked(record: &Record) -> Option<Box<Forked>> {
+    if record.kind != "submitted" {
+        return None;
+    }
+    let Ok(Known::Fact(fact)) = record.known() else { return None };
+    let Fact::Submitted(submitted) = *fact else { return None };
+    submitted.forked
 }
 
 /// One turn that was taken: what the model said, and what came of its calls.
@@ -107,6 +137,7 @@ pub(crate) fn run(work: &TurnWork, log: &[Stored<'_>]) -> Result<Run, Broken> {
         }
         let replies = turn.replies;
         turn = command(log, at, &work, attempt).ok_or(Broken::NoCommand { work, attempt })?;
+        turn.after = turn.after.map(|after| after.as_seen_from(at));
         let instructions = turn.instructions.clone();
         exchanges.push(Exchange { instructions, text, calls, replies });
     }
@@ -135,7 +166,7 @@ fn turned(log: &[Stored<'_>], at: Seq) -> Result<Turned, Broken> {
 fn command(log: &[Stored<'_>], before: Seq, work: &WorkId, attempt: Attempt) -> Option<TurnWork> {
     let turns = log.iter().rev().filter(|stored| {
         // The kind is looked at first, so that other bodies are not parsed for nothing.
-        stored.seq < before && stored.record.kind == "turn"
+        stored.record.kind == "turn" && stored.seq.forks() == before.forks() && stored.seq < before
     });
     turns.filter_map(|stored| stored.record.known().ok()).find_map(|known| match known {
         Known::Decision(decision) => match *decision {

@@ -1,6 +1,6 @@
 //! The executor as a worker: one command, one question to the model, one fact.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
 use model::{Delta, Model};
@@ -68,9 +68,10 @@ impl Executor {
             .iter()
             .filter_map(|entry| {
                 let record = entry.record.as_ref().ok()?;
-                Some(Stored { seq: entry.seq, record })
+                Some(Stored { seq: entry.seq, record: Cow::Borrowed(record) })
             })
             .collect();
+        let log = transcript::whole(log);
         match transcript::run(work, &log) {
             Ok(run) => Ok(transcript::messages(work, &run)),
             Err(broken) => Err(resolve::failed(&broken.to_string(), false)),

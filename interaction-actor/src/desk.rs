@@ -262,6 +262,7 @@ fn closed(job: &JobId, ask: &AskId, because: Closed) -> Failure {
         Closed::Expired => "its deadline passed",
         Closed::JobEnded => "the job has ended",
         Closed::Superseded => "what asked it is not wanted any more",
+        Closed::RolledBack => "the job was rolled back; what it still needs to know is asked anew",
     };
     Failure::new(Code::Closed, format!("question {ask} of job {job} is closed: {why}"))
 }

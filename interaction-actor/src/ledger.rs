@@ -14,10 +14,11 @@ use proto::{
     decision::{Closed, Decision, Note},
     fact::{Answered, Fact, Signal, Source},
     family::Parent,
-    id::{AgentName, AskId, Seq},
+    id::{AgentName, AskId, Generation, Seq},
     interaction::Question,
     record::{Known, Record, Unreadable},
     subject::Family,
+    timeline::{Timeline, Turn},
 };
 use runtime::log::Entry;
 
@@ -40,7 +41,11 @@ pub struct Ledger {
     pub unreadable: Option<(Seq, String)>,
     questions: BTreeMap<AskId, Standing>,
     writers: BTreeSet<String>,
-    ending: bool,
+    /// The record from which on the job only ends.
+    ending: Option<Seq>,
+    timeline: Timeline,
+    /// What is decided in an earlier one counts for nothing.
+    generation: Generation,
 }
 
 /// Where a question stands.
@@ -85,16 +90,22 @@ impl Ledger {
         if entry.family == Family::In(Source::People) {
             self.last_answer = entry.seq;
         }
+        // Nobody's word; but an answer is stored after it.
+        if matches!(entry.record, Err(Unreadable::Forged)) {
+            return;
+        }
+        let known = entry.record.as_ref().map_err(Clone::clone).and_then(Record::known);
+        if let Turn::Back(to) = self.timeline.take(entry.seq, &entry.family, known.as_ref().ok()) {
+            return self.went_back(to);
+        }
         if self.unreadable.is_some() {
             return;
         }
         let record = match entry.record.as_ref() {
             Ok(record) => record,
-            // Nobody's word; but an answer is stored after it.
-            Err(Unreadable::Forged) => return,
             Err(unreadable) => return self.stuck(entry.seq, unreadable.to_string()),
         };
-        match (record.known(), &entry.family) {
+        match (known, &entry.family) {
             (Err(unreadable), _) => self.stuck(entry.seq, unreadable.to_string()),
             (Ok(Known::Fact(fact)), Family::In(source)) if fact.source() == *source => {
                 self.wrote(record, *source);
@@ -147,6 +158,9 @@ impl Ledger {
         match fact {
             Fact::Submitted(submitted) => {
                 if self.goal.is_none() {
+                    if let Some(forked) = &submitted.forked {
+                        self.generation = forked.generation();
+                    }
                     self.goal = Some(submitted.goal);
                     self.parent = submitted.parent;
                     self.agent = Some(submitted.agent.name.clone());
@@ -154,8 +168,13 @@ impl Ledger {
                 }
             }
             Fact::Signaled(signaled) => match signaled.signal {
-                Signal::Cancel => self.end(),
-                Signal::Pause | Signal::Resume | Signal::Retry | Signal::Steer { .. } => {}
+                Signal::Cancel => self.end(seq),
+                Signal::Pause
+                | Signal::Resume
+                | Signal::Retry
+                | Signal::Steer { .. }
+                | Signal::Snapshot { .. }
+                | Signal::RollBack { .. } => {}
             },
             Fact::Answered(answered) => {
                 let Some(standing) = self.questions.get_mut(&answered.ask) else { return };
@@ -179,16 +198,38 @@ impl Ledger {
         }
     }
 
+    /// The job goes on from a record. What is open is closed, whether or not it was open there: what
+    /// still wants an answer is asked anew.
+    fn went_back(&mut self, to: Seq) {
+        for standing in self.questions.values_mut() {
+            if matches!(standing, Standing::Open { .. }) {
+                *standing = Standing::Closed { because: Closed::RolledBack };
+            }
+        }
+        self.ending = self.ending.filter(|ending| *ending <= to);
+        self.unreadable = self.unreadable.take().filter(|(seq, _)| *seq <= to);
+        self.generation = self.generation.next();
+    }
+
     fn decision(&mut self, entry: &Entry, decision: Decision) {
+        let is_fenced = decision.generation() < self.generation;
         match decision {
             Decision::Ask(work) => {
                 let (id, question) = (work.question.id.clone(), Box::new(work.question));
                 let open = Standing::Open { question, asked: entry.time };
-                let closed = Standing::Closed { because: Closed::JobEnded };
-                self.questions.entry(id).or_insert(if self.ending { closed } else { open });
+                let standing = match self.ending {
+                    _ if is_fenced => Standing::Closed { because: Closed::RolledBack },
+                    Some(_) => Standing::Closed { because: Closed::JobEnded },
+                    None => open,
+                };
+                self.questions.entry(id).or_insert(standing);
             }
-            Decision::Note(Note::QuestionClosed { ask, because }) => self.close(&ask, because),
-            Decision::Finish(_) | Decision::Note(Note::Concluded { .. }) => self.end(),
+            Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
+                self.close(&ask, because);
+            }
+            Decision::Finish(_) if is_fenced => {}
+            Decision::Note(Note::Concluded { .. }) if is_fenced => {}
+            Decision::Finish(_) | Decision::Note(Note::Concluded { .. }) => self.end(entry.seq),
             Decision::Plan(_)
             | Decision::Turn(_)
             | Decision::Call(_)
@@ -207,8 +248,8 @@ impl Ledger {
         }
     }
 
-    fn end(&mut self) {
-        self.ending = true;
+    fn end(&mut self, seq: Seq) {
+        self.ending.get_or_insert(seq);
         for standing in self.questions.values_mut() {
             if matches!(standing, Standing::Open { .. }) {
                 *standing = Standing::Closed { because: Closed::JobEnded };
@@ -280,12 +321,26 @@ mod tests {
     }
 
     fn closed(seq: u64, id: &str, because: Closed) -> Entry {
-        decision(seq, &Decision::Note(Note::QuestionClosed { ask: ask(id), because }))
+        decision(
+            seq,
+            &Decision::Note(Note::QuestionClosed {
+                ask: ask(id),
+                because,
+                generation: Generation::FIRST,
+            }),
+        )
     }
 
     fn finished(seq: u64) -> Entry {
         let outcome = Outcome::Canceled { reason: None };
-        decision(seq, &Decision::Finish(Finish { outcome, usage: Default::default() }))
+        decision(
+            seq,
+            &Decision::Finish(Finish {
+                outcome,
+                usage: Default::default(),
+                generation: Generation::FIRST,
+            }),
+        )
     }
 
     fn fired(seq: u64, timer: &str) -> Entry {
@@ -370,6 +425,8 @@ mod tests {
             conversation: None,
             parent: None,
             agents: Default::default(),
+            forked: None,
+            plan: None,
         });
         let ledger = Ledger::of(&[fact(1, &submitted), asked(2, "q1")]);
         assert!(ledger.is_crew("default") && ledger.is_crew("w1"));

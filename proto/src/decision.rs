@@ -10,7 +10,7 @@ use crate::{
     conversation::Exchange,
     fact::{PlanNote, PlanReply, Signal},
     family::Offered,
-    id::{AskId, Attempt, JobId, Pool, Seq, StepId, TimerName, ToolName, WorkId},
+    id::{AskId, Attempt, Generation, JobId, Pool, Seq, StepId, TimerName, ToolName, WorkId},
     interaction::Question,
     job::Outcome,
     lang::Language,
@@ -131,6 +131,30 @@ impl Decision {
             | Self::Wait(_)
             | Self::Spawn(_)
             | Self::Finish(_) => pools::nobody(),
+        }
+    }
+}
+
+impl Decision {
+    /// The generation of the job that it was decided in.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        match self {
+            Self::Plan(work) => work.work.generation(),
+            Self::Turn(work) => work.work.generation(),
+            Self::Call(work) => work.work.generation(),
+            Self::Ask(work) => work.work.generation(),
+            Self::Wait(wait) => wait.work.generation(),
+            Self::Note(
+                Note::QuestionClosed { generation, .. }
+                | Note::Spawned { generation, .. }
+                | Note::ChildTold { generation, .. }
+                | Note::ParentTold { generation, .. }
+                | Note::Concluded { generation, .. },
+            ) => *generation,
+            Self::Spawn(work) => work.work.generation(),
+            Self::Note(Note::Stopped { work, .. }) => work.generation(),
+            Self::Finish(finish) => finish.generation,
         }
     }
 }
@@ -470,6 +494,9 @@ pub enum Note {
         ask: AskId,
         /// Why.
         because: Closed,
+        /// The generation in which this was decided.
+        #[serde(default, skip_serializing_if = "Generation::is_first")]
+        generation: Generation,
     },
     /// A guard ended work that led nowhere: a run of a step, or the making of plans.
     Stopped {
@@ -484,6 +511,9 @@ pub enum Note {
         work: WorkId,
         /// Which attempt.
         attempt: Attempt,
+        /// In which generation of the job.
+        #[serde(default, skip_serializing_if = "Generation::is_first")]
+        generation: Generation,
     },
     /// A signal was passed on to a child: it is in the child's log.
     ChildTold {
@@ -493,6 +523,9 @@ pub enum Note {
         attempt: Attempt,
         /// Which signal.
         signal: Signal,
+        /// In which generation of the job.
+        #[serde(default, skip_serializing_if = "Generation::is_first")]
+        generation: Generation,
     },
     /// The parent was told of a question of this job or of one below it, or that it does not wait any
     /// more: it is in the parent's log.
@@ -503,12 +536,18 @@ pub enum Note {
         ask: AskId,
         /// Whether it waits for a person.
         open: bool,
+        /// In which generation of the job.
+        #[serde(default, skip_serializing_if = "Generation::is_first")]
+        generation: Generation,
     },
     /// How a child ends is settled; nothing changes it from here. Its end follows when the parent has
     /// been told.
     Concluded {
         /// How.
         outcome: Outcome,
+        /// In which generation of the job.
+        #[serde(default, skip_serializing_if = "Generation::is_first")]
+        generation: Generation,
     },
 }
 
@@ -522,6 +561,8 @@ pub enum Closed {
     JobEnded,
     /// What asked it is not wanted any more.
     Superseded,
+    /// The job was rolled back. What still wants an answer is asked anew.
+    RolledBack,
 }
 
 /// The job has ended.
@@ -532,6 +573,9 @@ pub struct Finish {
     /// What all model calls of the job cost.
     #[serde(default)]
     pub usage: Usage,
+    /// The generation that ended.
+    #[serde(default, skip_serializing_if = "Generation::is_first")]
+    pub generation: Generation,
 }
 
 /// What is said to a planner whose reply could not be used; kept beside [`PlanReply`] so that the

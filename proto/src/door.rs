@@ -22,10 +22,10 @@ use crate::{
     agent::Agent,
     error::Failure,
     event::{Event, EventId},
-    fact::Signal,
-    id::{AgentName, Attempt, ConversationId, JobId, Seq, Shard, WorkId},
+    id::{AgentName, Attempt, ConversationId, JobId, Seq, Shard, ToolName, WorkId},
     job::JobState,
     lang::Language,
+    point::{Fork, Order, Point},
     tool::ToolSpec,
     view::{JobSummary, JobView},
 };
@@ -40,7 +40,7 @@ pub mod verbs {
     pub const LIST: &str = "list";
     /// A job's log from a position on, then live: many replies.
     pub const WATCH: &str = "watch";
-    /// Cancel, pause, resume or retry.
+    /// Cancel, pause, resume, retry, steer, name a point or roll back.
     pub const SIGNAL: &str = "signal";
     /// What stands still until somebody does something.
     pub const DEAD: &str = "dead";
@@ -70,7 +70,8 @@ pub struct Submit {
     /// The job's id and idempotency key; made up when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<JobId>,
-    /// What is to be reached.
+    /// What is to be reached. A fork keeps that of the other job: it has none here.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub goal: String,
     /// The agent: a name the server knows, or policies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,6 +88,27 @@ pub struct Submit {
     /// The conversation it goes on with; begun when there is none of that name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
+    /// The job that it goes on from. Beside this there may be an id and nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<Fork>,
+    /// One tool call that is the whole job: neither a planner nor a model is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<DirectCall>,
+}
+
+/// A tool call that somebody asks for by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DirectCall {
+    /// The tool.
+    pub tool: ToolName,
+    /// Its arguments: a JSON object that fits its schema, empty when absent.
+    #[serde(default = "empty")]
+    pub args: Value,
+}
+
+fn empty() -> Value {
+    Value::Object(serde_json::Map::new())
 }
 
 fn one() -> u16 {
@@ -149,6 +171,9 @@ pub struct Submitted {
 pub struct Get {
     /// The job.
     pub job: JobId,
+    /// As it was at this point; as it is when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Point>,
 }
 
 /// Asks for jobs, newest first.
@@ -253,7 +278,7 @@ pub struct SendSignal {
     /// The job.
     pub job: JobId,
     /// What.
-    pub signal: Signal,
+    pub signal: Order,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -373,6 +398,8 @@ impl Submit {
             confirm: None,
             deadline_ms: None,
             conversation: None,
+            fork: None,
+            call: None,
         }
     }
 }

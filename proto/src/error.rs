@@ -66,6 +66,8 @@ codes! {
     InvalidAnswer = "invalid_answer", 422, "`field` says what does not fit; `callboard inbox show` shows what is asked.";
     /// The job has ended.
     JobEnded = "job_ended", 409, "An ended job cannot be changed; submit a new one.";
+    /// What is wanted would do again what cannot be taken back.
+    WouldRepeat = "would_repeat", 409, "Go back to a later record, or say that it may run again: `again` in the request, `--again` on the command line.";
     /// The caller may not do this.
     Forbidden = "forbidden", 403, "Use a token of somebody who may; see docs/front-door.md.";
     /// There is no room or no capacity now. Nothing was stored.

@@ -8,7 +8,8 @@ use crate::{
     agent::Agent,
     conversation::Conversation,
     family::{Callees, ChildSaid, Parent},
-    id::{AskId, Attempt, Seq, TimerName, ToolName, WorkId},
+    fork::Forked,
+    id::{AskId, Attempt, Seq, SnapshotName, TimerName, ToolName, WorkId},
     interaction::{Answer, Choice, Field},
     lang::Language,
     message::Usage,
@@ -153,6 +154,12 @@ pub struct Submitted {
     /// The agents it may hand tasks to, and those that these may.
     #[serde(default, skip_serializing_if = "Callees::is_empty")]
     pub agents: Callees,
+    /// The job it was forked from, up to the point from which it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked: Option<Box<Forked>>,
+    /// The plan it was submitted with: a command of a person's. No planner is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
 }
 
 /// An operator said something.
@@ -190,6 +197,24 @@ pub enum Signal {
         /// What should be done, or done otherwise.
         text: String,
     },
+    /// Gives the point of the log where this stands a name. A later one of the same name takes its
+    /// place.
+    Snapshot {
+        /// The name.
+        name: SnapshotName,
+    },
+    /// What came after a record is taken out of the job's timeline: the job goes on from there, in a
+    /// new generation. It counts only when that record is in the timeline.
+    RollBack {
+        /// The last record that stays.
+        to: Seq,
+        /// The last record that whoever wants this has seen. A `once` tool that was begun later means
+        /// that this does not count.
+        seen: Seq,
+        /// Whether it counts in any case, and what cannot be taken back is done again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
+    },
 }
 
 impl Signal {
@@ -202,6 +227,8 @@ impl Signal {
             Self::Resume => "resume",
             Self::Retry => "retry",
             Self::Steer { .. } => "steer",
+            Self::Snapshot { .. } => "snapshot",
+            Self::RollBack { .. } => "roll_back",
         }
     }
 }

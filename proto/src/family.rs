@@ -221,6 +221,7 @@ pub fn as_tools(offered: &[Offered], language: Language) -> Vec<ToolSpec> {
         concurrency: 1,
         approval: Approval::Never,
         version: "1".to_owned(),
+        commands: Vec::new(),
     }
     };
     offered.iter().map(spec).collect()

@@ -110,6 +110,8 @@ ids! {
     AgentName, "agent name", "", ID_MAX;
     /// Who may take a command: a toolset or a model pool. The last token of a decision's subject.
     Pool, "pool", "", ID_MAX;
+    /// A point of a job's log that a person gave a name.
+    SnapshotName, "snapshot name", "", ID_MAX;
     /// A scheduled message of a job; one name holds one timer.
     TimerName, "timer name", "", ID_MAX;
     /// A unit of work of a job, the same over all attempts (`g0.s2`, `g0.s1.r1.t3.c0`). With the
@@ -136,6 +138,46 @@ impl Attempt {
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
+    }
+}
+
+/// How often a job was rolled back before: the number after `g` in the names of its work. What was
+/// decided or done for an earlier generation means nothing to a later one.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Generation(pub u32);
+
+impl Generation {
+    /// That of a job which was never rolled back.
+    pub const FIRST: Self = Self(0);
+
+    /// The one after this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
+    /// Whether it is the first.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        *self == Self::FIRST
+    }
+}
+
+impl fmt::Display for Generation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl WorkId {
+    /// The generation it belongs to; the first for a name that says none.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        let named = self.as_str().strip_prefix('g').and_then(|rest| rest.split('.').next());
+        Generation(named.and_then(|number| number.parse().ok()).unwrap_or_default())
     }
 }
 

@@ -51,6 +51,10 @@ pub const RESPONSE_BYTES_MAX: usize = 256 * 1024;
 /// Largest reply of the front door in bytes: what is larger is shortened, with a note. NATS takes
 /// 1 MiB unless it is told otherwise.
 pub const REPLY_BYTES_MAX: usize = 768 * 1024;
+/// Points of one job that may have a name.
+pub const SNAPSHOTS_MAX: usize = 100;
+/// Most bytes of another job's log that a fork takes along.
+pub const FORK_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Longest reason of a signal, in bytes.
 pub const REASON_BYTES_MAX: usize = 4 * 1024;
 /// Longest thing a person can tell a running job at a time, in bytes.

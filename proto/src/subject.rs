@@ -292,22 +292,7 @@ impl Subjects {
         let mut tokens = subject.strip_prefix(&self.prefix)?.strip_prefix('.')?.split('.');
         let shard = Shard(tokens.next()?.parse().ok()?);
         let job = JobId::new(tokens.next()?).ok()?;
-        let (family, first, second) = (tokens.next()?, tokens.next()?, tokens.next());
-        let family = match (family, second) {
-            ("in", None) => match Source::ALL.into_iter().find(|s| s.as_str() == first) {
-                Some(source) => Family::In(source),
-                None => Family::UnknownIn(word(first)?),
-            },
-            ("do", Some(pool)) => {
-                let pool = Pool::new(pool).ok()?;
-                match DecisionKind::ALL.into_iter().find(|k| k.as_str() == first) {
-                    Some(kind) => Family::Do(kind, pool),
-                    None => Family::UnknownDo(word(first)?),
-                }
-            }
-            ("at", None) => Family::At(TimerName::new(first).ok()?),
-            _ => return None,
-        };
+        let family = Family::of(tokens.next()?, tokens.next()?, tokens.next())?;
         let whole = tokens.next().is_none() && shard == self.shard_of(&job);
         whole.then_some(Place { shard, job, family })
     }
@@ -317,6 +302,38 @@ impl Subjects {
 fn word(token: &str) -> Option<String> {
     let plain = |b: u8| b.is_ascii_lowercase() || b == b'_';
     ((1..=64).contains(&token.len()) && token.bytes().all(plain)).then(|| token.to_owned())
+}
+
+impl Family {
+    /// The family that is written like this: `in.crew`, `do.call.builtin`.
+    #[must_use]
+    pub fn from_words(words: &str) -> Option<Self> {
+        let mut tokens = words.split('.');
+        let family = match (tokens.next()?, tokens.next()?, tokens.next()) {
+            // An unknown kind is written without its pool.
+            ("do", kind, None) => Self::UnknownDo(word(kind)?),
+            (family, first, second) => Self::of(family, first, second)?,
+        };
+        tokens.next().is_none().then_some(family)
+    }
+
+    fn of(family: &str, first: &str, second: Option<&str>) -> Option<Self> {
+        Some(match (family, second) {
+            ("in", None) => match Source::ALL.into_iter().find(|s| s.as_str() == first) {
+                Some(source) => Self::In(source),
+                None => Self::UnknownIn(word(first)?),
+            },
+            ("do", Some(pool)) => {
+                let pool = Pool::new(pool).ok()?;
+                match DecisionKind::ALL.into_iter().find(|k| k.as_str() == first) {
+                    Some(kind) => Self::Do(kind, pool),
+                    None => Self::UnknownDo(word(first)?),
+                }
+            }
+            ("at", None) => Self::At(TimerName::new(first).ok()?),
+            _ => return None,
+        })
+    }
 }
 
 impl fmt::Display for Family {

@@ -54,6 +54,25 @@ pub struct ToolSpec {
     /// The version of the tool; part of what an approval binds.
     #[serde(default = "default_version")]
     pub version: String,
+    /// Slash commands that people call it by, beside its name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<SlashCommand>,
+}
+
+/// A slash command: what somebody types in a conversation to call a tool, without any model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlashCommand {
+    /// The word after the slash.
+    pub name: ToolName,
+    /// What it does, in a line.
+    pub about: String,
+    /// The argument of the tool that gets what is typed after the word, which is a text. Without one
+    /// nothing may follow but a JSON object with the arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argument: Option<String>,
+    /// Whether that argument gets the whole line, with the slash and the word.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
 }
 
 fn default_timeout_ms() -> u64 {

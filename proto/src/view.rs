@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::Gauge,
     family::{ChildView, Parent},
-    id::{AgentName, ConversationId, JobId, Seq, StepId, ToolName},
+    id::{AgentName, ConversationId, Generation, JobId, Seq, SnapshotName, StepId, ToolName},
     interaction::Question,
     job::{JobState, Outcome, SubStatus},
     lang::Language,
@@ -73,6 +73,15 @@ pub struct JobView {
     /// The conversation it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
+    /// How often it was rolled back, and that of the job it was forked from counted in.
+    #[serde(default, skip_serializing_if = "Generation::is_first")]
+    pub generation: Generation,
+    /// The job that it was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked: Option<Origin>,
+    /// Points of its log that people gave names, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub snapshots: Vec<Snapshot>,
     /// Results that came too late, twice, or from somewhere else, and changed nothing.
     pub ignored: u64,
     /// Records in its log.
@@ -83,6 +92,26 @@ pub struct JobView {
     pub created: Timestamp,
     /// When its last record was stored, by the server's clock.
     pub updated: Timestamp,
+}
+
+/// A point of a job's log that a person gave a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The name.
+    pub name: SnapshotName,
+    /// The record that gave it: the job as it was then.
+    pub seq: Seq,
+    /// When that was stored, by the server's clock.
+    pub time: Timestamp,
+}
+
+/// Where a job was forked from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The other job.
+    pub job: JobId,
+    /// The last of its records that was taken along.
+    pub seq: Seq,
 }
 
 /// A plan with the state of its steps.

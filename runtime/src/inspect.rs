@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
+use async_nats::{Event, ServerError};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 use crate::config::Nats;
 
@@ -13,6 +14,8 @@ use crate::config::Nats;
 #[derive(Debug, Clone)]
 pub struct Inspector {
     client: async_nats::Client,
+    /// What the server forbade on this connection, in its words.
+    denied: watch::Receiver<Vec<String>>,
 }
 
 /// What a server says of itself.
@@ -70,6 +73,9 @@ pub enum InspectError {
     /// There is no answer: JetStream is off, or too busy.
     #[error("JetStream does not answer: {0}")]
     Silent(String),
+    /// This user may not ask; what it may not do.
+    #[error("this user may not {0}")]
+    Forbidden(String),
     /// The server refuses.
     #[error("JetStream refuses: {0}")]
     Refused(String),
@@ -82,14 +88,24 @@ impl Inspector {
     /// When the server cannot be reached or does not let us in.
     pub async fn connect(nats: &Nats) -> Result<Self, InspectError> {
         let fail = |why: String| InspectError::Connect(why);
+        let (denials, denied) = watch::channel(Vec::new());
         let options = crate::nats::authenticated(&nats.into())
             .map_err(|e| fail(e.to_string()))?
             .name("callboard doctor")
             .connection_timeout(Duration::from_millis(nats.connect_timeout_ms))
-            .request_timeout(Some(Duration::from_millis(nats.request_timeout_ms)));
+            .request_timeout(Some(Duration::from_millis(nats.request_timeout_ms)))
+            .event_callback(move |event| {
+                // The server says so beside the request, which is never answered.
+                if let Event::ServerError(ServerError::Other(error)) = event
+                    && error.to_ascii_lowercase().contains("permissions violation")
+                {
+                    denials.send_modify(|all| all.push(error));
+                }
+                std::future::ready(())
+            });
         let servers: Vec<&str> = nats.servers().collect();
         let client = options.connect(servers).await.map_err(|e| fail(e.to_string()))?;
-        Ok(Self { client })
+        Ok(Self { client, denied })
     }
 
     /// The server.
@@ -160,7 +176,14 @@ impl Inspector {
 
     async fn ask(&self, what: &str) -> Result<Value, Missing> {
         let body = serde_json::to_vec(&json!({})).unwrap_or_default();
-        let asked = self.client.request(format!("$JS.API.{what}"), body.into()).await;
+        let subject = format!("$JS.API.{what}");
+        let mut denied = self.denied.clone();
+        let asked = tokio::select! {
+            asked = self.client.request(subject.clone(), body.into()) => asked,
+            what = forbidden(&mut denied, &subject) => {
+                return Err(Missing::Other(InspectError::Forbidden(what)));
+            }
+        };
         let silent = |why: String| Missing::Other(InspectError::Silent(why));
         let answer = asked.map_err(|e| silent(e.to_string()))?;
         let answer: Value =
@@ -176,6 +199,30 @@ impl Inspector {
     }
 }
 
+/// Waits until the server has said that asking on a subject, or hearing the answer, is forbidden.
+async fn forbidden(denied: &mut watch::Receiver<Vec<String>>, subject: &str) -> String {
+    loop {
+        if let Some(what) = denied.borrow_and_update().iter().find_map(|said| right(said, subject))
+        {
+            return what;
+        }
+        if denied.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// The right that is missing for a question, as the server says it:
+/// `Permissions Violation for Publish to "$JS.API.INFO"`.
+fn right(said: &str, subject: &str) -> Option<String> {
+    let named = said.split('"').nth(1)?;
+    if said.to_ascii_lowercase().contains("subscription to") {
+        // Only answers are listened for here.
+        return Some(format!("subscribe to {named}: nats.inbox_prefix must be what it may hear"));
+    }
+    (named == subject).then(|| format!("publish to {named}"))
+}
+
 enum Missing {
     Gone,
     Other(InspectError),
@@ -186,6 +233,30 @@ impl From<Missing> for InspectError {
         match missing {
             Missing::Gone => Self::Refused("it is not there".to_owned()),
             Missing::Other(error) => error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_right_that_is_missing_is_named() {
+        let subject = "$JS.API.INFO";
+        for (said, what) in [
+            (
+                r#"Permissions Violation for Publish to "$JS.API.INFO""#,
+                Some("publish to $JS.API.INFO"),
+            ),
+            (r#"Permissions Violation for Publish to "$JS.API.STREAM.INFO.x""#, None),
+            (
+                r#"permissions violation for subscription to "_inbox.a.*""#,
+                Some("subscribe to _inbox.a.*: nats.inbox_prefix must be what it may hear"),
+            ),
+            ("Permissions Violation", None),
+        ] {
+            assert_eq!(right(said, subject).as_deref(), what, "{said}");
         }
     }
 }

@@ -115,6 +115,9 @@ pub trait Kv: Send + Sync + 'static {
     ) -> Result<u64, KvError>;
     /// Deletes a key; no error when there is none.
     async fn delete(&self, bucket: Bucket, key: &str) -> Result<(), KvError>;
+    /// Deletes a key if its revision is still `revision`. When the reply was lost it may say that
+    /// somebody else was first.
+    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), KvError>;
     /// All values whose key begins with `prefix` (whole tokens; empty for all), oldest change first.
     async fn list(&self, bucket: Bucket, prefix: &str) -> Result<Vec<Versioned>, KvError>;
     /// All values, then every change, without a gap.

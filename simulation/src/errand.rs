@@ -1,17 +1,17 @@
-//! The jobs of a world, as a seed draws them: what is wanted, under which policies, and what is said
-//! to them while they run.
+//! The jobs of a world, as a seed draws them: what is wanted, by which agent, and what is said to
+//! them while they run.
 
 use std::time::Duration;
 
 use proto::{fact::Signal, id::JobId};
 use serde_json::{Value, json};
 
-use crate::chance::Chance;
+use crate::{agents::Agents, chance::Chance};
 
 /// Shapes of plans that the model's script knows.
 const SHAPES: &[&str] = &[
     "chain", "diamond", "wide", "loops", "mixed", "failing", "doomed", "query", "select", "form",
-    "empty", "one",
+    "empty", "one", "again",
 ];
 
 /// Tools that stand in those plans; some more often.
@@ -35,16 +35,23 @@ pub(crate) struct Errand {
 impl Errand {
     /// Draws all jobs of a world that is rough for `rough`.
     pub(crate) fn draw(chance: &Chance, rough: Duration) -> Vec<Self> {
+        let agents = Agents::new();
         let most = chance.number(1..=6);
-        (0..most).map(|n| Self::one(chance, n, rough)).collect()
+        (0..most).map(|n| Self::one(chance, &agents, n, rough)).collect()
     }
 
-    fn one(chance: &Chance, n: u64, rough: Duration) -> Self {
+    fn one(chance: &Chance, agents: &Agents, n: u64, rough: Duration) -> Self {
         let job = JobId::new(format!("job-{n}")).expect("letters, digits and dashes are an id");
         let within = u64::try_from(rough.as_millis()).unwrap_or(u64::MAX) / 2;
         let (shape, tool) = (chance.pick(SHAPES), chance.pick(TOOLS));
-        let goal = format!("errand: {shape} {tool}");
-        let body = json!({ "id": job, "goal": goal, "language": "en", "agent": agent(chance) });
+        // What names several things to do is planned where the agent looks for that.
+        let more = if chance.percent(50) { "; first this, then that" } else { "" };
+        let goal = format!("errand: {shape} {tool}{more}");
+        let agent = agents.draw(chance);
+        let mut body = json!({ "id": job, "goal": goal, "language": "en", "agent": agent });
+        if chance.percent(30) {
+            body["conversation"] = json!("talk");
+        }
         Self {
             job,
             at: chance.millis(0..=within),
@@ -57,6 +64,12 @@ impl Errand {
 
 fn signals(chance: &Chance) -> Vec<(Duration, Signal)> {
     let mut signals = Vec::new();
+    for _ in 0..chance.number(0..=2) {
+        if chance.percent(25) {
+            let text = format!("mind the gap {}", chance.number(0..=9));
+            signals.push((chance.millis(0..=20_000), Signal::Steer { text }));
+        }
+    }
     if chance.percent(10) {
         signals.push((chance.millis(0..=20_000), Signal::Pause));
         // One in five is forgotten.
@@ -65,49 +78,10 @@ fn signals(chance: &Chance) -> Vec<(Duration, Signal)> {
         }
     }
     if chance.percent(20) {
+        signals.push((chance.millis(0..=40_000), Signal::Retry));
+    }
+    if chance.percent(20) {
         signals.push((chance.millis(0..=40_000), Signal::Cancel));
     }
     signals
-}
-
-/// The policies of one job.
-fn agent(chance: &Chance) -> Value {
-    let yes = |percent| chance.percent(percent);
-    let planned = !yes(15);
-    // Nobody could make a plan anew where nobody plans.
-    let failing = if planned { &["stop", "continue", "replan"][..] } else { &["stop", "continue"] };
-    let mut agent = json!({
-        "name": "errands",
-        "confirm": yes(30),
-        "plan": {
-            "when": if planned { "always" } else { "never" },
-            "attempts": chance.number(1..=3),
-            "on_unparseable": if yes(30) { "ask" } else { "fail" },
-            "allow_empty": yes(70),
-        },
-        "ask": { "limit": chance.number(0..=3) },
-        "dispatch": if yes(30) { "sequential" } else { "parallel" },
-        "step": {
-            "retry": retry(chance),
-            "on_failure": *chance.pick(failing),
-            "max_turns": chance.number(2..=6),
-        },
-        "tool": { "retry": retry(chance) },
-        "replan": { "max": chance.number(0..=2) },
-    });
-    if yes(30) {
-        agent["ask"]["deadline_ms"] = json!(chance.number(2_000..=60_000));
-    }
-    if yes(20) {
-        agent["deadline_ms"] = json!(chance.number(5_000..=120_000));
-    }
-    agent
-}
-
-fn retry(chance: &Chance) -> Value {
-    json!({
-        "initial_interval_ms": chance.number(50..=2_000),
-        "max_interval_ms": chance.number(2_000..=10_000),
-        "max_attempts": chance.number(1..=5),
-    })
 }

@@ -12,6 +12,7 @@ use crate::{
     link::{Link, Pace},
     mind,
     plant::Plant,
+    rehearsal::Stage,
     story::Story,
     weather::{Rough, Weather},
 };
@@ -34,6 +35,8 @@ pub(crate) struct Ground {
     pub(crate) weather: Weather,
     pub(crate) story: Story,
     pub(crate) plant: Option<Plant>,
+    /// What stands in for models, tools and people when a recorded job is played.
+    pub(crate) stage: Option<Arc<Stage>>,
     pace: Pace,
     /// Chance of what happens on links.
     pub(crate) wires: Chance,
@@ -51,6 +54,7 @@ impl Ground {
         let options = MemoryOptions {
             ack_wait: Duration::from_secs(*chance.pick(&[3, 5, 10, 30])),
             facts_ack_wait: Duration::from_secs(*chance.pick(&[2, 5, 15])),
+            objects_renewed_after: runtime::objects::RENEWED_AFTER,
             records_max: None,
             writer: WorkerId::new("world").expect("a plain word is an id"),
             clock: Arc::new(clock),
@@ -67,6 +71,7 @@ impl Ground {
             weather: Weather::new(Rough::draw(&chance)),
             story,
             plant,
+            stage: None,
             pace: Pace {
                 usual_ms: *chance.pick(&[0, 1, 5, 50]),
                 slow_percent: *chance.pick(&[0, 0, 1, 5]),
@@ -74,6 +79,38 @@ impl Ground {
             },
             wires: Chance::new(seed, "wires"),
             outside: Chance::new(seed, "outside"),
+        }
+    }
+
+    /// The ground of a recorded job that began at `origin`: nothing goes wrong by chance, and
+    /// messages do not travel for long.
+    pub(crate) fn stage(
+        origin: Timestamp,
+        mind: ScriptModel,
+        stage: Arc<Stage>,
+        story: Story,
+    ) -> Self {
+        let ground = Self::lay(0, None, story);
+        let clock = VirtualClock::starting_at(origin);
+        let faults = Arc::default();
+        let options = MemoryOptions {
+            ack_wait: Duration::from_secs(5),
+            facts_ack_wait: Duration::from_secs(5),
+            clock: Arc::new(clock),
+            faults: Arc::clone(&faults),
+            ..MemoryOptions::default()
+        };
+        let subjects = Subjects::new("cb", SHARDS).expect("the prefix is a plain word");
+        Self {
+            memory: Memory::new(subjects, options),
+            faults,
+            clock,
+            origin,
+            mind,
+            weather: Weather::new(Rough::default()),
+            stage: Some(stage),
+            pace: Pace { usual_ms: 0, slow_percent: 0, slow_ms: 0 },
+            ..ground
         }
     }
 

@@ -8,6 +8,7 @@
 //! It must use nothing of its own where there is a real part, except for what lies outside Callboard:
 //! models, tools, people and the broker.
 
+mod agents;
 mod chance;
 mod desk;
 mod errand;
@@ -19,6 +20,7 @@ mod people;
 mod plant;
 mod post;
 mod process;
+pub mod rehearsal;
 mod run;
 mod story;
 mod tools;

@@ -1,24 +1,33 @@
 //! The model of the simulation: the scripted one, slower and less reliable.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
-use futures::stream;
+use futures::{TryStreamExt, stream};
 use model::{
     Delta, ErrorKind, Model, ModelError, ModelRequest, ModelStream, Phase, Timeouts,
     script::{Script, ScriptModel},
 };
-use proto::message::{StopReason, Usage};
+use proto::message::{ModelCall, StopReason, Usage};
+use serde_json::Value;
 
 use crate::{chance::Chance, link::Link, weather::Weather};
 
 /// What the model says: see the file.
 const SCRIPT: &str = include_str!("script.yaml");
 
-/// What all processes of a world ask: one script, so that what it counts is counted over all.
-pub(crate) fn scripted() -> ScriptModel {
+/// The functions by which models hand over plans, where they are asked to.
+const HANDED_OVER_BY: [&str; 2] = ["create_plan", "decide"];
+
+/// Read once for all worlds.
+static SCRIPTED: LazyLock<ScriptModel> = LazyLock::new(|| {
     let script = Script::parse(SCRIPT).expect("the script is parsed by every test");
     ScriptModel::new(script, "scripted", Timeouts::default())
+});
+
+/// What all processes of a world ask: one script, so that what it counts is counted over all.
+pub(crate) fn scripted() -> ScriptModel {
+    SCRIPTED.anew()
 }
 
 /// The model as one process reaches it.
@@ -38,7 +47,14 @@ impl Model for Moody {
         if self.chance.percent(self.weather.model_percent()) {
             return self.trouble();
         }
-        self.inner.stream(request).await
+        let functions = request.tools.iter().map(|tool| tool.name.as_str());
+        let function = functions.into_iter().find(|name| HANDED_OVER_BY.contains(name));
+        let function = function.map(str::to_owned);
+        let said = self.inner.stream(request).await?;
+        match function {
+            Some(function) if self.chance.percent(80) => handed_over(said, &function).await,
+            Some(_) | None => Ok(said),
+        }
     }
 }
 
@@ -57,6 +73,19 @@ impl Moody {
             _ => Ok(said(r#"{"title": "cut", "steps": [{"id"#, StopReason::Length)),
         }
     }
+}
+
+/// The same reply, its JSON as the arguments of a call.
+async fn handed_over(said: ModelStream, function: &str) -> Result<ModelStream, ModelError> {
+    let mut deltas: Vec<Delta> = said.try_collect().await?;
+    let text: String =
+        deltas.iter().map(|delta| if let Delta::Text(t) = delta { t } else { "" }).collect();
+    if let Ok(args @ Value::Object(_)) = serde_json::from_str(&text) {
+        deltas.retain(|delta| !matches!(delta, Delta::Text(_)));
+        let (id, name) = ("c0".to_owned(), function.to_owned());
+        deltas.insert(0, Delta::Call(ModelCall { id, name, args }));
+    }
+    Ok(Box::pin(stream::iter(deltas.into_iter().map(Ok))))
 }
 
 fn said(text: &str, stop: StopReason) -> ModelStream {

@@ -12,8 +12,9 @@ use proto::{
     door::{InboxEntry, InboxPage, verbs},
     error::Code,
     fact::Signal,
-    id::{AskId, JobId},
+    id::{AskId, JobId, StepId},
     interaction::{Field, Input, QuestionKind},
+    plan::{Action, Plan, Step},
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -198,6 +199,9 @@ impl People {
             match self.counter.ask(verbs::ANSWER, &request).await {
                 Heard::Reply(taken) => {
                     self.story.tell("people", || format!("{ask} of {job} is answered: {request}"));
+                    if request["decision"] == json!("edit") {
+                        self.story.count("plans edited");
+                    }
                     let seq = taken["seq"].as_u64().unwrap_or_default();
                     let key = (job.clone(), ask.clone());
                     return self.lock().answered.entry(key).or_default().push(seq);
@@ -206,6 +210,12 @@ impl People {
                     Code::AlreadyAnswered | Code::Closed | Code::JobEnded | Code::NotFound,
                     _,
                 ) => return,
+                // A changed plan may not go with the agent; then it is taken as it is.
+                Heard::Refused(..) if request["decision"] == json!("edit") => {
+                    self.story.count("edits refused");
+                    request["decision"] = json!("approve");
+                    request["value"] = Value::Null;
+                }
                 Heard::Refused(code, why) => {
                     let what = format!("the answer to {ask} of {job} was refused: {code}: {why}");
                     return self.lock().complaints.push(what);
@@ -219,9 +229,10 @@ impl People {
     fn draw(&self, kind: &QuestionKind) -> Value {
         let respond = |value: Value| json!({ "decision": "respond", "value": value });
         match kind {
-            QuestionKind::PlanCheck { digest, .. } => match self.chance.number(0..=9) {
+            QuestionKind::PlanCheck { plan, digest, .. } => match self.chance.number(0..=9) {
                 0 => json!({ "decision": "reject" }),
                 1 | 2 => json!({ "decision": "respond", "text": "please another one" }),
+                3 | 4 => json!({ "decision": "edit", "digest": digest, "value": self.edit(plan) }),
                 _ => json!({ "decision": "approve", "digest": digest }),
             },
             QuestionKind::ToolApproval { digest, .. } => match self.chance.number(0..=9) {
@@ -240,6 +251,25 @@ impl People {
         }
     }
 
+    /// The plan as somebody would rather have it: a step taken out, one put in, or another order.
+    fn edit(&self, plan: &Plan) -> Value {
+        let mut steps: Vec<Value> = plan.steps.iter().map(drafted).collect();
+        let needed = |id: &StepId| plan.steps.iter().any(|step| step.depends_on.contains(id));
+        let spare = plan.steps.iter().position(|step| !needed(&step.id));
+        match (self.chance.number(0..=2), spare) {
+            (0, Some(spare)) if steps.len() > 1 => _ = steps.remove(spare),
+            (1, _) => steps.reverse(),
+            _ => {
+                let number = self.chance.number(0..=999);
+                steps.push(json!({
+                    "id": format!("mine{number}"), "description": "what ann wants",
+                    "tool": "put", "args": { "text": "ann" },
+                }));
+            }
+        }
+        json!({ "title": format!("{}, edited", plan.title), "steps": steps })
+    }
+
     async fn rest(&self) {
         tokio::time::sleep(AGAIN + self.chance.millis(0..=1_000)).await;
     }
@@ -247,6 +277,19 @@ impl People {
     fn lock(&self) -> MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A step as it is written in a plan that somebody changes.
+fn drafted(step: &Step) -> Value {
+    let mut draft = json!({
+        "id": step.id, "title": step.title, "description": step.description,
+        "depends_on": step.depends_on,
+    });
+    if let Action::Tool { tool, args, .. } = &step.action {
+        draft["tool"] = json!(tool);
+        draft["args"] = args.clone();
+    }
+    draft
 }
 
 fn filled_in(field: &Field) -> Value {

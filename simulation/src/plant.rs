@@ -21,6 +21,10 @@ pub enum Plant {
     BlindIntents,
     /// Nobody tells another supervisor that the facts of a shard were handed to somebody else.
     NoResets,
+    /// Results count whatever attempt they are of.
+    AcceptAnyResult,
+    /// What a result cost is counted twice.
+    CountTwice,
     /// Work on a job goes on after its end: no worker ever sees that it has ended.
     NeverUnwanted,
 }

@@ -153,18 +153,24 @@ fn equip(
         chance: ground.wires.clone(),
         weather: ground.weather.clone(),
         plant: ground.plant,
+        decides: post.role == Role::Supervisor,
+        stage: ground.stage.clone(),
     };
     Equipment {
         role: post.role,
         broker: wire::behind(&wire, ground.memory.connect(worker.clone())),
         worker,
         clock: post.clock.clone(),
-        model: Arc::new(Moody {
-            inner: ground.mind.clone(),
-            link: Arc::clone(link),
-            chance: ground.outside.clone(),
-            weather: ground.weather.clone(),
-        }),
+        model: match ground.stage {
+            Some(_) => Arc::new(ground.mind.clone()),
+            None => Arc::new(Moody {
+                inner: ground.mind.clone(),
+                link: Arc::clone(link),
+                chance: ground.outside.clone(),
+                weather: ground.weather.clone(),
+            }),
+        },
+        stage: ground.stage.clone(),
         bench: Bench {
             link: Arc::clone(link),
             ledger: ground.ledger.clone(),

@@ -2,9 +2,8 @@
 //! program starts them. The actors are the real ones.
 
 use std::{
-    collections::HashMap,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, LazyLock, Mutex, PoisonError,
         atomic::{AtomicI64, Ordering},
     },
     time::Duration,
@@ -14,6 +13,7 @@ use interaction_actor::{desk::Desk, work::Asking};
 use jiff::{SignedDuration, Timestamp};
 use model::Model;
 use proto::{
+    agent::catalogue::Catalogue,
     decision::{DecisionKind, pools},
     id::WorkerId,
 };
@@ -31,11 +31,17 @@ use runtime::{
 };
 use supervisor::{
     actors::{SupervisorActor, SupervisorArgs, SupervisorOptions},
-    door::{Door, DoorParts},
+    door::{Door, DoorParts, agents::Agents},
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::tools::{self, Bench};
+use crate::{
+    rehearsal::{self, Stage},
+    tools::{self, Bench},
+};
+
+/// The agents that come with the program, read once for all worlds.
+static PRESETS: LazyLock<Catalogue> = LazyLock::new(Catalogue::presets);
 
 /// What a process is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +90,8 @@ pub(crate) struct Equipment {
     pub(crate) clock: MachineClock,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) bench: Bench,
+    /// What is on stage when a recorded job is played.
+    pub(crate) stage: Option<Arc<Stage>>,
     pub(crate) shutdown: CancellationToken,
     /// Where the root of its actors is left, so that they can all be killed.
     pub(crate) root: Arc<Mutex<Option<ActorCell>>>,
@@ -134,7 +142,7 @@ impl Equipment {
         let door = Door::new(DoorParts {
             price: None,
             broker: self.broker.clone(),
-            agents: HashMap::new().into(),
+            agents: Agents::fixed(PRESETS.clone()),
             people: People::default(),
             submits_per_minute: None,
             watches: 16,
@@ -169,7 +177,11 @@ impl Equipment {
             options: executor_actor::options(4),
             shutdown: self.shutdown.clone(),
         });
-        let toolset = Arc::new(tools::toolset(&self.bench)?);
+        let toolset = match &self.stage {
+            Some(stage) => rehearsal::toolset(stage, &self.bench)?,
+            None => tools::toolset(&self.bench)?,
+        };
+        let toolset = Arc::new(toolset);
         let setup = tool_actors::Setup {
             broker: broker.clone(),
             worker: worker.clone(),

@@ -16,6 +16,9 @@ use crate::{
     world::{self, Outcome},
 };
 
+/// Characters of a line that are shown where two runs part.
+const LINE_CHARS: usize = 400;
+
 /// What came of a seed.
 #[derive(Debug, Clone)]
 pub struct Judged {
@@ -75,7 +78,12 @@ fn differ(first: &Outcome, second: &Outcome) -> String {
         match (one.next(), other.next()) {
             (None, None) => return "the same lines, and another hash".to_owned(),
             (a, b) if a == b => {}
-            (a, b) => return format!("first {a:?}, then {b:?}"),
+            (a, b) => {
+                let short = |line: Option<&String>| {
+                    line.map(|line| line.chars().take(LINE_CHARS).collect::<String>())
+                };
+                return format!("first {:?}, then {:?}", short(a), short(b));
+            }
         }
     }
 }

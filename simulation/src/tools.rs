@@ -88,6 +88,7 @@ impl Tool for Errand {
             concurrency: 4,
             approval: self.approval,
             version: "1".to_owned(),
+            commands: Vec::new(),
         }
     }
 

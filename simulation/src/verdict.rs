@@ -7,7 +7,7 @@ use proto::{
     decision::{Decision, DecisionKind},
     fact::{Fact, Signal},
     id::{AskId, JobId},
-    job::{JobState, Outcome, SubStatus},
+    job::{Outcome, SubStatus},
     record::Known,
     subject::Family,
     tool::Effect,
@@ -71,10 +71,12 @@ pub(crate) fn rest(id: &JobId, entries: &[Entry], told: &Told) -> Rest {
         // Whoever has something to say to it is still busy.
         return if told.busy == 0 { Rest::Forgotten } else { Rest::Moving };
     }
+    let waits = job.waits();
     let ignored = |ask: &AskId| told.ignored.contains(&(id.clone(), ask.clone()));
-    let open = &view.questions;
-    let for_ever = open.iter().all(|q| q.deadline.is_none() && ignored(&q.id));
-    if view.state == JobState::InputRequired && for_ever && !open.is_empty() {
+    let for_ever = waits.timers.is_empty() && waits.questions.iter().all(ignored);
+    // What was given up is tried again when somebody says so, and nobody is left who would.
+    let hopeless = !waits.given_up.is_empty() && told.busy == 0;
+    if for_ever && (hopeless || (waits.given_up.is_empty() && !waits.questions.is_empty())) {
         Rest::Forgotten
     } else {
         Rest::Moving
@@ -95,6 +97,7 @@ pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
         wrong.extend(unseen_questions(id, &job, inbox));
         wrong.extend(unheard_answers(id, entries, told));
         wrong.extend(unheard_cancel(id, entries));
+        wrong.extend(miscounted(id, entries));
     }
     for (id, times) in &told.created {
         if *times > 1 {
@@ -187,6 +190,21 @@ fn unheard_cancel(id: &JobId, entries: &[Entry]) -> Option<String> {
     let canceled = entries.iter().find(is_cancel)?;
     let ended = entries.iter().any(|e| matches!(e.family, Family::Do(DecisionKind::Finish, _)));
     (!ended).then(|| format!("{id}: canceled in record {} and not ended", canceled.seq))
+}
+
+/// A job that says at its end that it has cost something else than its results did.
+fn miscounted(id: &JobId, entries: &[Entry]) -> Option<String> {
+    let end =
+        entries.iter().position(|e| matches!(e.family, Family::Do(DecisionKind::Finish, _)))?;
+    let Ok(Known::Decision(decision)) = entries[end].record.as_ref().ok()?.known() else {
+        return None;
+    };
+    let Decision::Finish(finish) = *decision else { return None };
+    // Facts that came while it was decided are not in it.
+    let decided = entries[..end].iter().rposition(|e| matches!(e.family, Family::Do(..)))?;
+    let counts = |to: usize| replay::replay(id, &entries[..to]).view().map(|view| view.usage);
+    let fits = (decided + 1..=end).any(|to| counts(to) == Some(finish.usage));
+    (!fits).then(|| format!("{id}: it says at its end that it cost {:?}", finish.usage))
 }
 
 /// What tools that must not repeat did.

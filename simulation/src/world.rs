@@ -132,13 +132,15 @@ fn people(ground: &Ground, seed: u64, errands: Vec<Errand>) -> People {
         chance: ground.wires.clone(),
         weather: ground.weather.clone(),
         plant: None,
+        decides: false,
+        stage: None,
     };
     let broker = wire::behind(&wire, ground.memory.connect(wire.name.clone()));
     People::begin(Counter { broker }, chance, ground.story.clone(), errands)
 }
 
 /// A connection of somebody who only looks, and whom nothing keeps from it.
-fn witness(ground: &Ground) -> Broker {
+pub(crate) fn witness(ground: &Ground) -> Broker {
     let pace = Pace { usual_ms: 0, slow_percent: 0, slow_ms: 0 };
     let chance = Chance::new(0, "witness");
     let wire = Wire {
@@ -147,6 +149,8 @@ fn witness(ground: &Ground) -> Broker {
         chance,
         weather: Weather::new(Rough::default()),
         plant: None,
+        decides: false,
+        stage: None,
     };
     wire::behind(&wire, ground.memory.connect(wire.name.clone()))
 }

@@ -18,12 +18,13 @@ use crate::{machine::Job, replay};
 /// # Errors
 /// When the code that reads the job breaks: where, and nothing of what it said.
 pub fn fold(job: &JobId, entries: &[Entry]) -> Result<Job, Box<DeadLetter>> {
-    let mut folded = Job::new(job.clone());
+    let mut replay = replay::Replay::of(job, entries);
     for entry in entries {
         // What is left of the fold after a panic is thrown away.
-        let applied = catch_unwind(AssertUnwindSafe(|| replay::apply(&mut folded, entry)));
+        let applied = catch_unwind(AssertUnwindSafe(|| replay.apply(entry)));
         applied.map_err(|_| Box::new(broken(job, entry)))?;
     }
+    let folded = replay.into_job();
     let looked = catch_unwind(AssertUnwindSafe(|| drop((folded.decide(), folded.view()))));
     match (looked, entries.last()) {
         (Err(_), Some(last)) => Err(Box::new(broken(job, last))),

@@ -17,12 +17,12 @@ use crate::{
 /// The SHA-256 of the job after each of its records, and of what should follow each.
 #[must_use]
 pub fn states(job: &proto::id::JobId, entries: &[Entry]) -> String {
-    let mut folded = Job::new(job.clone());
+    let mut folded = replay::Replay::of(job, entries);
     let all: Vec<Value> = entries
         .iter()
         .map(|entry| {
-            replay::apply(&mut folded, entry);
-            state(&folded)
+            folded.apply(entry);
+            state(folded.job())
         })
         .collect();
     digest::of_json(&Value::Array(all))
@@ -88,17 +88,19 @@ pub fn label(decision: &Decision) -> String {
             format!("ask {} {} for {}", work.question.id, work.question.kind.name(), work.work)
         }
         Decision::Wait(wait) => format!("wait {} #{} {}", wait.work, wait.attempt, wait.until),
-        Decision::Note(Note::QuestionClosed { ask, because }) => format!("close {ask} {because:?}"),
+        Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
+            format!("close {ask} {because:?}")
+        }
         Decision::Note(Note::Stopped { work, notice }) => format!("stop {work} {notice:?}"),
         Decision::Spawn(work) => format!("spawn {} #{} {}", work.work, work.attempt, work.child),
-        Decision::Note(Note::Spawned { work, attempt }) => format!("spawned {work} #{attempt}"),
-        Decision::Note(Note::ChildTold { work, attempt, signal }) => {
+        Decision::Note(Note::Spawned { work, attempt, .. }) => format!("spawned {work} #{attempt}"),
+        Decision::Note(Note::ChildTold { work, attempt, signal, .. }) => {
             format!("tell {work} #{attempt} {}", signal.word())
         }
-        Decision::Note(Note::ParentTold { job, ask, open }) => {
+        Decision::Note(Note::ParentTold { job, ask, open, .. }) => {
             format!("tell parent {job} {ask} {}", if *open { "asks" } else { "closed" })
         }
-        Decision::Note(Note::Concluded { outcome }) => format!("conclude {}", outcome.state()),
+        Decision::Note(Note::Concluded { outcome, .. }) => format!("conclude {}", outcome.state()),
         Decision::Finish(finish) => format!("finish {}", finish.outcome.state()),
     }
 }

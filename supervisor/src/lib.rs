@@ -10,4 +10,5 @@ pub mod door;
 pub mod fsck;
 pub mod golden;
 pub mod machine;
+pub mod purge;
 pub mod replay;

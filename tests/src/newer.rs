@@ -20,8 +20,8 @@ use proto::{
 use runtime::{
     broker::Broker,
     log::{
-        Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
-        Submission,
+        Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
+        Storage, Submission,
     },
     testing::RawWriter,
 };
@@ -284,5 +284,16 @@ impl Log for NewerLog {
 
     async fn purge(&self, job: &JobId) -> Result<(), LogError> {
         self.inner.purge(job).await
+    }
+
+    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
+        self.inner.purge_until(job, until).await
+    }
+
+    async fn mentions(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
+        self.inner.mentions(shard).await
     }
 }

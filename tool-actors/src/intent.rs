@@ -10,7 +10,8 @@ use proto::{
     decision::CallWork,
     fact::{Fact, Started},
     id::{JobId, Seq},
-    record::Known,
+    record::{Known, Unreadable},
+    timeline::{self, Timeline, Turn},
     trace::TraceContext,
 };
 use runtime::log::{Entry, Log, LogError};
@@ -39,7 +40,33 @@ pub(crate) async fn claim(
         return Ok(false);
     }
     let stored = retried(|| log.append(job, &mine, trace)).await?;
-    Ok(first(&retried(|| log.read(job, command)).await?, call) == Some(stored))
+    let since = retried(|| log.read(job, command)).await?;
+    if first(&since, call) != Some(stored) {
+        return Ok(false);
+    }
+    // A roll-back that was stored before it is said that the run begins takes the command out of the
+    // job's timeline; one that is stored later knows of the run.
+    let may_be_gone = since.iter().any(|entry| entry.seq < stored && is_roll_back(entry));
+    Ok(!may_be_gone || !is_gone(&retried(|| log.read(job, Seq(0))).await?, command, stored))
+}
+
+fn is_roll_back(entry: &Entry) -> bool {
+    let Ok(record) = &entry.record else { return false };
+    record.kind == "signaled"
+        && record.known().is_ok_and(|known| timeline::wanted(&entry.family, &known).is_some())
+}
+
+/// Whether a roll-back that counts lies between a command and the word that its run begins.
+fn is_gone(entries: &[Entry], command: Seq, begun: Seq) -> bool {
+    let mut timeline = Timeline::default();
+    entries.iter().take_while(|entry| entry.seq < begun).any(|entry| {
+        if matches!(entry.record, Err(Unreadable::Forged)) {
+            return false;
+        }
+        let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
+        let turn = timeline.take(entry.seq, &entry.family, known.as_ref());
+        entry.seq > command && matches!(turn, Turn::Back(_))
+    })
 }
 
 /// Where the run of this attempt was first said to begin.

@@ -3,7 +3,11 @@
 use clap::{Args, Subcommand};
 use proto::{id::ConversationId, job::JobState};
 
-use super::fsck::DeadCommand;
+use super::{
+    fsck::DeadCommand,
+    purge::PurgeArgs,
+    turning::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
+};
 
 /// `jobs`.
 #[derive(Debug, Subcommand)]
@@ -25,9 +29,21 @@ pub(crate) enum JobsCommand {
     Resume(SignalArgs),
     /// Tell a running job something: the next plan or model turn hears it
     Steer(SteerArgs),
+    /// Give the point where a job is now a name
+    Snapshot(SnapshotArgs),
+    /// Take a job back to a record of its log or to a snapshot, and go on from there
+    Rollback(RollBackArgs),
+    /// Take a job back to right before a step began, and go on from there
+    Restart(RestartArgs),
+    /// Submit a new job that goes on from a point of this one
+    Fork(ForkArgs),
+    /// What differs between two points of a job, or between two jobs
+    Diff(DiffArgs),
     /// What stands still until somebody does something
     #[command(subcommand)]
     Dead(DeadCommand),
+    /// Remove jobs that ended long ago, for ever, and large values that nobody refers to any more
+    Purge(PurgeArgs),
 }
 
 /// `jobs describe`.

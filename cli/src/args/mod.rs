@@ -1,11 +1,14 @@
 //! The command line: what can be typed, and the help that says so. It decides nothing.
 
 mod agents;
+mod chat;
 mod fsck;
 mod inbox;
 mod jobs;
 mod operate;
+mod purge;
 mod start;
+mod turning;
 mod watch;
 
 use std::{path::PathBuf, time::Duration};
@@ -14,14 +17,17 @@ use clap::{ArgAction, Args, Parser, Subcommand, builder::Styles};
 
 pub(crate) use self::{
     agents::{AgentsCommand, CheckAgentsArgs, PutAgentArgs},
+    chat::ChatArgs,
     fsck::{DeadCommand, DeadListArgs, FsckArgs, RetryArgs},
     inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     jobs::{JobsCommand, ListArgs, ShowArgs, SignalArgs, SteerArgs},
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
+    purge::PurgeArgs,
     start::{
         DemoArgs, DevArgs, JobArgs, KeysArgs, Person, RunArgs, ScriptArgs, ServeArgs, SetupArgs,
         SubmitArgs, Waiting,
     },
+    turning::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
     watch::WatchArgs,
 };
 use crate::{
@@ -140,6 +146,8 @@ pub(crate) enum Command {
     Submit(SubmitArgs),
     /// Store a job, watch it, answer its questions
     Run(RunArgs),
+    /// Talk: tasks in words, slash commands for tools, answers to questions
+    Chat(ChatArgs),
     /// Print what happens in a job, event by event
     Watch(WatchArgs),
     /// Look at jobs and steer them

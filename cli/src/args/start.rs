@@ -193,7 +193,7 @@ pub(crate) enum Person {
     Absent,
 }
 
-fn language(text: &str) -> Result<Language, String> {
+pub(super) fn language(text: &str) -> Result<Language, String> {
     match text {
         "en" => Ok(Language::En),
         "zh" => Ok(Language::Zh),

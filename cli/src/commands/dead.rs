@@ -4,8 +4,8 @@ use client::Client;
 use proto::{
     door::{Dead, SendSignal, Signaled},
     error::Code,
-    fact::Signal,
     id::JobId,
+    point::Order,
 };
 
 use super::jobs::caller;
@@ -39,7 +39,7 @@ async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {
     let mut all: Vec<Signaled> = Vec::new();
     for named in &args.jobs {
         let job = named_job(&client, named).await?;
-        let (signal, reason) = (Signal::Retry, args.reason.clone());
+        let (signal, reason) = (Order::Retry, args.reason.clone());
         all.push(client.signal(&SendSignal { job, signal, reason, by: caller() }).await?);
     }
     output.list(

@@ -6,13 +6,14 @@ use client::WatchOptions;
 use futures::StreamExt;
 use proto::{
     door::{List, SendSignal, Watched},
-    fact::Signal,
     id::Seq,
     limits,
+    point::Order,
     view::JobView,
 };
 use serde_json::{Value, json};
 
+use super::turning;
 use crate::{
     answer::{keyboard::Keyboard, parse},
     args::{Global, JobsCommand, ListArgs, ShowArgs, SignalArgs, SteerArgs},
@@ -45,15 +46,21 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
             Ok(Exit::Success)
         }
         JobsCommand::Show(args) => show(global, output, args).await,
-        JobsCommand::Cancel(args) => signal(global, output, Signal::Cancel, args).await,
-        JobsCommand::Pause(args) => signal(global, output, Signal::Pause, args).await,
-        JobsCommand::Resume(args) => signal(global, output, Signal::Resume, args).await,
+        JobsCommand::Cancel(args) => signal(global, output, Order::Cancel, args).await,
+        JobsCommand::Pause(args) => signal(global, output, Order::Pause, args).await,
+        JobsCommand::Resume(args) => signal(global, output, Order::Resume, args).await,
         JobsCommand::Steer(SteerArgs { job, words }) => {
             let text = input::text("words", &words, limits::INSTRUCTION_BYTES_MAX)?;
             let args = SignalArgs { job, reason: None };
-            signal(global, output, Signal::Steer { text }, args).await
+            signal(global, output, Order::Steer { text }, args).await
         }
+        JobsCommand::Snapshot(args) => turning::snapshot(global, output, args).await,
+        JobsCommand::Rollback(args) => turning::roll_back(global, output, args).await,
+        JobsCommand::Restart(args) => turning::restart(global, output, args).await,
+        JobsCommand::Fork(args) => turning::fork(global, output, args).await,
+        JobsCommand::Diff(args) => turning::diff(global, output, args).await,
         JobsCommand::Dead(command) => super::dead::run(global, output, command).await,
+        JobsCommand::Purge(args) => Box::pin(super::purge::run(global, output, args)).await,
     }
 }
 
@@ -125,11 +132,11 @@ fn record_line(output: Output, look: &Look, item: &Value) -> Result<(), CliError
     }
 }
 
-async fn signal(global: &Global, output: Output, signal: Signal, args: SignalArgs) -> Outcome {
+async fn signal(global: &Global, output: Output, signal: Order, args: SignalArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let view = connect::job(&client, &args.job).await?;
     // An ended job is refused by the server, with its own words; there is nothing to confirm.
-    if signal == Signal::Cancel && !global.yes && !view.state.is_terminal() {
+    if signal == Order::Cancel && !global.yes && !view.state.is_terminal() {
         confirm(output, &view).await?;
     }
     let request = SendSignal { job: view.job.clone(), signal, reason: args.reason, by: caller() };
@@ -143,12 +150,21 @@ async fn signal(global: &Global, output: Output, signal: Signal, args: SignalArg
 
 /// Asks whether a job is to be ended.
 async fn confirm(output: Output, view: &JobView) -> Result<(), CliError> {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Err(CliError::unconfirmed("ending a job"));
-    }
     let goal = proto::escape::line(&view.goal);
-    output.warn(&format!("{}: {goal}", view.job));
-    output.warn("Nothing new will be started; what is done stays done. End it? [y/N]");
+    let what = "Nothing new will be started; what is done stays done. End it? [y/N]";
+    confirmed(output, "ending a job", &[format!("{}: {goal}", view.job), what.to_owned()]).await
+}
+
+/// Asks whether something is to be done, in these words; the last of them is the question.
+pub(super) async fn confirmed(
+    output: Output,
+    what: &str,
+    words: &[String],
+) -> Result<(), CliError> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(CliError::unconfirmed(what));
+    }
+    words.iter().for_each(|line| output.warn(line));
     let mut interrupts = Interrupts::take()?;
     let mut keyboard = Keyboard::open();
     let line = tokio::select! {

@@ -1,6 +1,7 @@
 //! The commands, one file a verb.
 
 mod agents;
+mod chat;
 mod completions;
 mod config;
 mod crew;
@@ -17,12 +18,14 @@ mod jobs;
 mod keys;
 mod operate;
 mod process;
+mod purge;
 mod run;
 mod script_model;
 mod serve;
 mod setup;
 mod submit;
 mod tools;
+mod turning;
 mod version;
 mod watch;
 
@@ -43,6 +46,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Keys(args) => keys::run(output, &args),
         Command::Submit(args) => submit::run(&global, output, args).await,
         Command::Run(args) => run::run(&global, output, args).await,
+        Command::Chat(args) => Box::pin(chat::run(&global, output, args)).await,
         Command::Watch(args) => events::run(&global, output, args).await,
         Command::Jobs(command) => jobs::run(&global, output, command).await,
         Command::Inbox(command) => inbox::run(&global, output, command).await,

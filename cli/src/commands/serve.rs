@@ -30,7 +30,10 @@ pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Out
         Company::start(&config, &identity, broker.clone(), &roles, asked, process.shutdown.clone())
             .await
             .map_err(|e| CliError::start(e.to_string()))?;
-    output.note(&format!("{} serves {}", company.worker(), names.join(", ")));
+    // Where the log is for programs, every line is for programs; `at work` says the same there.
+    if runtime::telemetry::is_for_people(&config.log) {
+        output.note(&format!("{} serves {}", company.worker(), names.join(", ")));
+    }
     process.at_work(&company);
     let ended = async {
         let end = company.ended().await;

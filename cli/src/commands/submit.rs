@@ -54,7 +54,7 @@ pub(super) async fn run(global: &Global, output: Output, args: SubmitArgs) -> Ou
     .map(|(exit, _)| exit)
 }
 
-fn print(output: Output, submitted: &Submitted) -> Result<(), CliError> {
+pub(super) fn print(output: Output, submitted: &Submitted) -> Result<(), CliError> {
     let job = submitted.job.as_str();
     match output.format {
         // The id alone, so that it can be taken with $(…).
@@ -87,7 +87,7 @@ pub(super) fn request(goal: &str, job: &JobArgs) -> Result<Submit, CliError> {
     })
 }
 
-fn agent(named: &str) -> Result<AgentChoice, CliError> {
+pub(super) fn agent(named: &str) -> Result<AgentChoice, CliError> {
     if !named.starts_with('@') {
         let name = AgentName::new(named).map_err(|e| CliError::input("agent", e.to_string()))?;
         return Ok(AgentChoice::Named(name));

@@ -5,7 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use proto::{door::Watched, error::Failure, id::StepId, view::JobView};
+use proto::{
+    door::Watched,
+    error::Failure,
+    event::{Happened, StepPhase},
+    id::StepId,
+    view::JobView,
+};
 use serde_json::Value;
 
 use crate::render::tree::Said;
@@ -56,7 +62,8 @@ impl Follow {
                 let step = step.and_then(|step| StepId::new(step).ok());
                 self.said(work, attempt, step, index, (&what, &text))
             }
-            Watched::Event { .. } | Watched::Heartbeat => Change::Nothing,
+            Watched::Event { event } => self.happened(&event.happened),
+            Watched::Heartbeat => Change::Nothing,
             Watched::End { error } => Change::End(error.map(|e| *e)),
         }
     }
@@ -90,7 +97,43 @@ impl Follow {
             }
             return Change::Said;
         }
+        // Sent again: what was said in the attempt before is worth nothing any more.
+        if matches!(field("kind"), Some("turn" | "plan")) {
+            let sent = |name: &str| record.pointer(&format!("/body/{name}"));
+            let work = sent("work").and_then(Value::as_str).unwrap_or_default();
+            let attempt = sent("attempt").and_then(Value::as_u64).unwrap_or_default();
+            if self.streams.get(work).is_some_and(|stream| u64::from(stream.attempt) < attempt) {
+                self.streams.remove(work);
+                return Change::Said;
+            }
+        }
         Change::Nothing
+    }
+
+    /// What is told as an event is not streaming any more: a reply that counted, an attempt that
+    /// broke, a step that has ended or begins anew.
+    fn happened(&mut self, happened: &Happened) -> Change {
+        let gone = |stream: &Stream, work: &str| match happened {
+            Happened::Usage(usage) => usage.work.as_str() == work,
+            Happened::Error(error) => error.work.as_ref().is_some_and(|w| w.as_str() == work),
+            Happened::Step(step) => match step.phase {
+                StepPhase::Started | StepPhase::Waiting | StepPhase::Resumed => false,
+                StepPhase::Retried
+                | StepPhase::Completed
+                | StepPhase::Failed
+                | StepPhase::Blocked
+                | StepPhase::Skipped
+                | StepPhase::Canceled => stream.step.as_ref() == Some(&step.step),
+            },
+            Happened::Message(_)
+            | Happened::Tool(_)
+            | Happened::Interaction(_)
+            | Happened::Plan(_)
+            | Happened::Job(_) => false,
+        };
+        let before = self.streams.len();
+        self.streams.retain(|work, stream| !gone(stream, work));
+        if self.streams.len() < before { Change::Said } else { Change::Nothing }
     }
 
     fn said(
@@ -196,6 +239,39 @@ mod tests {
         assert_eq!(follow.of_steps().len(), 1);
         follow.apply(record("turned", "s1"));
         assert!(follow.of_steps().is_empty());
+    }
+
+    #[test]
+    fn an_abandoned_attempt_says_nothing_any_more() {
+        let event = |happened: serde_json::Value| {
+            let mut event = json!({"id": "7.1", "time": "2026-03-01T09:00:00Z"});
+            event.as_object_mut().unwrap().extend(happened.as_object().unwrap().clone());
+            Watched::Event { event: serde_json::from_value(event).unwrap() }
+        };
+        let sent = |attempt: u32| Watched::Record {
+            seq: Seq(1),
+            family: "do.turn.default".into(),
+            time: jiff::Timestamp::UNIX_EPOCH,
+            record: json!({"kind": "turn", "body": {"work": "s1", "attempt": attempt}}),
+        };
+        let broke = json!({"type": "error", "scope": "attempt", "message": "m", "work": "s1", "attempt": 1});
+        let usage = json!({"type": "usage", "work": "s1", "spent": {"input_tokens": 1, "output_tokens": 1},
+                           "total": {"input_tokens": 1, "output_tokens": 1}});
+        let retried = json!({"type": "step", "phase": "retried", "step": "step1", "label": "l", "attempt": 2});
+        let started = json!({"type": "step", "phase": "started", "step": "step1", "label": "l", "attempt": 1});
+        for (item, gone) in [
+            (sent(2), true),
+            (sent(1), false),
+            (event(broke), true),
+            (event(usage), true),
+            (event(retried), true),
+            (event(started), false),
+        ] {
+            let mut follow = Follow::default();
+            follow.apply(live("s1", 1, 1, "text", "words"));
+            follow.apply(item.clone());
+            assert_eq!(follow.of_steps().is_empty(), gone, "{item:?}");
+        }
     }
 
     #[test]

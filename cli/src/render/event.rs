@@ -104,6 +104,7 @@ fn interaction(event: &InteractionEvent) -> Line {
                 Closed::Expired => "nobody answered in time",
                 Closed::JobEnded => "the job has ended",
                 Closed::Superseded => "nobody wants to know any more",
+                Closed::RolledBack => "the job was rolled back",
             };
             line.add(Tone::Dim, format!("◂ {ask} closed: {why}"))
         }
@@ -149,7 +150,7 @@ fn plan(plan: &PlanEvent) -> Vec<Line> {
         PlanPhase::Completed => "carried out",
         PlanPhase::Created | PlanPhase::Updated if !plan.confirmed => "proposed",
         PlanPhase::Created => "made",
-        PlanPhase::Updated => "changed",
+        PlanPhase::Updated => "in force",
     };
     let number = plan.revision.saturating_add(1);
     let head = Line::new()

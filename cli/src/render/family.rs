@@ -66,17 +66,17 @@ pub(super) fn child_said(said: &ChildSaid) -> (Tone, String) {
 /// A note about the family; nothing for any other.
 pub(super) fn note(note: &Note) -> String {
     match note {
-        Note::Spawned { work, attempt } => format!("{work}#{attempt} has begun"),
-        Note::ChildTold { work, attempt, signal } => {
+        Note::Spawned { work, attempt, .. } => format!("{work}#{attempt} has begun"),
+        Note::ChildTold { work, attempt, signal, .. } => {
             format!("{work}#{attempt} is told to {}", signal.word())
         }
-        Note::ParentTold { job, ask, open: true } => {
+        Note::ParentTold { job, ask, open: true, .. } => {
             format!("the parent is told that {job} asks {ask}")
         }
-        Note::ParentTold { job, ask, open: false } => {
+        Note::ParentTold { job, ask, open: false, .. } => {
             format!("the parent is told that {ask} of {job} is closed")
         }
-        Note::Concluded { outcome } => format!("settled: {}", outcome.state()),
+        Note::Concluded { outcome, .. } => format!("settled: {}", outcome.state()),
         Note::QuestionClosed { .. } | Note::Stopped { .. } => String::new(),
     }
 }

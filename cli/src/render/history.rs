@@ -76,6 +76,11 @@ fn fact(fact: &Fact) -> (Tone, String) {
             let by = signaled.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
             let why = match (&signaled.signal, &signaled.reason) {
                 (Signal::Steer { text }, _) => format!(": {text}"),
+                (Signal::Snapshot { name }, _) => format!(": {name}"),
+                (Signal::RollBack { to, .. }, why) => {
+                    let why = why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+                    format!(" to {to}{why}")
+                }
                 (Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry, Some(why)) => {
                     format!(": {why}")
                 }
@@ -189,7 +194,7 @@ fn decision(decision: &Decision) -> (Tone, String) {
             | Note::ParentTold { .. }
             | Note::Concluded { .. }),
         ) => (Tone::Dim, kin::note(note)),
-        Decision::Note(Note::QuestionClosed { ask, because }) => {
+        Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
             (Tone::Dim, format!("{ask} is closed: {}", word(because)))
         }
         Decision::Note(Note::Stopped { work, notice }) => {

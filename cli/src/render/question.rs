@@ -88,6 +88,11 @@ pub(crate) fn body(look: &Look, asked: &Question) -> String {
             for step in &plan.steps {
                 out.push_str(&planned(look, step));
             }
+            if !plan.replan.is_empty() {
+                let after: Vec<_> = plan.replan.iter().map(proto::id::StepId::as_str).collect();
+                let words = format!("planned on after {}", after.join(", "));
+                out.push_str(&painted(look, Tone::Dim, &words, 2));
+            }
         }
         QuestionKind::Choice { options, multiple } => {
             let which = if *multiple { "one or more of:" } else { "one of:" };
@@ -222,5 +227,30 @@ pub(crate) fn how(job: &JobId, asked: &Question) -> Vec<String> {
         QuestionKind::Choice { multiple: false, .. } => vec![format!("{answer} --value '\"…\"'")],
         QuestionKind::Choice { multiple: true, .. } => vec![format!("{answer} --value '[\"…\"]'")],
         QuestionKind::Form { .. } => vec![format!("{answer} --value '{{\"field\": …}}'")],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_plan_that_waits_shows_its_task_its_steps_and_where_it_is_planned_on() {
+        let asked = json!({
+            "id": "q1", "prompt": "Carry out this plan?", "kind": "plan_check", "revision": 0, "digest": "d",
+            "plan": {"title": "Find and tell", "replan": ["find"], "steps": [
+                {"id": "find", "title": "Find", "description": "Find it with @search", "action": "agent"},
+                {"id": "tell", "description": "Tell Li", "depends_on": ["find"], "action": "agent"},
+            ]},
+        });
+        let asked: Question = serde_json::from_value(asked).unwrap();
+        let shown = show(&Look::plain(Some(80)), &JobId::new("j").unwrap(), &asked);
+        let plan = "Find and tell\n  find. Find\n      Find it with @search\n  tell. Tell Li (after find)\n  planned on after find\n";
+        assert!(shown.contains(plan), "{shown}");
+        for how in ["inbox approve j q1", "inbox answer j q1 --text", "inbox reject j q1"] {
+            assert!(shown.contains(how), "{how}: {shown}");
+        }
     }
 }

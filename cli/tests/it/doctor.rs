@@ -108,6 +108,40 @@ async fn a_bad_installation_is_named_with_what_to_do_and_left_as_it_is() {
     assert!(words.contains(" 0 records"), "looking twice has stored something: {words}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_right_that_is_missing_is_named_and_is_not_taken_for_jetstream_being_off() {
+    for (denied, found) in [
+        ("$JS.API.>", "jetstream: this user may not publish to $JS.API.INFO"),
+        (
+            "$JS.API.STREAM.INFO.*",
+            "installation: this user may not publish to $JS.API.STREAM.INFO.cb-shard-0",
+        ),
+    ] {
+        let config = [
+            "authorization { users: [ { user: limited, password: x, permissions: {",
+            &format!("  publish: {{ deny: [\"{denied}\"] }} }} }} ] }}"),
+            "no_auth_user: limited",
+        ];
+        let server = NatsServer::start_with(&config, &[]).await;
+        let place = Place::new();
+        let began = std::time::Instant::now();
+        let args = ["--url", server.url(), "-o", "json", "doctor"];
+        let ran = Ran::from(place.command(&args).output().unwrap()).expect(1);
+        let all: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
+        let word =
+            |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+        let said: Vec<String> = all
+            .iter()
+            .filter(|finding| finding["grade"] == "bad")
+            .map(|finding| format!("{}: {}", word(finding, "check"), word(finding, "found")))
+            .collect();
+        assert_eq!(said[0], found, "{}", ran.out);
+        assert!(!ran.out.contains("start nats-server with -js"), "{}", ran.out);
+        // Nothing waits for an answer that never comes.
+        assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
+    }
+}
+
 #[test]
 fn a_server_that_is_not_there_is_one_finding_and_the_rest_is_skipped() {
     let place = Place::new();

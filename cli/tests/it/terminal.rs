@@ -157,3 +157,24 @@ fn c1_raw_output_is_refused_at_a_terminal() {
     let terminal = Terminal::open(&dev, 80, &["run", "x", "--raw"]);
     assert!(terminal.ends(2).contains("may drive a terminal"));
 }
+
+#[test]
+fn a_conversation_at_a_terminal_asks_in_place_and_ctrl_c_twice_leaves_while_the_job_goes_on() {
+    let dev = Dev::start();
+    let mut terminal = Terminal::open(&dev, 80, &["chat", "--conversation", "c1"]);
+    terminal.types("> ", "/todo buy milk");
+    terminal.types("was created", "Summarise notes.md");
+    terminal.types("how it is to change:", "/view");
+    terminal.types("buy milk", "c");
+    terminal.sees("choose:");
+    signal(&terminal.child, "-INT");
+    terminal.sees("once more to leave");
+    signal(&terminal.child, "-INT");
+    let shown = terminal.ends(130);
+    assert!(shown.contains("callboard chat --conversation c1"), "{shown}");
+
+    let mut terminal = Terminal::open(&dev, 80, &["chat", "--conversation", "c1"]);
+    terminal.types("choose:", "2");
+    terminal.types("for the cast", "/quit");
+    terminal.ends(0);
+}

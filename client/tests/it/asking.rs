@@ -1,12 +1,19 @@
 //! One request, one answer.
 
-use callboard_client::Client;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use callboard_client::{Client, Patience};
+use futures::StreamExt;
 use proto::{
     door::{Inbox, Submit},
     error::{Code, Failure},
     id::{JobId, WorkerId},
     trace::TraceContext,
 };
+use runtime::bus::Endpoint;
 use serde_json::{Value, json};
 
 use crate::scripted::{Act, Stage, memory};
@@ -57,6 +64,36 @@ async fn when_nobody_serves_the_next_thing_to_do_is_said() {
     let failure = client.tools().await.unwrap_err();
     assert_eq!(failure.code, Code::Unavailable);
     assert!(failure.hint.contains("callboard serve --roles"), "{}", failure.hint);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_door_that_is_served_later_is_asked_again_and_that_is_said_once() {
+    let memory = memory();
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&said);
+    let patience = Patience::new(move |words| hears.lock().unwrap().push(words.to_owned()));
+    let client = Client::new(&memory.connect(WorkerId::new("test").unwrap()))
+        .with_timeout(Duration::from_secs(5))
+        .with_patience(Some(patience));
+    let began = tokio::time::Instant::now();
+    let failure = client.tools().await.unwrap_err();
+    assert_eq!(failure.code, Code::Unavailable);
+    assert!(failure.hint.contains("callboard serve --roles"), "{}", failure.hint);
+    assert_eq!(began.elapsed(), Duration::from_secs(5));
+
+    let late = memory.connect(WorkerId::new("late").unwrap());
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let tools = Endpoint { verb: "tools", description: "tools" };
+        let mut requests = late.bus.serve(vec![tools]).await.unwrap();
+        while let Some(request) = requests.next().await {
+            request.reply.send(json!({"tools": []}).to_string().into()).await.unwrap();
+        }
+    });
+    assert!(client.tools().await.unwrap().tools.is_empty());
+    let said = said.lock().unwrap();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("nobody serves `tools` yet"), "{said:?}");
 }
 
 #[tokio::test]

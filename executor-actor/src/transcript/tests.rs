@@ -22,7 +22,11 @@ impl Log {
     /// Positions are 10, 20, 30, …
     fn stored(&self) -> Vec<Stored<'_>> {
         let at = |n: usize| Seq(10 * (n as u64 + 1));
-        self.0.iter().enumerate().map(|(n, record)| Stored { seq: at(n), record }).collect()
+        self.0
+            .iter()
+            .enumerate()
+            .map(|(n, record)| Stored { seq: at(n), record: std::borrow::Cow::Borrowed(record) })
+            .collect()
     }
 
     fn command(mut self, fields: Value) -> Self {

@@ -151,6 +151,8 @@ impl Office {
             conversation: None,
             parent: None,
             agents: Default::default(),
+            forked: None,
+            plan: None,
         });
         let stored = self.broker.log.submit(&job(id), &fact, new_trace()).await.unwrap();
         assert!(matches!(stored, Submission::Stored(_)));
@@ -187,12 +189,28 @@ impl Office {
 
     pub(crate) async fn close(&self, job: &JobId, because: proto::decision::Closed) {
         let ask = AskId::new("q1").unwrap();
-        self.decide(job, &Decision::Note(Note::QuestionClosed { ask, because })).await;
+        self.decide(
+            job,
+            &Decision::Note(Note::QuestionClosed {
+                ask,
+                because,
+                generation: proto::id::Generation::FIRST,
+            }),
+        )
+        .await;
     }
 
     pub(crate) async fn finish(&self, job: &JobId) {
         let outcome = Outcome::Canceled { reason: None };
-        self.decide(job, &Decision::Finish(Finish { outcome, usage: Usage::default() })).await;
+        self.decide(
+            job,
+            &Decision::Finish(Finish {
+                outcome,
+                usage: Usage::default(),
+                generation: proto::id::Generation::FIRST,
+            }),
+        )
+        .await;
     }
 
     pub(crate) async fn cancel(&self, job: &JobId) {

@@ -35,6 +35,13 @@ impl ScriptModel {
     pub fn new(script: Script, name: &str, timeouts: Timeouts) -> Self {
         Self { player: Arc::new(Player::new(script)), name: name.into(), timeouts }
     }
+
+    /// A model that plays the same script from its beginning, without reading it again. Clones go on
+    /// with what was played so far.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Self { player: Arc::new(self.player.anew()), ..self.clone() }
+    }
 }
 
 #[async_trait]

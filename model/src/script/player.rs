@@ -1,7 +1,10 @@
 //! Plays a script: which rule answers, and how often each has. Whoever asks, over HTTP or in this
 //! process, gets the same.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use super::{
     Script,
@@ -12,7 +15,7 @@ use super::{
 /// A script being played.
 #[derive(Debug)]
 pub(super) struct Player {
-    pub(super) script: Script,
+    pub(super) script: Arc<Script>,
     /// How many matches each rule has answered.
     answered: Vec<AtomicU64>,
     requests: AtomicU64,
@@ -30,6 +33,15 @@ pub(super) struct NoAnswer {
 
 impl Player {
     pub(super) fn new(script: Script) -> Self {
+        Self::of(Arc::new(script))
+    }
+
+    /// The same script from its beginning: nothing was answered yet.
+    pub(super) fn anew(&self) -> Self {
+        Self::of(Arc::clone(&self.script))
+    }
+
+    fn of(script: Arc<Script>) -> Self {
         let answered = script.rules.iter().map(|_| AtomicU64::new(0)).collect();
         Self { script, answered, requests: AtomicU64::new(0), unanswered: AtomicU64::new(0) }
     }

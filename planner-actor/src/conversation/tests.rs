@@ -162,6 +162,20 @@ fn a_plan_may_be_handed_over_by_a_function() {
 }
 
 #[test]
+fn one_function_at_a_time_may_be_called_in_every_protocol() {
+    for protocol in PlanProtocol::ALL {
+        for output in ["text", "tool"] {
+            let work = testing::work(json!({"protocol": protocol, "output": output}));
+            let specs = testing::tools();
+            let request = request(&work, &Toolbox::new(&specs, None));
+            assert!(!request.params.parallel_tool_calls, "{protocol:?} {output}");
+            // Where nothing is offered JSON is asked for; with functions some providers have no such mode.
+            assert_eq!(request.params.json, request.tools.is_empty(), "{protocol:?} {output}");
+        }
+    }
+}
+
+#[test]
 fn no_more_than_the_last_hundred_observations_are_shown() {
     let one = |n: u32| {
         json!({"type": "progressed", "plan": {"title": "T", "steps": []}, "steps": [

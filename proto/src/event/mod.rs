@@ -305,9 +305,10 @@ pub enum InteractionEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// Somebody ended, paused or resumed the job, or had it try again.
+    /// Somebody ended, paused, resumed or rolled back the job, had it try again, or gave a point of it
+    /// a name.
     Signaled {
-        /// `cancel`, `pause`, `resume` or `retry`.
+        /// `cancel`, `pause`, `resume`, `retry`, `snapshot` or `roll_back`.
         signal: String,
         /// Why, in their words.
         #[serde(default, skip_serializing_if = "Option::is_none")]

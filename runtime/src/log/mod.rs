@@ -181,8 +181,9 @@ pub trait Log: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Entry>, LogError>;
 
-    /// Which of some jobs of one shard have ended, as far as is known where it is cheap to ask. At
-    /// most 1,000 jobs at a time.
+    /// Which of some jobs of one shard have ended, as far as is known where it is cheap to ask. One to
+    /// which something was said through the door after its end is not among them: it may have been
+    /// rolled back. At most 1,000 jobs at a time.
     async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError>;
 
     /// How far each queue of a shard has come. What was handed out and was not acknowledged when this
@@ -220,4 +221,26 @@ pub trait Log: Send + Sync + 'static {
 
     /// Removes a job's log. There is no way back, and its id may be submitted again.
     async fn purge(&self, job: &JobId) -> Result<(), LogError>;
+
+    /// Removes a job's records up to a position, and the timers that were armed before it, and tells
+    /// how many messages that were; what was stored since stays. There is no way back.
+    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError>;
+
+    /// The names of large values that stand in what a shard holds, page by page and with the job
+    /// whose record it is, where that can be told. Nothing is left out because it cannot be read;
+    /// names of other things of the same form are among them. Holds every record whose write had
+    /// been acknowledged to anybody before this was called.
+    async fn mentions(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError>;
+}
+
+/// What a stored message says of large values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    /// The job, when its subject can be read.
+    pub job: Option<JobId>,
+    /// The names.
+    pub names: Vec<String>,
 }

@@ -24,8 +24,8 @@ use proto::{
 use tokio::sync::Semaphore;
 
 use super::{
-    Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
-    Submission,
+    Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
+    Storage, Submission,
 };
 use crate::telemetry::{self, Kind, LATENCY, Span, keys};
 
@@ -334,5 +334,16 @@ impl Log for Observed {
 
     async fn purge(&self, job: &JobId) -> Result<(), LogError> {
         self.0.purge(job).await
+    }
+
+    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
+        self.0.purge_until(job, until).await
+    }
+
+    async fn mentions(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
+        self.0.mentions(shard).await
     }
 }

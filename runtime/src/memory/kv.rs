@@ -101,6 +101,19 @@ impl Kv for MemoryKv {
         Ok(())
     }
 
+    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), KvError> {
+        check(key)?;
+        let mut buckets = self.reach().await?;
+        let values = buckets.entry(bucket).or_default();
+        if values.by_key.get(key).map(|v| v.revision) != Some(revision) {
+            return Err(KvError::Conflict(key.to_owned()));
+        }
+        values.by_key.remove(key);
+        values.revision += 1;
+        values.tell(&Change::Deleted(key.to_owned()));
+        Ok(())
+    }
+
     async fn list(&self, bucket: Bucket, prefix: &str) -> Result<Vec<Versioned>, KvError> {
         if !prefix.is_empty() {
             check(prefix)?;

@@ -1,6 +1,13 @@
 //! [`Log`] in memory: encodes, sends, settles, reads.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -23,10 +30,13 @@ use super::{
     timers::Timer,
     write::Publish,
 };
-use crate::log::{
-    Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
-    Submission, claim,
-    settle::{self, Patience},
+use crate::{
+    log::{
+        Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
+        Storage, Submission, claim,
+        settle::{self, Patience},
+    },
+    objects,
 };
 
 /// The broker is in this process: what is not there now will hardly come.
@@ -310,8 +320,12 @@ impl Log for MemoryLog {
     async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
         self.reach(Call::Read)?;
         let ended = |job: &&JobId| {
-            let finish = |m: &Arc<Message>| matches!(m.family, Family::Do(DecisionKind::Finish, _));
-            self.records_after(job, Seq(0)).iter().any(finish)
+            let records = self.records_after(job, Seq(0));
+            let last = |wanted: &dyn Fn(&Family) -> bool| {
+                records.iter().rfind(|m| wanted(&m.family)).map(|m| m.seq)
+            };
+            let finish = last(&|family| matches!(family, Family::Do(DecisionKind::Finish, _)));
+            finish.is_some() && finish > last(&|family| *family == Family::In(Source::Door))
         };
         Ok(jobs.iter().filter(ended).cloned().collect())
     }
@@ -366,6 +380,32 @@ impl Log for MemoryLog {
     async fn purge(&self, job: &JobId) -> Result<(), LogError> {
         let shard = self.shared.subjects.shard_of(job);
         self.change(Call::Purge, |shared| shared.lock().purge(shard, job)).await
+    }
+
+    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
+        let shard = self.shared.subjects.shard_of(job);
+        let removed = AtomicU64::new(0);
+        self.change(Call::Purge, |shared| {
+            let count = shared.lock().purge_until(shard, job, until);
+            removed.fetch_add(count, Ordering::Relaxed);
+        })
+        .await?;
+        Ok(removed.into_inner())
+    }
+
+    async fn mentions(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
+        self.reach(Call::Read)?;
+        let mut state = self.shared.lock();
+        let mention = |message: &Arc<Message>| Mention {
+            job: Some(message.job.clone()),
+            names: objects::names_in(&message.payload),
+        };
+        let mut all: Vec<Mention> = state.stream(shard).all().map(mention).collect();
+        all.extend(state.timers.mentions(&self.shared.subjects, shard));
+        Ok(Box::pin(futures::stream::iter([Ok(all)])))
     }
 }
 

@@ -50,6 +50,8 @@ pub struct MemoryOptions {
     pub facts_ack_wait: Duration,
     /// Records that are stored at most, over all jobs; then writes fail with `Full`.
     pub records_max: Option<usize>,
+    /// A large value that is there and older than this is stored anew when it is stored again.
+    pub objects_renewed_after: Duration,
     /// Who writes, for records made through the first connection.
     pub writer: WorkerId,
     /// The time of day. The default moves with tokio's time; a process that people use for days
@@ -65,6 +67,7 @@ impl Default for MemoryOptions {
             ack_wait: Duration::from_secs(30),
             facts_ack_wait: Duration::from_secs(15),
             records_max: None,
+            objects_renewed_after: crate::objects::RENEWED_AFTER,
             writer: WorkerId::new("memory").expect("a plain word is an id"),
             clock: Arc::new(VirtualClock::new()),
             faults: Arc::default(),
@@ -96,8 +99,8 @@ impl Memory {
         let faults = Arc::clone(&options.faults);
         Self {
             bus: Arc::new(MemoryBus::new(subjects.clone(), Arc::clone(&faults))),
-            kv: Arc::new(MemoryKv::new(Arc::clone(&faults))),
-            objects: Arc::new(MemoryObjects::new(faults)),
+            kv: Arc::new(MemoryKv::new(faults)),
+            objects: Arc::new(MemoryObjects::new(options.clone())),
             writer: options.writer.clone(),
             shared: Arc::new(Shared::new(subjects, options)),
         }

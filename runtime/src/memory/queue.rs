@@ -153,9 +153,10 @@ impl Queue {
         self.wake.notify_waiters();
     }
 
-    pub(super) fn purge(&mut self, job: &JobId) {
-        self.echoes.retain(|(message, _)| message.job != *job);
-        let theirs = self.items.iter().filter(|(_, item)| item.message.job == *job);
+    pub(super) fn purge(&mut self, job: &JobId, until: Seq) {
+        let goes = |message: &Message| message.job == *job && message.seq <= until;
+        self.echoes.retain(|(message, _)| !goes(message));
+        let theirs = self.items.iter().filter(|(_, item)| goes(&item.message));
         for ticket in theirs.map(|(ticket, _)| *ticket).collect::<Vec<_>>() {
             self.done(ticket);
         }

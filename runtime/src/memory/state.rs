@@ -183,8 +183,22 @@ impl State {
         let removed = self.stream(shard).purge(job);
         self.records -= removed.min(self.records);
         for queue in self.queues.values_mut() {
-            queue.purge(job);
+            queue.purge(job, Seq(u64::MAX));
         }
         self.timers.purge(job);
+    }
+
+    /// Removes a job's records up to a position, its timers too when nothing of it is left, and tells
+    /// how many records there were.
+    pub(super) fn purge_until(&mut self, shard: Shard, job: &JobId, until: Seq) -> u64 {
+        let removed = self.stream(shard).purge_until(job, until);
+        self.records -= removed.min(self.records);
+        for queue in self.queues.values_mut() {
+            queue.purge(job, until);
+        }
+        if self.stream(shard).after(job, Seq(0)).is_empty() {
+            self.timers.purge(job);
+        }
+        removed as u64
     }
 }

@@ -119,6 +119,19 @@ impl Stream {
         all.fold((0, 0), |(count, bytes), m| (count + 1, bytes + m.payload.len() as u64))
     }
 
+    /// Every record, job by job.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Message>> {
+        self.jobs.values().flatten()
+    }
+
+    /// Removes a job's records up to a position and tells how many there were.
+    pub(super) fn purge_until(&mut self, job: &JobId, until: Seq) -> usize {
+        let left = self.after(job, until).to_vec();
+        let removed = self.purge(job) - left.len();
+        left.into_iter().for_each(|message| self.push(message));
+        removed
+    }
+
     /// Removes a job's records and tells how many there were.
     pub(super) fn purge(&mut self, job: &JobId) -> usize {
         self.submissions.retain(|_, m| m.job != *job);

@@ -10,14 +10,17 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use proto::{
     fact::Source,
-    id::{JobId, TimerName},
-    subject::Family,
+    id::{JobId, Shard, TimerName},
+    subject::{Family, Subjects},
     trace::TraceContext,
 };
 use tokio::{sync::Notify, task::AbortHandle};
 
 use super::{TimerFault, state::Shared};
-use crate::log::Armed;
+use crate::{
+    log::{Armed, Mention},
+    objects,
+};
 
 /// Longest sleep: the time of day may jump, and a machine may have slept.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
@@ -51,6 +54,16 @@ impl Timers {
         let name = (job.clone(), name.clone());
         self.by_time.insert((timer.at, name.clone()));
         self.by_name.insert(name, timer);
+    }
+
+    /// What the timers of a shard say of large values.
+    pub(super) fn mentions(&self, subjects: &Subjects, shard: Shard) -> Vec<Mention> {
+        let there = self.by_name.iter().filter(|((job, _), _)| subjects.shard_of(job) == shard);
+        let mention = |((job, _), timer): (&Name, &Timer)| Mention {
+            job: Some(job.clone()),
+            names: objects::names_in(&timer.payload),
+        };
+        there.map(mention).collect()
     }
 
     pub(super) fn disarm(&mut self, job: &JobId, name: &TimerName) {

@@ -171,10 +171,13 @@ impl Kv for NatsKv {
         if self.last(bucket, key).await?.is_none_or(|last| is_mark(&last)) {
             return Ok(());
         }
-        let mut headers = HeaderMap::new();
-        headers.insert("KV-Operation", "PURGE");
-        headers.insert("Nats-Rollup", "sub");
-        headers.insert("Nats-TTL", MARK_KEPT);
+        self.write(bucket, key, mark(), Bytes::new()).await.map(|_| ())
+    }
+
+    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), KvError> {
+        check(key)?;
+        let mut headers = mark();
+        headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, HeaderValue::from(revision));
         self.write(bucket, key, headers, Bytes::new()).await.map(|_| ())
     }
 
@@ -230,6 +233,15 @@ impl NatsKv {
         let skip = self.subject(bucket, "").len();
         message.subject.get(skip..).unwrap_or_default().to_owned()
     }
+}
+
+/// What says that a key was deleted.
+fn mark() -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert("KV-Operation", "PURGE");
+    headers.insert("Nats-Rollup", "sub");
+    headers.insert("Nats-TTL", MARK_KEPT);
+    headers
 }
 
 fn is_mark(message: &Stored) -> bool {

@@ -1,9 +1,10 @@
 //! How full a shard is and what waits in it: a few questions to JetStream, however much there is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proto::{
     decision::{DecisionKind, pools},
+    fact::Source,
     id::{JobId, Pool, Seq, Shard},
 };
 use serde::Deserialize;
@@ -101,6 +102,9 @@ pub(super) fn queue_of(name: &str) -> Option<(DecisionKind, Pool)> {
     Some((kind, Pool::new(pool).ok()?))
 }
 
+/// Submissions that are asked for at a time: none is larger than a record may be.
+const DOORS: usize = 50;
+
 /// Which of some jobs of one shard have ended, as any replica has it.
 pub(super) async fn ended(log: &NatsLog, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
     let Some(first) = jobs.first() else { return Ok(BTreeSet::new()) };
@@ -109,14 +113,37 @@ pub(super) async fn ended(log: &NatsLog, jobs: &[JobId]) -> Result<BTreeSet<JobI
     let subjects: Vec<String> = jobs.iter().map(finish).collect();
     let request = json!({ "multi_last": subjects, "batch": jobs.len() });
     let page = read::ask(&log.link, &stream, &request).await?;
-    let mut ended = BTreeSet::new();
+    let mut ended = BTreeMap::new();
     for last in &page.messages {
         let Ok(place) = log.subjects.parse(&last.subject) else { continue };
         if entry::is_record(last, &log.subjects) || is_below(log, &stream, last).await? {
-            ended.insert(place.job);
+            ended.insert(place.job, last.seq);
         }
     }
-    Ok(ended)
+    // What came through the door later may have taken the job back: its log must be read.
+    let jobs: Vec<JobId> = ended.keys().cloned().collect();
+    for some in jobs.chunks(DOORS) {
+        for (job, said) in last_said(log, &stream, some).await? {
+            if ended.get(&job).is_some_and(|finish| said > *finish) {
+                ended.remove(&job);
+            }
+        }
+    }
+    Ok(ended.into_keys().collect())
+}
+
+/// Where the last thing was said to each of some jobs through the door.
+async fn last_said(
+    log: &NatsLog,
+    stream: &str,
+    jobs: &[JobId],
+) -> Result<Vec<(JobId, Seq)>, LogError> {
+    let subjects: Vec<String> =
+        jobs.iter().map(|job| log.subjects.fact(job, Source::Door)).collect();
+    let request = json!({ "multi_last": subjects, "batch": jobs.len() });
+    let page = read::ask(&log.link, stream, &request).await?;
+    let said = |last: &Stored| Some((log.subjects.parse(&last.subject).ok()?.job, last.seq));
+    Ok(page.messages.iter().filter_map(said).collect())
 }
 
 /// Whether there is a record under something that the server was made to write in its place.

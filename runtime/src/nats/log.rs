@@ -20,17 +20,17 @@ use tokio::sync::Semaphore;
 
 use super::{
     NatsOptions, entry,
-    link::{Link, Trouble},
+    link::Link,
     load, progress,
     publish::{self, Publish},
     read::{self, Stored},
-    scan, setup,
+    removal, scan, setup,
     tail::{self, Tail, Watched},
 };
 use crate::{
     log::{
-        Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
-        Submission, claim,
+        Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
+        Storage, Submission, claim,
         settle::{self, Patience},
     },
     objects::Objects,
@@ -123,23 +123,6 @@ impl NatsLog {
     /// Whether this is an entry of the log at all, and which.
     pub(super) async fn entry(&self, message: Stored) -> Result<Option<Entry>, LogError> {
         entry::of(message, &self.subjects, &*self.objects).await
-    }
-
-    async fn purge_subject(&self, job: &JobId, filter: String) -> Result<(), LogError> {
-        let start = tokio::time::Instant::now();
-        let verb = format!("STREAM.PURGE.{}", self.stream_of(job));
-        loop {
-            match self.link.ask::<Value>(&verb, &json!({"filter": filter})).await {
-                Ok(_) => return Ok(()),
-                // Doing it twice does no harm.
-                Err(Trouble::Lost(_) | Trouble::NoResponders(_))
-                    if start.elapsed() < Duration::from_millis(self.options.write_patience_ms) =>
-                {
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
-                Err(trouble) => return Err(trouble.into()),
-            }
-        }
     }
 }
 
@@ -384,7 +367,18 @@ impl Log for NatsLog {
     }
 
     async fn purge(&self, job: &JobId) -> Result<(), LogError> {
-        self.purge_subject(job, self.subjects.everything_of(job)).await
+        removal::purge_job(self, job, None).await.map(|_| ())
+    }
+
+    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
+        removal::purge_job(self, job, Some(until)).await
+    }
+
+    async fn mentions(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
+        Ok(removal::mentions(self, shard))
     }
 }
 

@@ -26,6 +26,7 @@ mod progress;
 mod publish;
 mod pull;
 mod read;
+mod removal;
 mod rights;
 mod scan;
 mod serve;

@@ -1,25 +1,28 @@
 //! [`Objects`] on a stream: each value in pieces, named by its SHA-256.
 //!
-//! A piece is only stored when there is none in its place, so that writing twice stores once and
-//! nobody can replace a value. What is read is checked against its name.
+//! A piece is only stored when there is none in its place, so that writing twice stores once. A value
+//! that has been there for long is stored anew, piece by piece as it is: whoever collects values
+//! removes only what they have seen. What is read is checked against its name.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_nats::{HeaderMap, HeaderValue, header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE};
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt, TryStreamExt};
+use jiff::SignedDuration;
 use proto::{id::Seq, subject::Subjects};
 
 use super::{
     NatsOptions,
     link::{Link, Trouble},
-    read,
+    read::{self, Stored},
+    removal,
     setup::{self, Missing},
 };
 use crate::{
     log::LogError,
-    objects::{ObjectError, Objects},
+    objects::{Kept, ObjectError, Objects, is_name},
 };
 
 /// Bytes of one piece; half of what a server takes by default.
@@ -28,6 +31,10 @@ const PIECE: usize = 512 * 1024;
 const AT_A_TIME: usize = 8;
 /// How often a value is tried to be written.
 const TRIES: u32 = 5;
+/// How often pieces that make no value are looked at before they are said to make none.
+const LOOKS: u32 = 3;
+/// Wait before they are looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// The object store.
 #[derive(Debug)]
@@ -35,6 +42,8 @@ pub(super) struct NatsObjects {
     link: Arc<Link>,
     subjects: Subjects,
     replicas: u8,
+    renewed_after: Duration,
+    patience: Duration,
 }
 
 /// Makes or checks the stream.
@@ -54,7 +63,9 @@ pub(super) fn stream_of_all(subjects: &Subjects, options: &NatsOptions) -> serde
 
 impl NatsObjects {
     pub(super) fn new(link: Arc<Link>, subjects: Subjects, options: &NatsOptions) -> Self {
-        Self { link, subjects, replicas: options.replicas }
+        let patience = Duration::from_millis(options.write_patience_ms);
+        let renewed_after = options.objects_renewed_after();
+        Self { link, subjects, replicas: options.replicas, renewed_after, patience }
     }
 
     fn stream(&self) -> String {
@@ -91,39 +102,76 @@ impl NatsObjects {
     /// and what is left behind the last is made empty: to purge a stream is a right that no role has.
     async fn replace_all(&self, name: &str, bytes: &Bytes) -> Result<(), Trouble> {
         let pieces = self.pieces(bytes);
-        let filter = self.subjects.object(name);
-        let there = read::all(&self.link, &self.stream(), &filter, Seq(0), self.replicas).await?;
-        let left = there.iter().filter_map(|message| at(&message.subject));
-        let left: Vec<_> =
-            left.filter(|at| *at >= pieces.len()).map(|at| (at, Bytes::new())).collect();
+        let there = self.stored(name).await?;
+        let left = there.into_keys().filter(|at| *at >= pieces.len());
+        let left: Vec<_> = left.map(|at| (at, Bytes::new())).collect();
         for (at, piece) in pieces.into_iter().enumerate().chain(left) {
-            let mut headers = HeaderMap::new();
-            headers.insert("Nats-Rollup", "sub");
-            self.link.write(&self.subjects.object_piece(name, at), headers, piece).await?;
+            self.replace(name, at, piece).await?;
         }
         Ok(())
     }
 
-    async fn get_all(&self, name: &str) -> Result<Option<Bytes>, Trouble> {
+    /// Stores one piece, whatever is in its place.
+    async fn replace(&self, name: &str, at: usize, piece: Bytes) -> Result<(), Trouble> {
+        let mut headers = HeaderMap::new();
+        headers.insert("Nats-Rollup", "sub");
+        self.link.write(&self.subjects.object_piece(name, at), headers, piece).await.map(|_| ())
+    }
+
+    /// The pieces that are there, by their place. One that is replaced while it is read may be read
+    /// twice: what was stored later counts.
+    async fn stored(&self, name: &str) -> Result<BTreeMap<usize, Stored>, Trouble> {
         let filter = self.subjects.object(name);
         let found = read::all(&self.link, &self.stream(), &filter, Seq(0), self.replicas).await?;
-        let mut pieces: Vec<_> =
-            found.into_iter().filter_map(|m| Some((at(&m.subject)?, m.payload))).collect();
-        pieces.sort_by_key(|(at, _)| *at);
-        let mut bytes = BytesMut::new();
-        pieces.iter().for_each(|(_, piece)| bytes.extend_from_slice(piece));
-        let bytes = bytes.freeze();
-        Ok((proto::digest::of_bytes(&bytes) == name).then_some(bytes))
+        Ok(found.into_iter().filter_map(|piece| Some((at(&piece.subject)?, piece))).collect())
+    }
+
+    /// The pieces that make the value of this name, if those that are there do. They are looked at
+    /// again when they do not: somebody may be replacing them.
+    async fn whole(&self, name: &str) -> Result<Option<(BTreeMap<usize, Stored>, Bytes)>, Trouble> {
+        for look in 1..=LOOKS {
+            let pieces = self.stored(name).await?;
+            if pieces.is_empty() {
+                return Ok(None);
+            }
+            let mut bytes = BytesMut::new();
+            pieces.values().for_each(|piece| bytes.extend_from_slice(&piece.payload));
+            let bytes = bytes.freeze();
+            if proto::digest::of_bytes(&bytes) == name {
+                return Ok(Some((pieces, bytes)));
+            }
+            if look < LOOKS {
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether some of these are so old that whoever collects values may have seen them already.
+    async fn are_old(&self, pieces: &BTreeMap<usize, Stored>) -> bool {
+        // Only the server's time says how long something has been on the server. Whoever may not ask
+        // for it stores too often.
+        let Ok(now) = removal::server_time(&self.link, &self.stream()).await else { return true };
+        let limit = SignedDuration::try_from(self.renewed_after).unwrap_or(SignedDuration::MAX);
+        pieces.values().any(|piece| now.duration_since(piece.time) > limit)
     }
 
     async fn try_put(&self, name: &str, bytes: &Bytes) -> Result<(), Trouble> {
-        if self.put_all(name, bytes).await? || self.get_all(name).await?.is_some() {
+        if self.put_all(name, bytes).await? {
             return Ok(());
         }
-        // Pieces of something else, or of another size, are in its place: nothing that could be
-        // read is lost with them.
-        self.replace_all(name, bytes).await?;
-        if self.get_all(name).await?.is_some() {
+        match self.whole(name).await? {
+            Some((pieces, _)) if !self.are_old(&pieces).await => return Ok(()),
+            // As it is cut already: whoever reads it meanwhile finds it whole.
+            Some((pieces, _)) => {
+                for (at, piece) in pieces {
+                    self.replace(name, at, piece.payload).await?;
+                }
+            }
+            // Pieces of something else are in its place: nothing that could be read is lost with them.
+            None => self.replace_all(name, bytes).await?,
+        }
+        if self.whole(name).await?.is_some() {
             return Ok(());
         }
         Err(Trouble::Lost(format!("{name} cannot be stored: others write in its place")))
@@ -154,14 +202,28 @@ impl Objects for NatsObjects {
     }
 
     async fn get(&self, sha256: &str) -> Result<Bytes, ObjectError> {
-        let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if sha256.len() != 64 || !sha256.bytes().all(hex) {
+        if !is_name(sha256) {
             return Err(ObjectError::Missing(sha256.to_owned()));
         }
-        match self.get_all(sha256).await {
-            Ok(Some(bytes)) => Ok(bytes),
+        match self.whole(sha256).await {
+            Ok(Some((_, bytes))) => Ok(bytes),
             Ok(None) => Err(ObjectError::Missing(sha256.to_owned())),
             Err(trouble) => Err(ObjectError::Unavailable(trouble.to_string())),
         }
+    }
+
+    async fn list(&self) -> Result<Vec<Kept>, ObjectError> {
+        let listed = removal::list(&self.link, &self.stream()).await;
+        listed.map_err(|trouble| ObjectError::Unavailable(trouble.to_string()))
+    }
+
+    async fn remove(&self, seen: &Kept) -> Result<(), ObjectError> {
+        if !is_name(&seen.sha256) {
+            return Err(ObjectError::Missing(seen.sha256.clone()));
+        }
+        let (stream, filter) = (self.stream(), self.subjects.object(&seen.sha256));
+        let until = Some(seen.until);
+        let removed = removal::purge(&self.link, &stream, &filter, until, self.patience).await;
+        removed.map(|_| ()).map_err(|trouble| ObjectError::Unavailable(trouble.to_string()))
     }
 }

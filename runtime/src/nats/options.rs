@@ -5,6 +5,8 @@ use std::{path::PathBuf, time::Duration};
 use secrecy::SecretString;
 use serde::Deserialize;
 
+use crate::objects::RENEWED_AFTER;
+
 /// How to reach an installation, and what is made on the server when it is not there yet. Times are
 /// in milliseconds.
 #[derive(Debug, Clone, Deserialize)]
@@ -58,6 +60,8 @@ pub struct NatsOptions {
     pub stall_ms: u64,
     /// Commands, or facts, that one consumer hands out before it waits for acknowledgements.
     pub ack_pending_max: u32,
+    /// A large value that is there and older than this is stored anew when it is stored again.
+    pub objects_renewed_after_ms: u64,
 }
 
 /// A client certificate.
@@ -96,6 +100,7 @@ impl Default for NatsOptions {
             submit_patience_ms: 30_000,
             stall_ms: 60_000,
             ack_pending_max: 20_000,
+            objects_renewed_after_ms: u64::try_from(RENEWED_AFTER.as_millis()).unwrap_or(u64::MAX),
         }
     }
 }
@@ -146,5 +151,9 @@ impl NatsOptions {
 
     pub(super) fn stall(&self) -> Duration {
         Duration::from_millis(self.stall_ms)
+    }
+
+    pub(super) fn objects_renewed_after(&self) -> Duration {
+        Duration::from_millis(self.objects_renewed_after_ms)
     }
 }

@@ -73,17 +73,21 @@ async fn listen(broker: Broker, members: Said, latest: Said) {
         match broker.bus.subscribe(subject).await {
             Ok(mut said) => loop {
                 failures = 0;
+                let mut news = false;
                 tokio::select! {
                     biased;
                     message = said.next() => {
                         let Some(message) = message else { break };
-                        hear(&mut heard, &message.payload);
+                        news |= hear(&mut heard, &message.payload);
                     }
                     _ = sweep.tick() => {}
                 }
-                let now = Instant::now();
+                let (now, before) = (Instant::now(), heard.len());
                 heard.retain(|_, (_, at)| now.duration_since(*at) < EXPIRY);
-                tell(&heard, &members, &latest);
+                // Most say what they said before: then there is nothing to copy, nor to tell.
+                if news || heard.len() != before {
+                    tell(&heard, &members, &latest);
+                }
             },
             // The first time it may be that the process ends and the connection is closed already.
             Err(error) if failures == 0 => {
@@ -96,14 +100,30 @@ async fn listen(broker: Broker, members: Said, latest: Said) {
     }
 }
 
-fn hear(heard: &mut BTreeMap<WorkerId, (Presence, Instant)>, payload: &[u8]) {
-    match wire::decode::<Presence>(payload) {
-        Ok(presence) if heard.len() < CREW_MAX || heard.contains_key(&presence.worker) => {
-            heard.insert(presence.worker.clone(), (presence, Instant::now()));
+/// Takes in what somebody said, and tells whether it is anything new.
+fn hear(heard: &mut BTreeMap<WorkerId, (Presence, Instant)>, payload: &[u8]) -> bool {
+    let presence = match wire::decode::<Presence>(payload) {
+        Ok(presence) => presence,
+        Err(error) => {
+            tracing::debug!(%error, "a presence cannot be read");
+            return false;
         }
-        Ok(_) => tracing::warn!("more processes than a crew can have; one is ignored"),
-        Err(error) => tracing::debug!(%error, "a presence cannot be read"),
+    };
+    let now = Instant::now();
+    if let Some((before, at)) = heard.get_mut(&presence.worker) {
+        *at = now;
+        let news = *before != presence;
+        if news {
+            *before = presence;
+        }
+        return news;
     }
+    if heard.len() >= CREW_MAX {
+        tracing::warn!("more processes than a crew can have; one is ignored");
+        return false;
+    }
+    heard.insert(presence.worker.clone(), (presence, now));
+    true
 }
 
 fn tell(heard: &BTreeMap<WorkerId, (Presence, Instant)>, members: &Said, latest: &Said) {

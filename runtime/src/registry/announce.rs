@@ -6,7 +6,7 @@ use bytes::Bytes;
 use proto::{
     id::{ToolName, WorkerId},
     limits,
-    tool::ToolSpec,
+    tool::{SlashCommand, ToolSpec},
 };
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,10 @@ pub const TIMEOUT_MS_MAX: u64 = 86_400_000;
 pub const CONCURRENCY_MAX: u32 = 10_000;
 /// Longest version, in bytes.
 pub const VERSION_BYTES_MAX: usize = 64;
+/// Slash commands of one tool.
+pub const COMMANDS_MAX: usize = 16;
+/// Longest description of a slash command, in bytes.
+pub const ABOUT_BYTES_MAX: usize = 200;
 /// Attempts to win against others who announce the same tool at the same moment.
 const RACES_MAX: usize = 20;
 
@@ -116,6 +120,9 @@ pub fn check(spec: &ToolSpec) -> Result<(), AnnounceError> {
         let why = format!("must be 1 to {VERSION_BYTES_MAX} visible ASCII characters");
         return wrong("version", why);
     }
+    if let Err(why) = commands(spec) {
+        return wrong("commands", why);
+    }
     if depth(&spec.schema) > limits::JSON_DEPTH_MAX {
         return wrong("schema", format!("is nested deeper than {} levels", limits::JSON_DEPTH_MAX));
     }
@@ -123,6 +130,34 @@ pub fn check(spec: &ToolSpec) -> Result<(), AnnounceError> {
         Ok(_) => Ok(()),
         Err(error) => wrong("schema", error.to_string()),
     }
+}
+
+fn without_commands(spec: &ToolSpec) -> ToolSpec {
+    ToolSpec { commands: Vec::new(), ..spec.clone() }
+}
+
+/// What is wrong with the slash commands of a tool.
+fn commands(spec: &ToolSpec) -> Result<(), String> {
+    if spec.commands.len() > COMMANDS_MAX {
+        return Err(format!("must be at most {COMMANDS_MAX}"));
+    }
+    for SlashCommand { name, about, argument, whole } in &spec.commands {
+        let bounded = !about.trim().is_empty() && about.len() <= ABOUT_BYTES_MAX;
+        if !bounded || about.chars().any(|c| c.is_control() || hidden(c)) {
+            return Err(format!("/{name}: about must be a line of 1 to {ABOUT_BYTES_MAX} bytes"));
+        }
+        let known = |argument: &String| spec.schema["properties"].get(argument).is_some();
+        match argument {
+            Some(argument) if !known(argument) => {
+                return Err(format!("/{name}: {argument:?} is not an argument of the tool"));
+            }
+            None if *whole => {
+                return Err(format!("/{name}: whole needs the argument that gets the line"));
+            }
+            Some(_) | None => {}
+        }
+    }
+    Ok(())
 }
 
 /// Control characters, and those that turn text around or hide it: a description is shown to people
@@ -193,6 +228,12 @@ async fn settle(
     }
     if theirs.by == ours.by {
         return Ok(None);
+    }
+    // How people call a tool is no part of what it does: a worker that knows no slash commands yet
+    // leaves those that are there, and gives way to one that does.
+    if without_commands(&theirs.spec) == without_commands(&ours.spec) {
+        let stays = ours.spec.commands.is_empty() && crew.has(&theirs.by);
+        return Ok(stays.then_some(Announced::Known));
     }
     let order = by_version(&ours.spec.version, &theirs.spec.version);
     if order == Ordering::Greater {

@@ -20,8 +20,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use self::announce::read;
 pub use self::announce::{
-    AnnounceError, Announced, Announcement, CONCURRENCY_MAX, DESCRIPTION_BYTES_MAX, TIMEOUT_MS_MAX,
-    VERSION_BYTES_MAX, announce, check, withdraw,
+    ABOUT_BYTES_MAX, AnnounceError, Announced, Announcement, COMMANDS_MAX, CONCURRENCY_MAX,
+    DESCRIPTION_BYTES_MAX, TIMEOUT_MS_MAX, VERSION_BYTES_MAX, announce, check, withdraw,
 };
 use crate::{
     broker::Broker,

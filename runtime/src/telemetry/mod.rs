@@ -23,7 +23,7 @@ pub use self::{
     content::{Content, Redact},
     export::ExportError,
     ids::{of_ask, of_stretch},
-    logs::{LogLevel, filter},
+    logs::{LogLevel, filter, is_for_people},
     metrics::{Histogram, LATENCY, SECONDS, histogram, meter},
     span::{Kind, Span, is_tracing},
     trace::{child_of, from_span_context, new_trace, span_context, within},

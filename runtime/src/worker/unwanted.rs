@@ -5,7 +5,7 @@ use proto::{
     decision::{Decision, DecisionKind},
     fact::{Fact, Signal, Source},
     id::{Attempt, JobId, Seq, WorkId},
-    record::Known,
+    record::{Body, Known, Record},
     subject::Family,
 };
 
@@ -27,7 +27,7 @@ pub(super) enum Verdict {
     Wanted,
     /// The job goes on, and an operator asked to end it.
     Canceling,
-    /// The job has ended, or another worker has answered the command.
+    /// The job has ended or was rolled back, or another worker has answered the command.
     Over,
 }
 
@@ -41,13 +41,31 @@ impl Wanted {
         let entries = log.read(&self.job, self.seen).await?;
         for entry in &entries {
             self.seen = self.seen.max(entry.seq);
-            if matches!(&entry.family, Family::Do(DecisionKind::Finish, _)) || self.is_answer(entry)
+            if matches!(&entry.family, Family::Do(DecisionKind::Finish, _))
+                || self.is_answer(entry)
+                || self.is_fence(entry)
             {
                 return Ok(Verdict::Over);
             }
             self.canceled |= is_cancel(entry);
         }
         Ok(if self.canceled { Verdict::Canceling } else { Verdict::Wanted })
+    }
+
+    /// Whether it was decided in a later generation: then the job was rolled back, and what was
+    /// decided before counts for nothing.
+    fn is_fence(&self, entry: &Entry) -> bool {
+        let (Some((work, _)), Ok(record), Family::Do(..)) =
+            (&self.unit, &entry.record, &entry.family)
+        else {
+            return false;
+        };
+        // A job that was never rolled back has no such name in it, and its bodies are not parsed.
+        let first = work.generation().is_first();
+        if first && !has_later_generation(record) {
+            return false;
+        }
+        matches!(record.known(), Ok(Known::Decision(later)) if later.generation() > work.generation())
     }
 
     /// Whether somebody has answered the attempt: of several answers the first one counts.
@@ -82,6 +100,12 @@ fn unit(decision: &Decision) -> Option<(WorkId, Attempt)> {
         | Decision::Note(_)
         | Decision::Finish(_) => None,
     }
+}
+
+/// Whether a decision may be of a later generation than the first, by its bytes.
+fn has_later_generation(record: &Record) -> bool {
+    let Body::Inline(body) = &record.body else { return true };
+    body.get().contains("\"generation\":") || !body.get().contains("\"work\":\"g0.")
 }
 
 fn is_cancel(entry: &Entry) -> bool {

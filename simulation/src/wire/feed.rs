@@ -8,7 +8,7 @@ use futures::{StreamExt, stream::BoxStream};
 use proto::id::Shard;
 use runtime::log::{Delivery, Feed, Log, LogError};
 
-use super::{Wire, log::wired};
+use super::{Wire, log::wired, misread::Misreading};
 use crate::{
     link::{Link, Standing},
     plant::Plant,
@@ -51,6 +51,7 @@ impl<T> Drop for Place<T> {
 /// The facts of a shard.
 pub(super) fn facts(
     wire: Wire,
+    misreading: Arc<Misreading>,
     log: Arc<dyn Log>,
     shard: Shard,
     first: Stream<Feed>,
@@ -97,7 +98,9 @@ pub(super) fn facts(
                     if wire.plant == Some(Plant::AckBeforeDeciding) {
                         delivery.ack.done().await;
                     }
-                    yield Ok(Feed::Fact(wired(&wire, delivery)));
+                    let mut delivery = wired(&wire, delivery);
+                    delivery.entry = misreading.of(wire.misreads(), delivery.entry);
+                    yield Ok(Feed::Fact(delivery));
                 }
                 Feed::Reset => {
                     resets += 1;

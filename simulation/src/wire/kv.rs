@@ -56,6 +56,12 @@ impl Kv for WiredKv {
         self.wire.carry(true, call).await.map_err(away)?
     }
 
+    async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), KvError> {
+        let (inner, key) = (Arc::clone(&self.inner), key.to_owned());
+        let call = Box::pin(async move { inner.delete_at(bucket, &key, revision).await });
+        self.wire.carry(true, call).await.map_err(away)?
+    }
+
     async fn list(&self, bucket: Bucket, prefix: &str) -> Result<Vec<Versioned>, KvError> {
         let (inner, prefix) = (Arc::clone(&self.inner), prefix.to_owned());
         let call = Box::pin(async move { inner.list(bucket, &prefix).await });

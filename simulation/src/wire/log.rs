@@ -17,26 +17,28 @@ use proto::{
     trace::TraceContext,
 };
 use runtime::log::{
-    Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
-    Submission,
+    Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
+    Storage, Submission,
 };
 use tokio::sync::Semaphore;
 
-use super::{Lost, Wire, ack::WiredAck, feed};
-use crate::plant::Plant;
+use super::{Lost, Wire, ack::WiredAck, feed, misread::Misreading};
+use crate::{link::Standing, plant::Plant, rehearsal::Reported};
 
 pub(super) struct WiredLog {
     wire: Wire,
     inner: Arc<dyn Log>,
     /// What was read first of each job, for a planted bug.
     first_read: Mutex<BTreeMap<JobId, Vec<Entry>>>,
+    /// What a supervisor takes records for, for a planted bug.
+    misreading: Arc<Misreading>,
 }
 
 type Call<T> = BoxFuture<'static, Result<T, LogError>>;
 
 impl WiredLog {
     pub(super) fn new(wire: Wire, inner: Arc<dyn Log>) -> Self {
-        Self { wire, inner, first_read: Mutex::default() }
+        Self { wire, inner, first_read: Mutex::default(), misreading: Arc::default() }
     }
 
     async fn write<T: Send + 'static>(&self, call: Call<T>) -> Result<T, LogError> {
@@ -74,7 +76,8 @@ impl WiredLog {
             let end = |entry: &Entry| matches!(entry.family, Family::Do(DecisionKind::Finish, _));
             entries.retain(|entry| !end(entry));
         }
-        entries
+        let take = |entry| self.misreading.of(self.wire.misreads(), entry);
+        entries.into_iter().map(take).collect()
     }
 }
 
@@ -95,7 +98,15 @@ impl Log for WiredLog {
     }
 
     async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {
-        let (inner, job, fact) = (Arc::clone(&self.inner), job.clone(), fact.clone());
+        let fact = match self.wire.stage.as_ref().map(|stage| stage.report(fact)) {
+            None => fact.clone(),
+            Some(Reported::So(fact)) => fact,
+            Some(Reported::Never) => {
+                self.wire.link.set(Standing::Gone);
+                std::future::pending().await
+            }
+        };
+        let (inner, job) = (Arc::clone(&self.inner), job.clone());
         self.write(Box::pin(async move { inner.append(&job, &fact, trace).await })).await
     }
 
@@ -119,6 +130,7 @@ impl Log for WiredLog {
         trace: TraceContext,
     ) -> Result<Guarded, LogError> {
         let (inner, job, decision) = (Arc::clone(&self.inner), job.clone(), decision.clone());
+        self.misreading.note(&job, &decision);
         let (disarm, unguarded) = (disarm.cloned(), self.planted(Plant::NoCompareAndSet));
         let call = async move {
             let after = if unguarded { last_decision(&*inner, &job).await? } else { after };
@@ -157,7 +169,8 @@ impl Log for WiredLog {
         let inner = Arc::clone(&self.inner);
         let call = Box::pin(async move { inner.facts(shard).await });
         let facts = self.ask(call).await?;
-        Ok(feed::facts(self.wire.clone(), Arc::clone(&self.inner), shard, facts))
+        let misreading = Arc::clone(&self.misreading);
+        Ok(feed::facts(self.wire.clone(), misreading, Arc::clone(&self.inner), shard, facts))
     }
 
     async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
@@ -269,6 +282,19 @@ impl Log for WiredLog {
     async fn purge(&self, job: &JobId) -> Result<(), LogError> {
         let (inner, job) = (Arc::clone(&self.inner), job.clone());
         self.write(Box::pin(async move { inner.purge(&job).await })).await
+    }
+
+    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
+        let (inner, job) = (Arc::clone(&self.inner), job.clone());
+        self.write(Box::pin(async move { inner.purge_until(&job, until).await })).await
+    }
+
+    async fn mentions(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
+        let inner = Arc::clone(&self.inner);
+        self.ask(Box::pin(async move { inner.mentions(shard).await })).await
     }
 }
 

@@ -6,6 +6,7 @@ mod bus;
 mod feed;
 mod kv;
 mod log;
+mod misread;
 mod objects;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::{
     chance::Chance,
     link::{Away, Link},
     plant::Plant,
+    rehearsal::Stage,
     weather::Weather,
 };
 
@@ -30,6 +32,9 @@ pub(crate) struct Wire {
     pub(crate) chance: Chance,
     pub(crate) weather: Weather,
     pub(crate) plant: Option<Plant>,
+    /// Whether the process decides about jobs.
+    pub(crate) decides: bool,
+    pub(crate) stage: Option<Arc<Stage>>,
 }
 
 /// The same broker behind a link.
@@ -51,6 +56,12 @@ enum Lost {
 }
 
 impl Wire {
+    /// The planted bug by which the process takes records for what they are not: only those who
+    /// decide have it.
+    fn misreads(&self) -> Option<Plant> {
+        self.plant.filter(|_| self.decides)
+    }
+
     /// Carries a call over the link and its reply back. A write that could not leave may still
     /// arrive, long after the caller gave up.
     async fn carry<T: Send + 'static>(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use runtime::objects::{ObjectError, Objects};
+use runtime::objects::{Kept, ObjectError, Objects};
 
 use super::{Lost, Wire};
 
@@ -35,5 +35,17 @@ impl Objects for WiredObjects {
         let (inner, sha256) = (Arc::clone(&self.inner), sha256.to_owned());
         let call = Box::pin(async move { inner.get(&sha256).await });
         self.wire.carry(false, call).await.map_err(away)?
+    }
+
+    async fn list(&self) -> Result<Vec<Kept>, ObjectError> {
+        let inner = Arc::clone(&self.inner);
+        let call = Box::pin(async move { inner.list().await });
+        self.wire.carry(false, call).await.map_err(away)?
+    }
+
+    async fn remove(&self, seen: &Kept) -> Result<(), ObjectError> {
+        let (inner, seen) = (Arc::clone(&self.inner), seen.clone());
+        let call = Box::pin(async move { inner.remove(&seen).await });
+        self.wire.carry(true, call).await.map_err(away)?
     }
 }

@@ -1,6 +1,8 @@
 //! The simulation as a test: many seeds, those that found something before, and planted bugs that
 //! must be found.
 
+mod rehearsal;
+
 use std::{env, process::Command};
 
 use callboard_simulation::{Judged, Plant, judge, story, sweep};

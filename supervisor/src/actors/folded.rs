@@ -20,6 +20,7 @@ use crate::{
 
 /// The fold, and enough to put a fact in its place that was stored before a decision and arrives
 /// after it: facts arrive in the order of the log, so it is never older than the last one that did.
+#[cfg_attr(test, derive(Debug, Clone))]
 pub(super) struct Folded {
     pub(super) job: Job,
     pub(super) trace: TraceContext,
@@ -29,8 +30,8 @@ pub(super) struct Folded {
     tail: Vec<(At, Known)>,
 }
 
-/// A fact is older than one that arrived before it.
-pub(super) struct OutOfOrder;
+/// The log must be read: a fact is older than one that arrived before it, or takes the job back.
+pub(super) struct MustRead;
 
 /// Facts that a look takes in.
 #[derive(Debug, Default)]
@@ -60,33 +61,34 @@ impl Folded {
         let trace = entries.iter().find_map(|entry| entry.trace);
         let trace = trace
             .unwrap_or_else(|| TraceContext::new(fastrand::u128(..), fastrand::u64(..), false));
-        let mut job = Job::new(job.clone());
+        let mut replay = replay::Replay::of(job, entries);
         let mut taken = Taken::default();
         let first = news.first(entries);
         for entry in entries {
             if first == Some(entry.seq) {
-                taken.before = Some(Standpoint::of(&job));
+                taken.before = Some(Standpoint::of(replay.job()));
             }
-            let ignored = job.ignored();
-            replay::apply(&mut job, entry);
-            if job.ignored() > ignored && news.fresh.contains(&entry.seq) {
+            let ignored = replay.job().ignored();
+            replay.apply(entry);
+            if replay.job().ignored() > ignored && news.fresh.contains(&entry.seq) {
                 taken.ignored.push(kind(entry));
             }
         }
+        let job = replay.into_job();
         taken.before.get_or_insert_with(|| Standpoint::of(&job));
         (Self { base: job.clone(), job, trace, tail: Vec::new() }, taken)
     }
 
     /// Puts a fact in its place. Gives its kind when it changed nothing.
-    pub(super) fn insert(&mut self, entry: &Entry) -> Result<Option<&'static str>, OutOfOrder> {
+    pub(super) fn insert(&mut self, entry: &Entry) -> Result<Option<&'static str>, MustRead> {
         let ignored = self.job.ignored();
         self.place(entry)?;
         Ok((self.job.ignored() > ignored).then(|| kind(entry)))
     }
 
-    fn place(&mut self, entry: &Entry) -> Result<(), OutOfOrder> {
-        if entry.seq <= self.base.seq() {
-            return Err(OutOfOrder);
+    fn place(&mut self, entry: &Entry) -> Result<(), MustRead> {
+        if entry.seq <= self.base.seq() || replay::wants_back(entry).is_some() {
+            return Err(MustRead);
         }
         if entry.seq > self.job.seq() {
             replay::apply(&mut self.job, entry);

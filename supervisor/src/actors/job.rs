@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use proto::{
-    decision::Decision,
+    decision::{Decision, DecisionKind},
     id::{JobId, Seq, Shard},
     trace::TraceContext,
 };
@@ -17,13 +17,13 @@ use runtime::{
 use tracing::Instrument;
 
 use super::{
-    folded::{Folded, News, OutOfOrder},
+    folded::{Folded, MustRead, News},
     inbox::{Inbox, Waiting},
     observe::{Census, Labels, Look, Place, Taken, Tally},
     shard::ShardMsg,
     tell,
 };
-use crate::machine::Next;
+use crate::machine::{Job, Next};
 
 /// Decisions one look may lead to. A job that wants more is not converging.
 const DECISIONS_MAX: usize = 2 * proto::limits::PLAN_STEPS_MAX + 100;
@@ -170,7 +170,7 @@ impl JobCache {
             let mut taken = Taken::default();
             let insert = |fact: &&Delivery| {
                 taken.ignored.extend(folded.insert(&fact.entry)?);
-                Ok::<(), OutOfOrder>(())
+                Ok::<(), MustRead>(())
             };
             if facts.iter().try_for_each(insert).is_ok() {
                 self.folded = Some(folded);
@@ -273,10 +273,13 @@ async fn store(
     }
     tell::tell(broker, &id, tell, trace).await?;
     let (job, after) = (&folded.job, folded.job.last_decision());
-    let stops_work = matches!(decision, Decision::Finish(_)) && job.has_work_out();
+    let ends = matches!(decision, Decision::Finish(_)) && job.has_work_out();
+    let stops_work = ends || job.begins_anew();
     let stored = broker.log.decide(&id, &decision, after, disarm.first(), trace).await?;
     let Guarded::Stored(seq) = stored else { return Ok(stored) };
+    let kind = decision.kind();
     folded.stored(seq, decision);
+    log_decided(&folded.job, seq, kind);
     for timer in disarm.iter().skip(1) {
         if let Err(error) = broker.log.disarm(&id, timer).await {
             tracing::debug!(job = %id, %timer, %error, "a timer that nothing waits for stays armed");
@@ -289,4 +292,14 @@ async fn store(
         }
     }
     Ok(stored)
+}
+
+/// Says at debug what was decided and where the job stands then, and nothing that anybody wrote.
+fn log_decided(job: &Job, seq: Seq, kind: DecisionKind) {
+    if !tracing::enabled!(tracing::Level::DEBUG) {
+        return;
+    }
+    let Some(at) = job.standing() else { return };
+    let sub_status = at.sub_status.map(|sub| sub.to_string());
+    tracing::debug!(job = %job.id(), %seq, decision = kind.as_str(), state = %at.state, sub_status, "decided");
 }

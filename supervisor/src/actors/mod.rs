@@ -16,6 +16,8 @@ mod job;
 mod observe;
 mod options;
 mod ownership;
+#[cfg(test)]
+mod proof;
 mod shard;
 mod supervisor;
 mod sweep;

@@ -51,27 +51,37 @@ impl Checked {
 /// decision that is just being stored: look at it again before believing that finding.
 #[must_use]
 pub fn check(id: &JobId, entries: &[Entry]) -> Checked {
-    let mut job = Job::new(id.clone());
+    let mut replay = replay::Replay::of(id, entries);
     let mut units = Units::default();
     for entry in entries {
+        let job = replay.job();
         if entry.job != *id || entry.seq <= job.seq() {
             units.findings.push(Finding::Misplaced { seq: entry.seq });
             continue;
         }
         let ignored = job.ignored();
-        let was_parked = job.poison().is_some();
-        replay::apply(&mut job, entry);
+        let (was_parked, generation) = (job.poison().is_some(), job.generation());
+        replay.apply(entry);
+        let job = replay.job();
+        if job.generation() > generation {
+            units.abandon();
+            continue;
+        }
         if was_parked || job.poison().is_some() {
             continue;
         }
         let by = entry.record.as_ref().map(|record| record.by.as_str()).unwrap_or_default();
         match entry.record.as_ref().map(Record::known) {
             Ok(Ok(Known::Fact(fact))) => units.fact(entry, by, &fact, job.ignored() == ignored),
+            Ok(Ok(Known::Decision(decision))) if decision.generation() < generation => {
+                units.fenced(entry.seq, &decision);
+            }
             Ok(Ok(Known::Decision(decision))) => units.decision(entry.seq, &decision),
             // The fold is parked by it, which is found below.
             Ok(Err(_)) | Err(_) => {}
         }
     }
+    let job = replay.into_job();
     let completed = matches!(job.outcome(), Some(Outcome::Completed { .. }));
     if completed {
         units.all_answered();

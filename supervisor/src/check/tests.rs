@@ -133,6 +133,8 @@ fn sound() -> Log {
         conversation: None,
         parent: None,
         agents: Default::default(),
+        forked: None,
+        plan: None,
     }));
     while let Some(decision) = log.next() {
         log.decide(&decision);

@@ -26,6 +26,9 @@ pub(super) struct Units {
     /// Decisions other than commands, by what makes them one of a kind.
     others: BTreeSet<String>,
     keys: BTreeMap<WorkId, String>,
+    /// Attempts that a roll-back has taken out of the timeline, or that were fenced by one: nobody
+    /// needs to answer them.
+    abandoned: BTreeSet<Try>,
     ended: bool,
 }
 
@@ -36,6 +39,28 @@ impl Units {
 
     pub(super) fn results(&self) -> usize {
         self.counted.len()
+    }
+
+    /// The job was rolled back: what has no answer needs none, and what had ended has not.
+    pub(super) fn abandon(&mut self) {
+        let unanswered = self.sent.keys().filter(|unit| !self.counted.contains(*unit));
+        self.abandoned.extend(unanswered.cloned());
+        self.ended = false;
+    }
+
+    /// A decision of an earlier generation, which nothing follows from. Workers see it all the same.
+    pub(super) fn fenced(&mut self, seq: Seq, decision: &Decision) {
+        let unit = match decision {
+            Decision::Plan(work) => (work.work.clone(), work.attempt),
+            Decision::Turn(work) => (work.work.clone(), work.attempt),
+            Decision::Call(work) => (work.work.clone(), work.attempt),
+            Decision::Spawn(work) => (work.work.clone(), work.attempt),
+            Decision::Ask(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => {
+                return;
+            }
+        };
+        self.command(seq, &unit.0, unit.1);
+        self.abandoned.insert(unit);
     }
 
     pub(super) fn decision(&mut self, seq: Seq, decision: &Decision) {
@@ -61,7 +86,7 @@ impl Units {
             Decision::Note(Note::Stopped { work, .. }) => {
                 self.other(seq, format!("the stop before {work}"));
             }
-            Decision::Note(Note::Spawned { work, attempt }) => {
+            Decision::Note(Note::Spawned { work, attempt, .. }) => {
                 self.other(seq, format!("the beginning of {work} #{attempt}"));
             }
             // A child is paused and let go on, and a question of one may be asked about again.
@@ -69,8 +94,13 @@ impl Units {
             Decision::Note(Note::Concluded { .. }) => {
                 self.other(seq, "what it comes to".to_owned());
             }
-            Decision::Finish(_) => {
-                self.other(seq, "the end".to_owned());
+            Decision::Finish(finish) => {
+                let end = if finish.generation.is_first() {
+                    "the end".to_owned()
+                } else {
+                    format!("the end of generation {}", finish.generation)
+                };
+                self.other(seq, end);
                 self.ended = true;
             }
         }
@@ -115,7 +145,8 @@ impl Units {
 
     /// Every command must have a result by now.
     pub(super) fn all_answered(&mut self) {
-        let unanswered = self.sent.iter().filter(|(unit, _)| !self.counted.contains(*unit));
+        let open = |unit: &Try| !self.counted.contains(unit) && !self.abandoned.contains(unit);
+        let unanswered = self.sent.iter().filter(|(unit, _)| open(unit));
         self.findings.extend(unanswered.map(|((work, attempt), seq)| Finding::Unanswered {
             seq: *seq,
             work: work.clone(),

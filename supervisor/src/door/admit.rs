@@ -5,13 +5,15 @@ use proto::{
     agent::{Agent, catalogue::Catalogue},
     conversation::Conversation,
     digest,
-    door::{AgentChoice, Submit},
+    door::{AgentChoice, DirectCall, Submit},
     error::{Code, Failure},
     fact::Submitted,
     family::{Callee, Callees},
     id::{AgentName, JobId},
     lang::Language,
-    limits, strict,
+    limits,
+    point::Fork,
+    strict,
 };
 use serde_json::Value;
 
@@ -25,8 +27,12 @@ const VERSION: u64 = 1;
 pub(super) struct Admitted {
     /// The id that was asked for; one must be made up when absent.
     pub(super) id: Option<JobId>,
-    /// What is stored.
+    /// What is stored; of a fork only who submitted it and the digest.
     pub(super) submitted: Submitted,
+    /// The job that it goes on from.
+    pub(super) fork: Option<Fork>,
+    /// The tool call that is to be the whole job.
+    pub(super) call: Option<DirectCall>,
 }
 
 /// Checks a submission.
@@ -40,6 +46,9 @@ pub(super) fn submission(
     version(&value)?;
     let digest = digest_of(&value);
     let mut request: Submit = strict::request_from_value(value)?;
+    if let Some(fork) = request.fork.take() {
+        return forked(request, fork, digest, by);
+    }
     let goal = goal(std::mem::take(&mut request.goal))?;
     let mut agent = agent(&request, agents)?;
     priced(&mut agent, price)?;
@@ -48,9 +57,67 @@ pub(super) fn submission(
     let agents = callees(&agent, agents, price)?;
     let conversation =
         request.conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
-    let submitted =
-        Submitted { goal, agent, language, digest, by, conversation, parent: None, agents };
-    Ok(Admitted { id: request.id, submitted })
+    let submitted = Submitted {
+        goal,
+        agent,
+        language,
+        digest,
+        by,
+        conversation,
+        parent: None,
+        agents,
+        forked: None,
+        plan: None,
+    };
+    Ok(Admitted { id: request.id, submitted, fork: None, call: request.call })
+}
+
+/// A fork is what the other job was: beside its id a request says nothing more of it.
+fn forked(
+    request: Submit,
+    fork: Fork,
+    digest: String,
+    by: Option<String>,
+) -> Result<Admitted, Failure> {
+    let Submit {
+        v: _,
+        id,
+        goal,
+        agent,
+        language,
+        confirm,
+        deadline_ms,
+        conversation,
+        fork: _,
+        call,
+    } = request;
+    let said = [
+        ("goal", !goal.is_empty()),
+        ("agent", agent.is_some()),
+        ("language", language.is_some()),
+        ("confirm", confirm.is_some()),
+        ("deadline_ms", deadline_ms.is_some()),
+        ("conversation", conversation.is_some()),
+        ("call", call.is_some()),
+    ];
+    if let Some((field, _)) = said.into_iter().find(|(_, is_there)| *is_there) {
+        let why =
+            format!("{field}: a fork has that of the job it goes on from, and takes no other");
+        return Err(Failure::new(Code::InvalidRequest, why).at(field));
+    }
+    let submitted = Submitted {
+        goal,
+        agent: Agent::default(),
+        language: Language::default(),
+        digest,
+        by,
+        conversation: None,
+        parent: None,
+        agents: Callees::default(),
+        forked: None,
+        plan: None,
+    };
+    Ok(Admitted { id, submitted, fork: Some(fork), call: None })
 }
 
 /// A request that says nothing: an empty body or an empty object.

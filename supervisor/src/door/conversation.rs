@@ -92,6 +92,33 @@ async fn before(kv: &dyn Kv, id: &ConversationId, job: &JobId) -> Result<Members
     Err(Failure::new(Code::Unavailable, why).at("conversation"))
 }
 
+/// Takes a job out of a conversation, because its log is about to be removed. What is kept of the
+/// conversation goes with the last of its jobs.
+///
+/// # Errors
+/// What the bucket says when it cannot be read or written.
+pub(crate) async fn leave(kv: &dyn Kv, id: &ConversationId, job: &JobId) -> Result<(), KvError> {
+    for _ in 0..CONFLICTS_MAX {
+        // What cannot be read names nobody.
+        let Ok((mut members, revision)) = read(kv, id).await else { return Ok(()) };
+        let Some(at) = members.jobs.iter().position(|member| member == job) else { return Ok(()) };
+        members.jobs.remove(at);
+        members.forgotten = members.forgotten.saturating_add(1);
+        let left = if members.jobs.is_empty() {
+            kv.delete_at(Bucket::Conversations, id.as_str(), revision).await
+        } else {
+            let written = serde_json::to_vec(&members).unwrap_or_default();
+            let update = kv.update(Bucket::Conversations, id.as_str(), written.into(), revision);
+            update.await.map(|_| ())
+        };
+        match left {
+            Err(KvError::Conflict(_)) => {}
+            left => return left,
+        }
+    }
+    Err(KvError::Conflict(id.to_string()))
+}
+
 async fn read(kv: &dyn Kv, id: &ConversationId) -> Result<(Members, u64), Failure> {
     let found = kv.get(Bucket::Conversations, id.as_str()).await.map_err(|e| unavailable(&e))?;
     let Some(found) = found else { return Ok((Members::default(), 0)) };

@@ -160,6 +160,9 @@ mod tests {
             usage: Usage::default(),
             budget: Vec::new(),
             conversation: None,
+            generation: proto::id::Generation::FIRST,
+            forked: None,
+            snapshots: Vec::new(),
             ignored: 0,
             records: 1,
             seq: Seq(1),
@@ -194,6 +197,8 @@ mod tests {
                 conversation: None,
                 parent: None,
                 agents: Default::default(),
+                forked: None,
+                plan: None,
             })
         };
         let by = WorkerId::new("w").unwrap();

@@ -35,30 +35,48 @@ pub(super) fn whole(job: &JobId, entries: &[Entry]) -> Result<Job, Failure> {
     apart(job, || replay::replay(job, entries))
 }
 
-/// Folds what came since. The job must not be used any more after an error.
-pub(super) fn more(job: &mut Job, entries: &[Entry]) -> Result<(), Failure> {
+/// Folds what came since; reads the whole log anew when the job was rolled back. The job must not be
+/// used any more after an error.
+pub(super) async fn more(log: &dyn Log, job: &mut Job, entries: &[Entry]) -> Result<(), Failure> {
     let id = job.id().clone();
-    apart(&id, || entries.iter().for_each(|entry| replay::apply(job, entry)))
+    apart(&id, || entries.iter().for_each(|entry| replay::apply(job, entry)))?;
+    anew(log, job).await
+}
+
+/// Folds a job anew that was rolled back. Not further than what was handed over: whoever follows the
+/// log is handed the rest.
+async fn anew(log: &dyn Log, job: &mut Job) -> Result<(), Failure> {
+    if job.must_be_folded_anew() {
+        let mut entries = read(log, job.id()).await?;
+        entries.retain(|entry| entry.seq <= job.seq());
+        *job = whole(&job.id().clone(), &entries)?;
+    }
+    Ok(())
 }
 
 /// Folds what came since, and gives what happened with it. The job must not be used any more after an
 /// error. Before there is a submission that can be read, nothing has happened.
-pub(super) fn events(
+pub(super) async fn events(
+    log: &dyn Log,
     job: &mut Job,
     projection: &mut Projection,
     entries: &[Entry],
 ) -> Result<Vec<Event>, Failure> {
     let id = job.id().clone();
-    apart(&id, || {
-        let mut events = Vec::new();
-        for entry in entries.iter().filter(|entry| entry.seq > job.seq()).collect::<Vec<_>>() {
-            replay::apply(job, entry);
-            let Some(after) = job.view() else { continue };
-            let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
-            events.extend(projection.take(entry.seq, entry.time, known.as_ref(), after));
+    let mut events = Vec::new();
+    for entry in entries {
+        if entry.seq <= job.seq() {
+            continue;
         }
-        events
-    })
+        apart(&id, || replay::apply(job, entry))?;
+        anew(log, job).await?;
+        events.extend(apart(&id, || {
+            let Some(after) = job.view() else { return Vec::new() };
+            let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
+            projection.take(entry.seq, entry.time, known.as_ref(), after)
+        })?);
+    }
+    Ok(events)
 }
 
 /// The job as people see it.
@@ -84,7 +102,7 @@ pub(super) fn poisoned(job: &JobId, why: &str) -> Failure {
     Failure::new(Code::Poisoned, format!("job {job} is parked: {why}"))
 }
 
-fn apart<T>(job: &JobId, work: impl FnOnce() -> T) -> Result<T, Failure> {
+pub(super) fn apart<T>(job: &JobId, work: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
         tracing::error!(%job, "a fold broke");
         Failure::new(Code::Internal, format!("the log of job {job} cannot be folded"))

@@ -6,15 +6,18 @@
 
 mod admit;
 pub mod agents;
-mod conversation;
+pub(crate) mod conversation;
 mod dead;
+mod direct;
 mod fit;
 mod fold;
+mod forking;
 mod list;
 mod quota;
 mod secrets;
 mod signal;
 mod submit;
+mod turning;
 mod watch;
 
 use std::sync::Arc;
@@ -34,6 +37,7 @@ use runtime::{
     people::{Caller, People},
     presence::Crew,
     registry::Registry,
+    schema::Schemas,
     service::{Call, Handled, Service},
 };
 use tokio::sync::Semaphore;
@@ -83,6 +87,7 @@ pub struct Door {
     quota: Quota,
     watches: Arc<Semaphore>,
     registry: Registry,
+    schemas: Schemas,
     crew: Crew,
 }
 
@@ -99,7 +104,7 @@ const ENDPOINTS: [Endpoint; 11] = [
     },
     Endpoint {
         verb: verbs::SIGNAL,
-        description: "Cancels, pauses or resumes a job, has it try again, or tells it something.",
+        description: "Cancels, pauses, resumes or rolls back a job, has it try again, or tells it something.",
     },
     Endpoint { verb: verbs::DEAD, description: "What stands still until somebody does something." },
     Endpoint { verb: verbs::TOOLS, description: "Registered tools." },
@@ -121,6 +126,7 @@ impl Door {
             quota: Quota::new(parts.submits_per_minute, parts.clock),
             watches: Arc::new(Semaphore::new(parts.watches)),
             registry: parts.registry,
+            schemas: Schemas::default(),
             crew: parts.crew,
         }
     }
@@ -132,7 +138,17 @@ impl Door {
     async fn get(&self, call: &Call) -> Result<Handled, Failure> {
         self.admit(call, Role::Read)?;
         let request: Get = strict::request(&call.payload)?;
-        let job = fold::load(&*self.broker.log, &request.job).await?;
+        let job = match &request.at {
+            None => fold::load(&*self.broker.log, &request.job).await?,
+            Some(at) => {
+                let entries = fold::read(&*self.broker.log, &request.job).await?;
+                fold::apart(&request.job, || {
+                    let past = turning::Past::of(&request.job, &entries);
+                    past.seq_of(at, "at").map(|seq| past.job_at(seq))
+                })?
+                .map_err(|refused| *refused)?
+            }
+        };
         Handled::json(&fit::view(fold::view(&job)?)?)
     }
 

@@ -11,9 +11,11 @@ use proto::{
     door::{SendSignal, Signaled},
     error::{Code, Failure},
     fact::{self, Fact, Signal},
-    id::{JobId, Seq},
+    id::{JobId, Seq, SnapshotName},
     job::JobState,
-    limits, strict,
+    limits,
+    point::Order,
+    strict,
 };
 use runtime::{
     config::Role,
@@ -22,7 +24,7 @@ use runtime::{
 };
 use tokio::time::Instant;
 
-use super::{Door, fold};
+use super::{Door, fold, turning::Past};
 use crate::machine::Job;
 
 /// How long a cancel waits for the supervisor to end the job.
@@ -36,11 +38,22 @@ impl Door {
             let why = format!("reason: at most {} bytes are taken", limits::REASON_BYTES_MAX);
             return Err(Failure::new(Code::TooLarge, why).at("reason"));
         }
-        instruction(&request.signal)?;
         let by = caller.recorded(request.by.as_deref())?;
         let entries = fold::read(&*self.broker.log, &request.job).await?;
+        let signal = match request.signal {
+            Order::Cancel => Signal::Cancel,
+            Order::Pause => Signal::Pause,
+            Order::Resume => Signal::Resume,
+            Order::Retry => Signal::Retry,
+            Order::Steer { text } => instruction(text)?,
+            Order::Snapshot { name } => snapshot(name)?,
+            Order::RollBack { .. } | Order::Restart { .. } => {
+                let said = (request.reason, by);
+                return self.roll_back(call, &request.job, &request.signal, &entries, said).await;
+            }
+        };
         let folded = fold::whole(&request.job, &entries);
-        if request.signal == Signal::Retry && folded.as_ref().map_or(true, is_parked) {
+        if signal == Signal::Retry && folded.as_ref().map_or(true, is_parked) {
             let fact = fact::Signaled {
                 signal: Signal::Retry,
                 reason: request.reason,
@@ -53,23 +66,54 @@ impl Door {
         }
         let mut job = folded?;
         open(&job)?;
-        let signaled = fact::Signaled {
-            signal: request.signal.clone(),
-            reason: request.reason.clone(),
-            by,
-            parent_seq: None,
-        };
+        if let Signal::Snapshot { name } = &signal {
+            room_for(&job, name)?;
+        }
+        let signaled =
+            fact::Signaled { signal: signal.clone(), reason: request.reason, by, parent_seq: None };
         let fact = Fact::Signaled(signaled);
         let seq = self.broker.log.append(&request.job, &fact, call.trace).await?;
-        match request.signal {
+        match signal {
             Signal::Cancel => self.until_ended(&mut job, seq).await?,
-            Signal::Pause | Signal::Resume | Signal::Retry | Signal::Steer { .. } => {
+            Signal::Pause
+            | Signal::Resume
+            | Signal::Retry
+            | Signal::Steer { .. }
+            | Signal::Snapshot { .. }
+            | Signal::RollBack { .. } => {
                 let entries = self.broker.log.read(&request.job, job.seq()).await?;
-                catch_up(&mut job, &entries, seq)?;
+                self.catch_up(&mut job, &entries, seq).await?;
             }
         }
         let state = fold::view(&job)?.state;
         Handled::json(&Signaled { job: request.job, state, seq })
+    }
+
+    /// Takes a job back. The record is found here, so that what is stored names one.
+    async fn roll_back(
+        &self,
+        call: &Call,
+        job: &JobId,
+        order: &Order,
+        entries: &[Entry],
+        (reason, by): (Option<String>, Option<String>),
+    ) -> Result<Handled, Failure> {
+        let found = fold::apart(job, || {
+            let past = Past::of(job, entries);
+            wanted(&past, order).map(|(to, again)| (to, again, past.last()))
+        })?;
+        let (to, again, seen) = found.map_err(|refused| *refused)?;
+        let signal = Signal::RollBack { to, seen, again };
+        let fact = Fact::Signaled(fact::Signaled { signal, reason, by, parent_seq: None });
+        let seq = self.broker.log.append(job, &fact, call.trace).await?;
+        let entries = fold::read(&*self.broker.log, job).await?;
+        let past = fold::apart(job, || Past::of(job, &entries))?;
+        if !past.went_back(seq) {
+            let why = format!("job {job} went on meanwhile, and was not rolled back: look again");
+            return Err(Failure::new(Code::WouldRepeat, why));
+        }
+        let state = fold::view(past.job())?.state;
+        Handled::json(&Signaled { job: job.clone(), state, seq })
     }
 
     /// Follows the job until it has ended, or for a while.
@@ -87,15 +131,46 @@ impl Door {
             if entries.is_empty() {
                 return Ok(());
             }
-            catch_up(job, &entries, signal)?;
+            self.catch_up(job, &entries, signal).await?;
         }
         Ok(())
     }
+
+    /// Folds what came; a job that had ended before the signal was stored did not hear it.
+    async fn catch_up(&self, job: &mut Job, entries: &[Entry], signal: Seq) -> Result<(), Failure> {
+        let heard = entries.partition_point(|entry| entry.seq < signal);
+        let (before, after) = entries.split_at(heard);
+        fold::more(&*self.broker.log, job, before).await?;
+        if job.seq() < signal {
+            open(job)?;
+        }
+        fold::more(&*self.broker.log, job, after).await
+    }
+}
+
+/// The record that a job is to go back to, if it may, and whether tools may run again.
+fn wanted(past: &Past<'_>, order: &Order) -> Result<(Seq, bool), Box<Failure>> {
+    let (to, again, field) = match order {
+        Order::RollBack { to, again } => {
+            let field = "signal.roll_back.to";
+            (past.seq_of(to, field)?, *again, field)
+        }
+        Order::Restart { step, again } => (past.before_step(step)?, *again, "signal.restart.step"),
+        Order::Cancel
+        | Order::Pause
+        | Order::Resume
+        | Order::Retry
+        | Order::Steer { .. }
+        | Order::Snapshot { .. } => {
+            return Err(Box::new(Failure::new(Code::Internal, "this is no roll-back")));
+        }
+    };
+    past.check_back(to, again, field)?;
+    Ok((to, again))
 }
 
 /// Checks what a person wants to tell a job's agents.
-fn instruction(signal: &Signal) -> Result<(), Failure> {
-    let Signal::Steer { text } = signal else { return Ok(()) };
+fn instruction(text: String) -> Result<Signal, Failure> {
     let field = "signal.steer.text";
     if text.trim().is_empty() {
         let why = format!("{field}: must say what is to be done, or done otherwise");
@@ -105,18 +180,27 @@ fn instruction(signal: &Signal) -> Result<(), Failure> {
         let why = format!("{field}: at most {} bytes are taken", limits::INSTRUCTION_BYTES_MAX);
         return Err(Failure::new(Code::TooLarge, why).at(field));
     }
-    Ok(())
+    Ok(Signal::Steer { text })
 }
 
-/// Folds what came; a job that had ended before the signal was stored did not hear it.
-fn catch_up(job: &mut Job, entries: &[Entry], signal: Seq) -> Result<(), Failure> {
-    let heard = entries.partition_point(|entry| entry.seq < signal);
-    let (before, after) = entries.split_at(heard);
-    fold::more(job, before)?;
-    if job.seq() < signal {
-        open(job)?;
+/// Checks the name of a point. A number would be taken for a position.
+fn snapshot(name: SnapshotName) -> Result<Signal, Failure> {
+    if name.as_str().bytes().all(|b| b.is_ascii_digit()) {
+        let field = "signal.snapshot.name";
+        let why = format!("{field}: {name} is a number, and numbers are positions of records");
+        return Err(Failure::new(Code::InvalidRequest, why).at(field));
     }
-    fold::more(job, after)
+    Ok(Signal::Snapshot { name })
+}
+
+fn room_for(job: &Job, name: &SnapshotName) -> Result<(), Failure> {
+    let known = job.snapshots();
+    if known.len() < limits::SNAPSHOTS_MAX || known.iter().any(|known| known.name == *name) {
+        return Ok(());
+    }
+    let why =
+        format!("signal.snapshot.name: a job has at most {} snapshots", limits::SNAPSHOTS_MAX);
+    Err(Failure::new(Code::TooLarge, why).at("signal.snapshot.name"))
 }
 
 /// Whether it is parked at a record that cannot be read here.

@@ -4,7 +4,7 @@ use proto::{
     door,
     error::{Code, Failure},
     fact::{Fact, Submitted},
-    id::JobId,
+    id::{JobId, Seq},
     record::Known,
 };
 use runtime::{
@@ -15,7 +15,7 @@ use runtime::{
 };
 use uuid::Uuid;
 
-use super::{Door, admit, conversation, secrets};
+use super::{Door, admit, conversation, direct, forking, secrets};
 
 impl Door {
     pub(super) async fn submit(&self, call: &Call) -> Result<Handled, Failure> {
@@ -25,15 +25,35 @@ impl Door {
         let mut admitted = self
             .agents
             .look(|agents| admit::submission(&call.payload, agents, self.price.as_ref(), by))?;
+        if let Some(call) = admitted.call.take() {
+            direct::plan(&mut admitted.submitted, call, &self.registry, &self.schemas)?;
+        }
         let job = match admitted.id {
             Some(id) => id,
             None => JobId::new(Uuid::now_v7().simple().to_string())?,
         };
+        if let Some(fork) = &admitted.fork {
+            self.admit(call, Role::Read)?;
+            // A fork that is there is not made again: the other job may have been purged since.
+            let there = self.broker.log.read(&job, Seq(0)).await?;
+            if let Some(first) = there.first() {
+                same(&job, first, &admitted.submitted.digest)?;
+                let shard = self.broker.log.subjects().shard_of(&job);
+                return Handled::json(&door::Submitted {
+                    job,
+                    shard,
+                    seq: first.seq,
+                    created: false,
+                });
+            }
+            admitted.submitted =
+                forking::submission(&*self.broker.log, fork, admitted.submitted).await?;
+        }
         if secrets::looks_like_one(&admitted.submitted.goal) {
             tracing::warn!(%job, "the goal looks as if it holds a secret; it is stored as it is");
         }
-        let Submitted { agent, conversation, .. } = &mut admitted.submitted;
-        if let Some(joined) = conversation {
+        let Submitted { agent, conversation, forked, .. } = &mut admitted.submitted;
+        if let (Some(joined), None) = (conversation, forked) {
             let Broker { log, kv, .. } = &self.broker;
             *joined = conversation::join(&**log, &**kv, &joined.id, &job, &agent.memory).await?;
         }

@@ -19,7 +19,7 @@ use proto::{
 use runtime::{
     bus::Message,
     config::Role,
-    log::Entry,
+    log::{Entry, Log},
     service::{Call, Handled},
 };
 use tokio::time::{Instant, MissedTickBehavior};
@@ -66,7 +66,7 @@ impl Door {
                 projection: Box::default(),
             },
         };
-        let mut watcher = Watcher { call, job, wanted };
+        let mut watcher = Watcher { call, log: &*self.broker.log, job, wanted };
         let end = match self.follow(&mut watcher, &entries, live).await {
             Ok(()) => None,
             Err(Cut::Because(failure)) => Some(Box::new(failure)),
@@ -137,6 +137,7 @@ fn record(entry: &Entry) -> Watched {
 
 struct Watcher<'a> {
     call: &'a Call,
+    log: &'a dyn Log,
     job: Job,
     wanted: Wanted,
 }
@@ -156,11 +157,11 @@ impl Watcher<'_> {
                 let fresh: Vec<_> = entries.iter().filter(|entry| entry.seq > seen).collect();
                 *after = fresh.last().map_or(seen, |entry| entry.seq);
                 let sent = fresh.into_iter().map(record).collect();
-                (sent, fold::more(&mut self.job, entries))
+                (sent, fold::more(self.log, &mut self.job, entries).await)
             }
             Wanted::Events { after, projection } => {
                 let seen = *after;
-                let mut events = fold::events(&mut self.job, projection, entries)?;
+                let mut events = fold::events(self.log, &mut self.job, projection, entries).await?;
                 events.retain(|event| event.id > seen);
                 *after = events.last().map_or(seen, |event| event.id);
                 let events = events.into_iter().map(fit::event).collect::<Result<Vec<_>, _>>();

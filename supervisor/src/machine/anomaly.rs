@@ -188,7 +188,9 @@ impl Open {
     /// between the moment it was decided and the moment it was stored: then it says nothing.
     pub(super) fn stopped(&mut self, at: Timestamp, work: &WorkId, notice: &Notice) {
         let language = self.language;
-        if *work == names::plan(self.round.saturating_add(1)) && self.wants_replan() {
+        if *work == names::plan(self.generation, self.round.saturating_add(1))
+            && self.wants_replan()
+        {
             let message = notice.text(language);
             self.stage = Stage::Failing { reason: FailReason::NoProgress, message };
             return;

@@ -34,7 +34,7 @@ impl Open {
     /// The question the stage wants asked.
     pub(super) fn stage_question(&self, job: &JobId) -> Option<Wanted> {
         let wanted = |prompt, kind, default| Wanted {
-            work: names::plan_question(self.round),
+            work: names::plan_question(self.generation, self.round),
             prompt,
             kind,
             step: None,
@@ -133,7 +133,7 @@ impl Open {
 
     /// Notes at whoever wanted a question that it was asked; says whether an agent did.
     fn attach(&mut self, work: &WorkId, id: &AskId, at: Timestamp) -> Option<bool> {
-        if *work == names::plan_question(self.round) {
+        if *work == names::plan_question(self.generation, self.round) {
             return match &mut self.stage {
                 Stage::Clarify { ask: ask @ None, .. } => {
                     *ask = Some(id.clone());
@@ -216,7 +216,7 @@ impl Open {
 
     /// Hands an answer to whoever asked.
     fn deliver(&mut self, at: Timestamp, job: &JobId, asking: &Asking, answer: &Answer) {
-        if asking.work == names::plan_question(self.round) {
+        if asking.work == names::plan_question(self.generation, self.round) {
             return self.deliver_to_stage(asking, answer);
         }
         let language = self.language;

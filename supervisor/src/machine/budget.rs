@@ -36,17 +36,29 @@ pub(super) struct Spent {
 impl Spent {
     /// A unit of work is sent for the first time.
     pub(super) fn count(&mut self, what: Spend) {
-        let counter = match what {
+        if let Some(counter) = self.of(what) {
+            *counter = counter.saturating_add(1);
+        }
+    }
+
+    /// A unit of work that was sent will be sent for the first time once more, by another name.
+    pub(super) fn uncount(&mut self, what: Spend) {
+        if let Some(counter) = self.of(what) {
+            *counter = counter.saturating_sub(1);
+        }
+    }
+
+    fn of(&mut self, what: Spend) -> Option<&mut u32> {
+        Some(match what {
             Spend::Plan => &mut self.plans,
             Spend::Replan => &mut self.replans,
             Spend::Thought => &mut self.thoughts,
             Spend::Turn => &mut self.turns,
             Spend::Tool => &mut self.calls,
             Spend::Step => &mut self.steps,
-            // Spend with the questions themselves.
-            Spend::Ask => return,
-        };
-        *counter = counter.saturating_add(1);
+            // Spent with the questions themselves.
+            Spend::Ask => return None,
+        })
     }
 
     /// Model turns, those of jobs below included.
@@ -262,10 +274,11 @@ impl Open {
 }
 
 impl Job {
-    /// Milliseconds from the submission to the last record, by the server's clock.
+    /// Milliseconds from the submission to the last record, by the server's clock, without what a
+    /// roll-back has taken out.
     pub(super) fn age_ms(&self) -> u64 {
-        let age = self.updated.duration_since(self.created).as_millis();
-        u64::try_from(age).unwrap_or(0)
+        let age = self.updated.duration_since(self.since).as_millis();
+        self.lived_ms.saturating_add(u64::try_from(age).unwrap_or(0))
     }
 
     /// The limits that are near or reached, for whoever counts how often that happens.

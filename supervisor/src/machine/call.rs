@@ -107,6 +107,21 @@ impl Call {
         })
     }
 
+    /// What was decided about it means nothing any more: it is asked about and sent anew. Says
+    /// whether it had been sent.
+    pub(super) fn go_on_as(&mut self, work: WorkId) -> bool {
+        let was_sent = self.tries.attempts() > 0;
+        (self.work, self.tries, self.said_no) = (work, Tries::Idle, false);
+        match &self.agreement {
+            Agreement::NotNeeded => {}
+            // What a person agreed to has the name of the work in it.
+            Agreement::Wanted | Agreement::Asked(_) | Agreement::Given(_) => {
+                self.agreement = Agreement::Wanted;
+            }
+        }
+        was_sent
+    }
+
     /// The question whether it may run, when it should be asked.
     pub(super) fn to_approve(&self, job: &JobId) -> Option<QuestionKind> {
         let wanted = self.end.is_none() && self.agreement == Agreement::Wanted;

@@ -47,16 +47,15 @@ impl Job {
     /// poisoned, or waits for a fact.
     #[must_use]
     pub fn decide(&self) -> Option<Next> {
-        let open =
-            self.open.as_ref().filter(|open| open.outcome.is_none() && self.poison.is_none())?;
+        let open = self.open.as_ref().filter(|open| open.outcome.is_none() && self.can_follow())?;
         let decision = self.choose(open)?;
         let mut arm: Vec<Arm> = own_timer(&decision).into_iter().collect();
-        if self.last_decision.0 == 0 {
+        if !open.has_decided {
             arm.extend(self.deadline(open));
         }
         let mut disarm = open.orphans.clone();
         if matches!(decision, Decision::Finish(_)) {
-            disarm.extend(self.timers_at_the_end(open));
+            disarm.extend(open.timers());
         }
         let tell = self.tells(open, &decision);
         Some(Next { decision, arm, tell, disarm })
@@ -73,9 +72,16 @@ impl Job {
         }
         if let Some(outcome) = ending {
             if open.family.parent.is_some() && open.family.concluded.is_none() {
-                return Some(Decision::Note(Note::Concluded { outcome }));
+                return Some(Decision::Note(Note::Concluded {
+                    outcome,
+                    generation: open.generation,
+                }));
             }
-            return Some(Decision::Finish(Finish { outcome, usage: open.usage }));
+            return Some(Decision::Finish(Finish {
+                outcome,
+                usage: open.usage,
+                generation: open.generation,
+            }));
         }
         if open.paused.is_some() {
             return None;
@@ -85,7 +91,7 @@ impl Job {
                 .to_send()
                 .map(|attempt| Decision::Plan(open.plan_work(attempt, self.age_ms())))
                 .or_else(|| {
-                    let work = names::plan(open.round);
+                    let work = names::plan(open.generation, open.round);
                     let policy = &open.agent.tool.retry;
                     tries.to_wait(&work, policy, self.id.as_str(), open.waits).map(Decision::Wait)
                 }),
@@ -103,7 +109,7 @@ impl Job {
     /// The command that ends the plan in force, unless a guard says that planning leads nowhere.
     fn replan_or_stop(&self, open: &Open, cause: Cause) -> Decision {
         if let Some(notice) = open.stalled_plans() {
-            let work = names::plan(open.round.saturating_add(1));
+            let work = names::plan(open.generation, open.round.saturating_add(1));
             return Decision::Note(Note::Stopped { work, notice });
         }
         let mut replanned = open.clone();
@@ -132,7 +138,7 @@ impl Job {
                 UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
             }),
             Exec::Rerun(tries) => {
-                let work = names::step(step.revision, step.id());
+                let work = names::step(step.generation, step.revision, step.id());
                 tries.to_wait(&work, &open.agent.step.retry, job, open.waits).map(Decision::Wait)
             }
             Exec::NotBegun | Exec::Ended => None,
@@ -163,14 +169,19 @@ impl Job {
 
     /// The job's own deadline: armed with its first decision.
     fn deadline(&self, open: &Open) -> Option<Arm> {
-        let wait = jiff::SignedDuration::from_millis(i64::try_from(open.agent.deadline_ms?).ok()?);
-        Some(Arm { timer: names::deadline_timer(), at: self.created.checked_add(wait).ok()? })
+        let left = open.agent.deadline_ms?.saturating_sub(self.lived_ms);
+        let wait = jiff::SignedDuration::from_millis(i64::try_from(left).ok()?);
+        let timer = names::deadline_timer(open.generation);
+        Some(Arm { timer, at: self.since.checked_add(wait).ok()? })
     }
+}
 
-    fn timers_at_the_end(&self, open: &Open) -> Vec<TimerName> {
-        let deadline =
-            (open.agent.deadline_ms.is_some() && !open.deadline_passed).then(names::deadline_timer);
-        let planning = match &open.stage {
+impl Open {
+    /// Timers of what is under way, and the deadline: nothing waits for them once the job ends.
+    pub(super) fn timers(&self) -> Vec<TimerName> {
+        let has_deadline = self.agent.deadline_ms.is_some() && !self.deadline_passed;
+        let deadline = has_deadline.then(|| names::deadline_timer(self.generation));
+        let planning = match &self.stage {
             Stage::Plan { tries } => tries.timer().cloned(),
             Stage::Clarify { .. }
             | Stage::Confused { .. }
@@ -180,7 +191,7 @@ impl Job {
             | Stage::Rejected { .. } => None,
         };
         let mut timers: Vec<_> = deadline.into_iter().chain(planning).collect();
-        for mut step in open.steps.iter().cloned() {
+        for mut step in self.steps.iter().cloned() {
             timers.extend(step.tries_mut().iter().filter_map(|tries| tries.timer().cloned()));
         }
         timers
@@ -195,7 +206,11 @@ fn closing_note(open: &Open, ends: bool) -> Option<Decision> {
             AskState::Open if ends => proto::decision::Closed::JobEnded,
             AskState::Open | AskState::Ended => return None,
         };
-        Some(Decision::Note(Note::QuestionClosed { ask: asking.question.id.clone(), because }))
+        Some(Decision::Note(Note::QuestionClosed {
+            ask: asking.question.id.clone(),
+            because,
+            generation: open.generation,
+        }))
     })
 }
 

@@ -102,6 +102,11 @@ impl Family {
         self.parent.as_ref().map_or(0, |parent| parent.depth)
     }
 
+    /// What a fork of the job keeps of it: neither those above nor those below.
+    pub(super) fn leave(&mut self) {
+        *self = Self { callees: self.callees.take(), ..Self::default() };
+    }
+
     pub(super) fn alive(&self) -> impl Iterator<Item = &Child> {
         self.children.values().filter(|child| child.ended.is_none())
     }
@@ -193,16 +198,17 @@ impl Open {
         if self.family.concluded.is_some() {
             return None;
         }
+        let generation = self.generation;
         for ((work, attempt), child) in &self.family.children {
             if child.ended.is_some() {
                 continue;
             }
             let (work, attempt) = (work.clone(), *attempt);
             if !child.is_there {
-                return Some(Note::Spawned { work, attempt });
+                return Some(Note::Spawned { work, attempt, generation });
             }
             if let Some(signal) = self.wanted(child, ends) {
-                return Some(Note::ChildTold { work, attempt, signal });
+                return Some(Note::ChildTold { work, attempt, signal, generation });
             }
         }
         if ends || self.family.parent.is_none() {
@@ -213,7 +219,7 @@ impl Open {
         let opened = open.difference(&self.family.passed_on).next().map(|ask| (ask, true));
         let closed = || self.family.passed_on.difference(&open).next().map(|ask| (ask, false));
         let ((job, ask), open) = opened.or_else(closed)?;
-        Some(Note::ParentTold { job: job.clone(), ask: ask.clone(), open })
+        Some(Note::ParentTold { job: job.clone(), ask: ask.clone(), open, generation })
     }
 
     /// What a child should be told that it has not been.
@@ -274,16 +280,19 @@ impl Open {
     pub(super) fn noted_of_family(&mut self, note: &Note) -> bool {
         let family = &mut self.family;
         match note {
-            Note::Spawned { work, attempt } => {
+            Note::Spawned { work, attempt, .. } => {
                 let child = family.children.get_mut(&(work.clone(), *attempt));
                 child.is_some_and(|child| !std::mem::replace(&mut child.is_there, true))
             }
-            Note::ChildTold { work, attempt, signal } => {
+            Note::ChildTold { work, attempt, signal, .. } => {
                 let told = match signal {
                     Signal::Cancel => Told::Cancel,
                     Signal::Pause => Told::Pause,
                     Signal::Resume => Told::GoOn,
-                    Signal::Retry | Signal::Steer { .. } => return false,
+                    Signal::Retry
+                    | Signal::Steer { .. }
+                    | Signal::Snapshot { .. }
+                    | Signal::RollBack { .. } => return false,
                 };
                 let child = family.children.get_mut(&(work.clone(), *attempt));
                 child.is_some_and(|child| {
@@ -291,11 +300,11 @@ impl Open {
                     true
                 })
             }
-            Note::ParentTold { job, ask, open } => {
+            Note::ParentTold { job, ask, open, .. } => {
                 let ask = (job.clone(), ask.clone());
                 if *open { family.passed_on.insert(ask) } else { family.passed_on.remove(&ask) }
             }
-            Note::Concluded { outcome } => {
+            Note::Concluded { outcome, .. } => {
                 family.concluded = Some(outcome.clone());
                 family.parent.is_some()
             }
@@ -378,7 +387,7 @@ impl Job {
     pub(super) fn tells(&self, open: &Open, decision: &Decision) -> Vec<Tell> {
         let tell = match decision {
             Decision::Note(note) => self.tell(open, note),
-            Decision::Finish(Finish { outcome, usage }) => {
+            Decision::Finish(Finish { outcome, usage, .. }) => {
                 let (outcome, usage) = (outcome.clone(), *usage);
                 let turns = open.spent.turns();
                 self.to_parent(open, News::Ended { outcome, usage, turns })
@@ -395,29 +404,33 @@ impl Job {
 
     fn tell(&self, open: &Open, note: &Note) -> Option<Tell> {
         match note {
-            Note::Spawned { work, attempt } => {
+            Note::Spawned { work, attempt, .. } => {
                 let child = open.family.children.get(&(work.clone(), *attempt))?;
                 Some(self.submit(open, &child.spawn))
             }
-            Note::ChildTold { work, attempt, signal } => {
+            Note::ChildTold { work, attempt, signal, .. } => {
                 let child = open.family.children.get(&(work.clone(), *attempt))?;
                 let reason = match signal {
                     Signal::Cancel => Some(kin_text::ended_above(open.language, self.id.as_str())),
                     Signal::Pause => open.paused.as_ref().and_then(|paused| paused.reason.clone()),
-                    Signal::Resume | Signal::Retry | Signal::Steer { .. } => None,
+                    Signal::Resume
+                    | Signal::Retry
+                    | Signal::Steer { .. }
+                    | Signal::Snapshot { .. }
+                    | Signal::RollBack { .. } => None,
                 };
                 let (signal, parent_seq) = (signal.clone(), Some(open.family.halted));
                 let said = Signaled { signal, reason, by: None, parent_seq };
                 let (job, fact) = (child.spawn.child.clone(), Box::new(Fact::Signaled(said)));
                 Some(Tell::Say { job, fact })
             }
-            Note::ParentTold { job, ask, open: true } => {
+            Note::ParentTold { job, ask, open: true, .. } => {
                 let mut asking = open.asking(&self.id);
                 let found = asking.find(|q| q.job == *job && q.question.id == *ask)?;
                 let ChildQuestion { path, job, question } = found;
                 self.to_parent(open, News::Asks { path, job, question: Box::new(question) })
             }
-            Note::ParentTold { job, ask, open: false } => {
+            Note::ParentTold { job, ask, open: false, .. } => {
                 self.to_parent(open, News::Closed { job: job.clone(), ask: ask.clone() })
             }
             Note::QuestionClosed { .. } | Note::Stopped { .. } | Note::Concluded { .. } => None,
@@ -451,6 +464,8 @@ impl Job {
             conversation: None,
             parent: Some(parent),
             agents: callees.map(|all| family::reachable(&spawn.agent, all)).unwrap_or_default(),
+            forked: None,
+            plan: None,
         };
         let message = kin_text::id_taken(open.language, spawn.child.as_str());
         let reason = proto::job::FailReason::StepFailed;

@@ -74,7 +74,7 @@ impl Job {
         } else if !self.has_work_out() {
             self.wake(at, record);
         }
-        if self.poison.is_some() {
+        if self.is_rolled_back(at, family, record) || self.poison.is_some() {
             return;
         }
         match (record, family) {
@@ -117,8 +117,11 @@ impl Job {
     fn fact(&mut self, at: At, fact: &Fact) -> Counted {
         let Some(open) = self.open.as_mut() else {
             let Fact::Submitted(submitted) = fact else { return Counted::No };
-            self.created = at.time;
-            self.open = Some(begin(submitted));
+            (self.created, self.since) = (at.time, at.time);
+            match &submitted.forked {
+                None => self.open = Some(begin(submitted)),
+                Some(forked) => self.begin_forked(at, forked),
+            }
             return Counted::Yes;
         };
         if open.outcome.is_some() || open.family.concluded.is_some() {
@@ -126,7 +129,7 @@ impl Job {
         }
         match fact {
             Fact::Submitted(_) => Counted::No,
-            Fact::Signaled(signaled) => open.signaled(at.seq, signaled),
+            Fact::Signaled(signaled) => open.signaled(at, signaled),
             Fact::Planned(planned) => open.planned(at.time, planned),
             Fact::Turned(turned) => open.turned(at, turned),
             Fact::Started(_) => Counted::Yes,
@@ -144,33 +147,41 @@ impl Job {
             self.ignored += 1;
             return;
         };
+        if decision.generation() < open.generation {
+            // Decided by somebody who did not know yet that the job was rolled back.
+            open.fence(at.time, decision);
+            self.ignored += 1;
+            return;
+        }
+        open.has_decided = true;
         // Every stored decision carried the cancellation of the first timer that nothing waits for.
         if !open.orphans.is_empty() {
             open.orphans.remove(0);
         }
-        let follows = match decision {
-            Decision::Plan(work) => open.sent_plan(at.time, work),
-            Decision::Turn(work) => open.sent_turn(at.time, work),
-            Decision::Call(work) => open.sent_call(at.time, work),
-            Decision::Ask(work) => open.asked(at.time, &self.id, work),
-            Decision::Wait(wait) => open.waits(wait),
-            Decision::Note(Note::QuestionClosed { ask, .. }) => open.noted_closed(ask),
-            Decision::Note(Note::Stopped { work, notice }) => {
-                open.stopped(at.time, work, notice);
-                true
-            }
-            Decision::Spawn(work) => open.sent_spawn(at.time, work),
-            Decision::Note(
-                note @ (Note::Spawned { .. }
-                | Note::ChildTold { .. }
-                | Note::ParentTold { .. }
-                | Note::Concluded { .. }),
-            ) => open.noted_of_family(note),
-            Decision::Finish(finish) => {
-                open.finished(at.time, &finish.outcome);
-                true
-            }
-        };
+        let follows = decision.generation() == open.generation
+            && match decision {
+                Decision::Plan(work) => open.sent_plan(at.time, work),
+                Decision::Turn(work) => open.sent_turn(at.time, work),
+                Decision::Call(work) => open.sent_call(at.time, work),
+                Decision::Ask(work) => open.asked(at.time, &self.id, work),
+                Decision::Wait(wait) => open.waits(wait),
+                Decision::Note(Note::QuestionClosed { ask, .. }) => open.noted_closed(ask),
+                Decision::Note(Note::Stopped { work, notice }) => {
+                    open.stopped(at.time, work, notice);
+                    true
+                }
+                Decision::Spawn(work) => open.sent_spawn(at.time, work),
+                Decision::Note(
+                    note @ (Note::Spawned { .. }
+                    | Note::ChildTold { .. }
+                    | Note::ParentTold { .. }
+                    | Note::Concluded { .. }),
+                ) => open.noted_of_family(note),
+                Decision::Finish(finish) => {
+                    open.finished(at.time, &finish.outcome);
+                    true
+                }
+            };
         if !follows {
             let reason =
                 format!("the decision {:?} cannot follow what went before it", decision.kind());
@@ -181,15 +192,17 @@ impl Job {
 
 fn begin(submitted: &Submitted) -> Open {
     let mut open = Open::new(submitted.clone());
-    if open.needs_no_planner() {
-        open.adopt_goal_as_plan();
+    match &submitted.plan {
+        Some(plan) => open.adopt_given(plan),
+        None if open.needs_no_planner() => open.adopt_goal_as_plan(),
+        None => {}
     }
     open
 }
 
 impl Open {
-    fn signaled(&mut self, seq: Seq, signaled: &Signaled) -> Counted {
-        if !self.heeds(seq, signaled) {
+    fn signaled(&mut self, at: At, signaled: &Signaled) -> Counted {
+        if !self.heeds(at.seq, signaled) {
             return Counted::No;
         }
         match &signaled.signal {
@@ -200,6 +213,9 @@ impl Open {
             Signal::Resume => self.paused = None,
             Signal::Retry => return Counted::from(self.try_again()),
             Signal::Steer { text } => self.steered(text),
+            Signal::Snapshot { name } => return Counted::from(self.named(at, name)),
+            // Known before it comes here.
+            Signal::RollBack { .. } => return Counted::No,
         }
         Counted::Yes
     }
@@ -258,7 +274,7 @@ impl Open {
     }
 
     fn fired(&mut self, at: Timestamp, job: &proto::id::JobId, fired: &Fired) -> Counted {
-        if fired.timer == names::deadline_timer() {
+        if fired.timer == names::deadline_timer(self.generation) {
             self.deadline_passed = true;
             return Counted::Yes;
         }
@@ -273,7 +289,7 @@ impl Open {
         }
         let planning = self.stage_tries().is_some_and(|tries| tries.fired(&fired.timer));
         let coming = [
-            names::retry_timer(self.waits.saturating_add(1)),
+            names::retry_timer(self.generation, self.waits.saturating_add(1)),
             names::ask_timer(&names::ask(self.asks.saturating_add(1))),
         ];
         if coming.contains(&fired.timer) {
@@ -303,7 +319,7 @@ impl Open {
 
     /// A command to plan was stored. The first one of the next round ends the plan in force.
     fn sent_plan(&mut self, at: Timestamp, work: &proto::decision::PlanWork) -> bool {
-        if work.work == names::plan(self.round.saturating_add(1)) {
+        if work.work == names::plan(self.generation, self.round.saturating_add(1)) {
             if matches!(self.stage, Stage::Failing { .. }) {
                 // A question expired between deciding and storing: whatever the planner says, the
                 // job fails.
@@ -346,6 +362,11 @@ impl Open {
 
     fn sent_spawn(&mut self, at: Timestamp, work: &proto::decision::SpawnWork) -> bool {
         self.spawned(work);
+        for step in &mut self.steps {
+            if let Some((call, _)) = step.call_mut(|call| call.work == work.work) {
+                call.asks_below = false;
+            }
+        }
         self.sent_unit(at, &work.work, work.attempt)
     }
 
@@ -375,11 +396,11 @@ impl Open {
     }
 
     fn begin_wait(&mut self, wait: &proto::decision::Wait) -> bool {
-        if wait.work == names::plan(self.round) {
+        if wait.work == names::plan(self.generation, self.round) {
             return self.stage_tries().is_some_and(|tries| tries.waits(wait));
         }
         self.steps.iter_mut().any(|step| {
-            let own = names::step(step.revision, step.id());
+            let own = names::step(step.generation, step.revision, step.id());
             let waits = match &mut step.exec {
                 Exec::Turn(turn) if turn.work == wait.work => turn.tries.waits(wait),
                 Exec::Rerun(tries) if own == wait.work => tries.waits(wait),

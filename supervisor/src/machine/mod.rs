@@ -23,6 +23,7 @@ mod ending;
 mod excerpt;
 mod family;
 mod fold;
+mod generation;
 mod kin_text;
 mod names;
 mod planning;
@@ -31,6 +32,7 @@ mod share;
 mod state;
 mod step;
 mod text;
+mod timeline;
 mod tries;
 mod turn;
 mod view;
@@ -41,6 +43,7 @@ pub use self::{
     family::Tell,
     fold::At,
     state::{Awake, Job, Poison, Standing},
+    timeline::Fold,
     waits::{GivenUp, Waits},
 };
 

@@ -1,7 +1,7 @@
 //! The names of units of work and timers. Derived, never invented: the same state gives the same
 //! name in every process and on every replay.
 
-use proto::id::{AskId, StepId, TimerName, WorkId};
+use proto::id::{AskId, Generation, StepId, TimerName, WorkId};
 
 fn work(text: String) -> WorkId {
     WorkId::new(text).expect("a step id and four numbers fit a work id")
@@ -12,23 +12,29 @@ fn timer(text: String) -> TimerName {
 }
 
 /// A round of planning.
-pub(super) fn plan(round: u32) -> WorkId {
-    work(format!("g0.p{round}"))
+pub(super) fn plan(generation: Generation, round: u32) -> WorkId {
+    work(format!("g{generation}.p{round}"))
 }
 
 /// A question that a round of planning led to.
-pub(super) fn plan_question(round: u32) -> WorkId {
-    work(format!("g0.p{round}.ask"))
+pub(super) fn plan_question(generation: Generation, round: u32) -> WorkId {
+    work(format!("g{generation}.p{round}.ask"))
 }
 
 /// A step of the plan of a revision: also the one tool call of a step that is one.
-pub(super) fn step(revision: u32, id: &StepId) -> WorkId {
-    work(format!("g0.r{revision}.{id}"))
+pub(super) fn step(generation: Generation, revision: u32, id: &StepId) -> WorkId {
+    work(format!("g{generation}.r{revision}.{id}"))
 }
 
 /// A turn of a run of a step.
-pub(super) fn turn(revision: u32, id: &StepId, run: u32, turn: u32) -> WorkId {
-    work(format!("g0.r{revision}.{id}.n{run}.t{turn}"))
+pub(super) fn turn(
+    generation: Generation,
+    revision: u32,
+    id: &StepId,
+    run: u32,
+    turn: u32,
+) -> WorkId {
+    work(format!("g{generation}.r{revision}.{id}.n{run}.t{turn}"))
 }
 
 /// A call of a turn.
@@ -46,19 +52,33 @@ pub(super) fn ask(n: u32) -> AskId {
     AskId::new(format!("q{n}")).expect("a letter and a number are an id")
 }
 
+/// Which question of its job it is, of those that were asked here.
+pub(super) fn ask_number(ask: &AskId) -> u32 {
+    ask.as_str().strip_prefix('q').and_then(|number| number.parse().ok()).unwrap_or_default()
+}
+
 /// The deadline of a question.
 pub(super) fn ask_timer(ask: &AskId) -> TimerName {
     timer(format!("ask-{ask}"))
 }
 
 /// The `n`th wait of a job.
-pub(super) fn retry_timer(n: u32) -> TimerName {
-    timer(format!("retry-{n}"))
+pub(super) fn retry_timer(generation: Generation, n: u32) -> TimerName {
+    of_generation(generation, "retry", format!("-{n}"))
 }
 
 /// The job's deadline.
-pub(super) fn deadline_timer() -> TimerName {
-    timer("deadline".to_owned())
+pub(super) fn deadline_timer(generation: Generation) -> TimerName {
+    of_generation(generation, "deadline", String::new())
+}
+
+/// A timer of an earlier generation may still fire: it must not be taken for one of this.
+fn of_generation(generation: Generation, what: &str, rest: String) -> TimerName {
+    if generation.is_first() {
+        timer(format!("{what}{rest}"))
+    } else {
+        timer(format!("{what}-g{generation}{rest}"))
+    }
 }
 
 /// A number that is the same for the same job and unit of work: spreads retries without chance.

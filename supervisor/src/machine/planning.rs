@@ -28,7 +28,7 @@ use super::{
 impl Open {
     /// A planner answered.
     pub(super) fn planned(&mut self, at: Timestamp, planned: &Planned) -> Counted {
-        let current = names::plan(self.round) == planned.work;
+        let current = names::plan(self.generation, self.round) == planned.work;
         let Some(tries) =
             self.stage_tries().filter(|tries| current && tries.awaits(planned.attempt))
         else {
@@ -137,6 +137,15 @@ impl Open {
         }
     }
 
+    /// A plan that the job was submitted with is in force at once: whoever gave it has agreed to it.
+    pub(super) fn adopt_given(&mut self, plan: &Plan) {
+        match plan.check(&BTreeSet::new()) {
+            Ok(()) => self.adopt(plan.clone()),
+            // The door checks plans; whoever wrote this one to the log did not go through it.
+            Err(wrong) => self.stage = self.no_plan(&wrong.to_string()),
+        }
+    }
+
     pub(super) fn plan_in_force(&self) -> Plan {
         Plan {
             title: self.plan_title.clone(),
@@ -154,7 +163,7 @@ impl Open {
     /// The command of a round.
     pub(super) fn plan_work(&self, attempt: Attempt, age_ms: u64) -> PlanWork {
         PlanWork {
-            work: names::plan(self.round),
+            work: names::plan(self.generation, self.round),
             attempt,
             goal: self.goal.clone(),
             language: self.language,

@@ -177,7 +177,8 @@ impl Open {
         self.forces.push(Force { title: plan.title.clone(), cause: self.cause.take() });
         self.plan_title = plan.title;
         self.listed.extend(plan.replan);
-        self.steps.extend(plan.steps.into_iter().map(|step| StepRun::new(step, revision)));
+        let run = |step| StepRun::new(step, self.generation, revision);
+        self.steps.extend(plan.steps.into_iter().map(run));
         self.level();
         self.stage = Stage::Execute;
     }

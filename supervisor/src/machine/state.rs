@@ -12,7 +12,7 @@ use proto::{
     decision::{Closed, PlanTalk},
     fact::{Asked, Signaled, Submitted},
     family::Parent,
-    id::{AgentName, AskId, JobId, Seq, StepId, TimerName, WorkId},
+    id::{AgentName, AskId, Generation, JobId, Seq, StepId, TimerName, WorkId},
     interaction::Question,
     job::{FailReason, JobState, Outcome, SubStatus},
     lang::Language,
@@ -23,10 +23,12 @@ use proto::{
     policy::Detected,
     record::Unreadable,
     revision::Cause,
+    view::{Origin, Snapshot},
 };
 
 use super::{
-    anomaly::Watch, budget::Spent, family::Family, replanning::Force, step::StepRun, tries::Tries,
+    anomaly::Watch, budget::Spent, family::Family, replanning::Force, step::StepRun,
+    timeline::Back, tries::Tries,
 };
 
 /// A job, as far as its log has been read.
@@ -46,6 +48,12 @@ pub struct Job {
     pub(super) ignored: u64,
     pub(super) poison: Option<Poison>,
     pub(super) awake: Awake,
+    /// Since when it lives, and how long it had lived before that: what a roll-back has taken out of
+    /// its timeline does not count.
+    pub(super) since: Timestamp,
+    pub(super) lived_ms: u64,
+    /// It was rolled back and is to be folded anew. Until then nothing follows.
+    pub(super) back: Option<Back>,
     /// Absent until the first record.
     pub(super) open: Option<Open>,
 }
@@ -97,6 +105,14 @@ impl Poison {
 /// A submitted job.
 #[derive(Debug, Clone)]
 pub(super) struct Open {
+    /// How often it was rolled back or forked; part of the names of its work.
+    pub(super) generation: Generation,
+    /// Whether a decision of this generation is stored, and with it the job's deadline armed.
+    pub(super) has_decided: bool,
+    /// Points that people gave names.
+    pub(super) snapshots: Vec<Snapshot>,
+    /// The job it was forked from.
+    pub(super) origin: Option<Origin>,
     pub(super) goal: String,
     /// Shared, as what never changes is not copied with the rest.
     pub(super) agent: Arc<Agent>,
@@ -218,6 +234,9 @@ impl Job {
             ignored: 0,
             poison: None,
             awake: Awake { seq: Seq(0), time: Timestamp::UNIX_EPOCH, ask: None },
+            since: Timestamp::UNIX_EPOCH,
+            lived_ms: 0,
+            back: None,
             open: None,
         }
     }
@@ -315,6 +334,19 @@ impl Job {
         self.open.as_ref()?.family.parent.as_deref()
     }
 
+    /// How often it was rolled back, all that were forked before it counted.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        self.open.as_ref().map_or(Generation::FIRST, |open| open.generation)
+    }
+
+    /// Whether it was rolled back, and nothing of it can be said before its log is folded anew from
+    /// the first record: see [`super::Fold`].
+    #[must_use]
+    pub fn must_be_folded_anew(&self) -> bool {
+        self.back.is_some()
+    }
+
     /// Whether a command is in a queue or with a worker, so that a fact may come at any moment.
     #[must_use]
     pub fn has_work_out(&self) -> bool {
@@ -326,6 +358,10 @@ impl Open {
     pub(super) fn new(submitted: Submitted) -> Self {
         Self {
             family: Family::of(&submitted),
+            generation: Generation::FIRST,
+            has_decided: false,
+            snapshots: Vec::new(),
+            origin: None,
             goal: submitted.goal,
             agent: Arc::new(submitted.agent),
             language: submitted.language,

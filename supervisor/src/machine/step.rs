@@ -8,7 +8,7 @@ use proto::{
     budget::Spend,
     decision::StepEnd,
     fact::WorkError,
-    id::{Attempt, Seq, StepId},
+    id::{Attempt, Generation, Seq, StepId},
     job::FailReason,
     lang::Language,
     limits,
@@ -37,6 +37,8 @@ pub(super) struct StepRun {
     pub(super) step: Arc<Step>,
     /// The revision of its plan; part of the names of its work.
     pub(super) revision: u32,
+    /// The generation of the job; part of those names too.
+    pub(super) generation: Generation,
     pub(super) state: StepState,
     pub(super) exec: Exec,
     /// What later steps see.
@@ -79,10 +81,11 @@ pub(super) enum Exec {
 }
 
 impl StepRun {
-    pub(super) fn new(step: Step, revision: u32) -> Self {
+    pub(super) fn new(step: Step, generation: Generation, revision: u32) -> Self {
         Self {
             step: Arc::new(step),
             revision,
+            generation,
             state: StepState::Pending,
             exec: Exec::NotBegun,
             result: None,
@@ -115,7 +118,7 @@ impl StepRun {
         match &self.step.action {
             Action::Tool { tool, args, binding } => match placeholder::resolve(args, lookup) {
                 Ok(args) => {
-                    let work = names::step(self.revision, self.id());
+                    let work = names::step(self.generation, self.revision, self.id());
                     let call = Call::new(work, tool.clone(), binding.clone(), args);
                     self.exec = Exec::Tool(Box::new(call));
                     self.become_state(StepState::Ready);
@@ -135,7 +138,7 @@ impl StepRun {
         Turn {
             run,
             number: 1,
-            work: names::turn(self.revision, self.id(), run, 1),
+            work: names::turn(self.generation, self.revision, self.id(), run, 1),
             tries: Tries::Idle,
             after: None,
             replies: Vec::new(),
@@ -186,7 +189,8 @@ impl StepRun {
     }
 
     fn settle_acting(&mut self, acting: Acting, agent: &Agent, language: Language, at: Timestamp) {
-        let name = |number| names::turn(self.revision, &self.step.id, acting.run, number);
+        let name =
+            |number| names::turn(self.generation, self.revision, &self.step.id, acting.run, number);
         let Some(mut next) = acting.next(name, &agent.observe, language) else {
             self.exec = Exec::Acting(acting);
             return;

@@ -122,6 +122,13 @@ impl Tries {
         }
     }
 
+    /// The wait for the clock is over, whatever the clock says.
+    pub(super) fn wait_no_longer(&mut self) {
+        if let Self::Backing { next, .. } = self {
+            *self = Self::Due { next: *next };
+        }
+    }
+
     /// It is to be tried again now: a wait is over, and so is the `last` attempt that broke. Whether
     /// that changed anything.
     pub(super) fn again(&mut self, last: bool) -> bool {
@@ -172,7 +179,7 @@ impl Tries {
             work: work.clone(),
             attempt: attempt.next(),
             until: until.unwrap_or(*at),
-            timer: names::retry_timer(waits.saturating_add(1)),
+            timer: names::retry_timer(work.generation(), waits.saturating_add(1)),
             reason: error.message.clone(),
         })
     }

@@ -40,7 +40,10 @@ impl Job {
             outcome: open.outcome.clone(),
             usage: open.usage,
             budget: open.gauges(self.age_ms()).collect(),
-            conversation: open.conversation.as_ref().map(|c| c.id.clone()),
+            conversation: open.conversation_id(),
+            generation: open.generation,
+            forked: open.origin.clone(),
+            snapshots: open.snapshots.clone(),
             ignored: self.ignored,
             records: self.records,
             seq: self.seq,
@@ -63,7 +66,7 @@ impl Job {
             sub_status,
             goal: excerpt::line(&open.goal, 200),
             agent: open.agent.name.clone(),
-            conversation: open.conversation.as_ref().map(|c| c.id.clone()),
+            conversation: open.conversation_id(),
             parent: open.family.parent.as_ref().map(|parent| parent.job.clone()),
             steps_done: count(steps().filter(|run| run.state.is_terminal()).count()),
             steps: count(steps().count()),
@@ -177,8 +180,10 @@ impl Open {
 
     fn plan_view(&self) -> Option<PlanView> {
         if let Stage::Check { plan, .. } = &self.stage {
-            let proposed =
-                plan.steps.iter().map(|step| StepRun::new(step.clone(), self.revision).view());
+            let proposed = plan
+                .steps
+                .iter()
+                .map(|step| StepRun::new(step.clone(), self.generation, self.revision).view());
             let there = self.in_sight().map(StepRun::view);
             let steps = there.chain(proposed).collect();
             return Some(PlanView {

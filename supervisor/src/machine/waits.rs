@@ -49,7 +49,7 @@ impl Job {
     /// What the job waits for; nothing when it was never submitted, has ended or is poisoned.
     #[must_use]
     pub fn waits(&self) -> Waits {
-        let open = self.open.as_ref().filter(|o| o.outcome.is_none() && self.poison.is_none());
+        let open = self.open.as_ref().filter(|o| o.outcome.is_none() && self.can_follow());
         let Some(open) = open else { return Waits::default() };
         let mut waits = Waits { paused: open.paused.is_some(), ..Waits::default() };
         for Unit { work, tries, .. } in open.units() {
@@ -70,8 +70,8 @@ impl Job {
             }
         }
         let has_deadline = open.agent.deadline_ms.is_some() && !open.deadline_passed;
-        if has_deadline && self.last_decision.0 > 0 {
-            waits.timers.push(names::deadline_timer());
+        if has_deadline && open.has_decided {
+            waits.timers.push(names::deadline_timer(open.generation));
         }
         waits.given_up = open.given_up();
         waits
@@ -102,7 +102,7 @@ impl Open {
         let is_open = |call: &Call| call.end.is_none();
         let mut units = Vec::new();
         if let Stage::Plan { tries } = &self.stage {
-            units.push(retried(names::plan(self.round), tries));
+            units.push(retried(names::plan(self.generation, self.round), tries));
         }
         for step in &self.steps {
             let called = |call: &Call| (call.work.clone(), call.is_parked(agent));
@@ -113,7 +113,7 @@ impl Open {
                 }
                 Exec::Turn(turn) => units.push(retried(turn.work.clone(), &turn.tries)),
                 Exec::Rerun(tries) => {
-                    let work = names::step(step.revision, step.id());
+                    let work = names::step(step.generation, step.revision, step.id());
                     units.push(Unit { work, tries, is_parked: false });
                 }
                 Exec::Acting(acting) => {

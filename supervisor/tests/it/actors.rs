@@ -1,6 +1,6 @@
 //! The supervisor's actors on the log in memory.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use proto::{
     fact::{Fact, Signal, Signaled, Source},
@@ -156,5 +156,22 @@ async fn a_job_that_rests_leaves_memory_and_every_shard_is_owned() {
         assert_eq!(company.ended(&job).await.view().unwrap().state, JobState::Completed);
         let folded = company.folded(&job).await;
         assert!(!folded.has_work_out(), "nothing keeps it in memory");
+    }
+}
+
+/// Time stands still while anybody has something to do: what is measured is waiting alone.
+#[tokio::test(start_paused = true)]
+async fn five_steps_of_five_seconds_take_less_than_thirty() {
+    for (steps, ideal) in [("s1 s2<s1 s3<s2 s4<s3 s5<s4", 25), ("s1 s2 s3 s4 s5", 5)] {
+        let mut company = Company::new(MemoryOptions::default());
+        company.hire_supervisor("s1").await;
+        company.hire_slow_worker("w1", steps, Duration::from_secs(5)).await;
+        let begun = tokio::time::Instant::now();
+        let job = company.submit("j").await;
+        let folded = company.ended(&job).await;
+        assert_eq!(folded.view().unwrap().state, JobState::Completed);
+        let took = begun.elapsed();
+        assert!(took >= Duration::from_secs(ideal), "{took:?}");
+        assert!(took < Duration::from_secs(ideal + 5), "{steps}: {took:?}, {ideal} s are ideal");
     }
 }

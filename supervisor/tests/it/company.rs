@@ -49,6 +49,8 @@ pub(crate) struct Process {
 
 struct Answering {
     steps: &'static str,
+    /// How long a tool call takes.
+    takes: Duration,
 }
 
 #[async_trait]
@@ -67,13 +69,16 @@ impl Work for Answering {
                 detected: None,
                 outline: Vec::new(),
             })),
-            Decision::Call(work) => Some(Fact::Called(Called {
-                work: work.work.clone(),
-                attempt: work.attempt,
-                result: ToolResult::ok(json!(work.step)),
-                fault: None,
-                duration_ms: 0,
-            })),
+            Decision::Call(work) => {
+                tokio::time::sleep(self.takes).await;
+                Some(Fact::Called(Called {
+                    work: work.work.clone(),
+                    attempt: work.attempt,
+                    result: ToolResult::ok(json!(work.step)),
+                    fault: None,
+                    duration_ms: 0,
+                }))
+            }
             Decision::Turn(_)
             | Decision::Ask(_)
             | Decision::Wait(_)
@@ -169,12 +174,22 @@ impl Company {
     }
 
     pub(crate) async fn hire_worker(&mut self, name: &str, steps: &'static str) -> usize {
+        self.hire_slow_worker(name, steps, Duration::ZERO).await
+    }
+
+    /// A worker whose every tool call takes a while.
+    pub(crate) async fn hire_slow_worker(
+        &mut self,
+        name: &str,
+        steps: &'static str,
+        takes: Duration,
+    ) -> usize {
         let worker = WorkerId::new(name).unwrap();
         let broker = self.memory.connect(worker.clone());
         let shutdown = CancellationToken::new();
         let pool = |kind, pool| {
             let options = PoolOptions::new(kind, pool, 64);
-            let work = Arc::new(Answering { steps });
+            let work = Arc::new(Answering { steps, takes });
             let args =
                 PoolArgs::new(broker.clone(), worker.clone(), work, options, shutdown.clone());
             Child::actor(format!("{kind:?}"), || PoolActor, args)
@@ -207,6 +222,8 @@ impl Company {
             conversation: None,
             parent: None,
             agents: Default::default(),
+            forked: None,
+            plan: None,
         });
         self.broker.log.submit(&job, &fact, new_trace()).await.unwrap();
         job

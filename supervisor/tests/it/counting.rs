@@ -97,7 +97,8 @@ async fn a_job_that_somebody_else_ended_is_not_counted_as_ended_here() {
     let planning = company.until(&job, |job| job.last_decision() > Seq(0)).await;
     metrics.until(|m| m.looks() > 0.5).await;
     let (outcome, usage) = (Outcome::Canceled { reason: None }, Usage::default());
-    let finish = Decision::Finish(Finish { outcome, usage });
+    let finish =
+        Decision::Finish(Finish { outcome, usage, generation: proto::id::Generation::FIRST });
     let after = planning.last_decision();
     let stored = company.broker.log.decide(&job, &finish, after, None, new_trace()).await.unwrap();
     assert!(matches!(stored, Guarded::Stored(_)));

@@ -3,6 +3,7 @@
 mod agents;
 mod conversing;
 mod dead;
+mod directing;
 mod hall;
 mod looking;
 mod on_nats;

@@ -159,3 +159,26 @@ async fn the_place_of_a_record_that_cannot_be_read_is_logged_and_nothing_of_what
     let parked = company.until(&job, |job| job.poison().is_some()).await;
     assert!(parked.view().unwrap().reason.unwrap().contains(CANARY));
 }
+
+#[tokio::test]
+async fn every_decision_is_logged_at_debug_with_where_the_job_stands_then() {
+    let (lines, _guard) = Lines::of(Level::DEBUG);
+    let company = Company::at_work(MemoryOptions::default(), "s1 s2<s1").await;
+    let job = company.submit("j").await;
+    company.ended(&job).await;
+    let logged = lines.until("decision=\"finish\"").await;
+    let decided: Vec<&str> = logged.lines().filter(|line| line.contains("decided job=j")).collect();
+    let said = [
+        ("plan", "working", "planning"),
+        ("call", "working", "executing"),
+        ("call", "working", "executing"),
+        ("finish", "completed", ""),
+    ];
+    assert_eq!(decided.len(), said.len(), "{decided:#?}");
+    for (line, (decision, state, sub_status)) in decided.iter().zip(said) {
+        for part in [format!("decision=\"{decision}\" state={state}"), sub_status.to_owned()] {
+            assert!(line.contains(&part), "{part}: {line}");
+        }
+        assert!(!line.contains("goal"), "{line}");
+    }
+}

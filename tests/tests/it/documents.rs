@@ -82,6 +82,21 @@ const PROVED: &[Proof] = &[
         marker: r#""jobs", "ls", "--conversation", "trip""#,
     },
     Proof {
+        command: "callboard chat",
+        file: "tests/tests/it/chat.rs",
+        marker: r#"command.arg("chat").args(arguments)"#,
+    },
+    Proof {
+        command: "callboard chat --conversation trip",
+        file: "tests/tests/it/chat.rs",
+        marker: r#"["chat", "--conversation", "trip"]"#,
+    },
+    Proof {
+        command: r"printf '/todo buy milk\n/view\n' | callboard chat",
+        file: "tests/tests/it/chat.rs",
+        marker: r#"/todo buy milk\n3\n1\nconfirm\n/view\n"#,
+    },
+    Proof {
         command: "callboard -o jsonl watch report-7 --live",
         file: "tests/tests/it/events.rs",
         marker: r#"&["-o", "jsonl", "watch", "report-7", "--live"]"#,
@@ -90,6 +105,16 @@ const PROVED: &[Proof] = &[
         command: "callboard -o jsonl watch report-7 --after 0.0 --no-follow",
         file: "tests/tests/it/events.rs",
         marker: r#"&["-o", "jsonl", "watch", "report-7", "--after", "0.0", "--no-follow"]"#,
+    },
+    Proof {
+        command: "callboard jobs purge --dry-run",
+        file: "tests/tests/it/purge.rs",
+        marker: r#"stage.purge(&["--dry-run"])"#,
+    },
+    Proof {
+        command: "callboard jobs purge --ended-before 90d --yes",
+        file: "tests/tests/it/purge.rs",
+        marker: r#"stage.purge(&["--ended-before", "90d", "--yes"])"#,
     },
     // What docs/cli.md shows is executed here; other documents may show the same.
     Proof {
@@ -179,6 +204,11 @@ const PROVED: &[Proof] = &[
         command: "cargo run --profile simulation -p callboard-simulation -- --from 1000000 --seeds 1000000",
         file: "simulation/tests/it/main.rs",
         marker: r#"&["--from", "1000000", "--seeds", "2"]"#,
+    },
+    Proof {
+        command: "cargo test -p callboard-supervisor --lib proof",
+        file: "supervisor/src/actors/proof/tests.rs",
+        marker: "fn a_small_job_keeps_every_claim_whatever_goes_wrong",
     },
     Proof {
         command: "deploy/nats/keys",

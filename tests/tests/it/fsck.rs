@@ -91,6 +91,8 @@ impl Stage {
             conversation: None,
             parent: None,
             agents: Default::default(),
+            forked: None,
+            plan: None,
         });
         self.broker.log.submit(&id, &submitted, new_trace()).await.unwrap();
         id
@@ -386,7 +388,16 @@ async fn everything_that_can_be_wrong_is_named() {
 
     let twice = ended(&mut stage, "twice").await;
     let outcome = Outcome::Canceled { reason: None };
-    stage.decide(&twice, &Decision::Finish(Finish { outcome, usage: Usage::default() })).await;
+    stage
+        .decide(
+            &twice,
+            &Decision::Finish(Finish {
+                outcome,
+                usage: Usage::default(),
+                generation: proto::id::Generation::FIRST,
+            }),
+        )
+        .await;
     expected.insert(twice, "after_the_end decided_twice");
 
     let foreign = stage.job("foreign", |agent| agent.plan.when = PlanWhen::Never).await;

@@ -3,6 +3,8 @@
 //!
 //! `make test NEXTEST="--run-ignored only -p callboard-tests record_histories"`
 
+mod presets;
+
 use std::{
     collections::BTreeMap,
     path::PathBuf,
@@ -16,7 +18,7 @@ use proto::{
     digest,
     door::{AgentChoice, GiveAnswer, SendSignal, Submit},
     fact::Signal,
-    id::{JobId, Seq},
+    id::{ConversationId, JobId, Seq},
     interaction::Verdict,
     job::SubStatus,
     retry::RetryPolicy,
@@ -27,6 +29,7 @@ use runtime::{broker::Broker, log::Entry};
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
+use self::presets::PRESETS;
 use super::chaos::{connect, wait_for_door};
 
 /// What the model says in all of them.
@@ -38,6 +41,8 @@ struct Scenario {
     goal: &'static str,
     agent: fn(&mut Agent),
     acts: &'static [Act],
+    /// The conversation it goes on with.
+    conversation: Option<&'static str>,
 }
 
 /// What somebody does when the job stands where it says.
@@ -48,6 +53,9 @@ enum Act {
     Answer(&'static str),
     /// Answers the question of a job below, there.
     AnswerBelow(&'static str),
+    Reject,
+    Edit(&'static str),
+    Steer(&'static str),
     Signal(Signal, Option<SubStatus>),
 }
 
@@ -59,8 +67,9 @@ const SCENARIOS: &[Scenario] = &[
         goal: "先标记任务，创建发邮件任务，标记完成",
         agent: |_| {},
         acts: &[Act::Approve],
+        conversation: None,
     },
-    Scenario { name: "diamond", goal: "diamond", agent: NOTHING, acts: &[] },
+    Scenario { name: "diamond", goal: "diamond", agent: NOTHING, acts: &[], conversation: None },
     Scenario {
         name: "agent-loop",
         goal: "loop",
@@ -69,12 +78,14 @@ const SCENARIOS: &[Scenario] = &[
             agent.plan.when = PlanWhen::Never;
         },
         acts: &[Act::Answer("Ann")],
+        conversation: None,
     },
     Scenario {
         name: "confirm-edit",
         goal: "confirm",
         agent: |agent| agent.ask.deadline_ms = Some(3_600_000),
         acts: &[Act::Revise("add a second step"), Act::Approve],
+        conversation: None,
     },
     Scenario {
         name: "retry",
@@ -85,6 +96,7 @@ const SCENARIOS: &[Scenario] = &[
             agent.step.retry = quick(2);
         },
         acts: &[],
+        conversation: None,
     },
     Scenario {
         name: "replan",
@@ -95,12 +107,14 @@ const SCENARIOS: &[Scenario] = &[
             agent.step.on_failure = OnFailure::Replan;
         },
         acts: &[],
+        conversation: None,
     },
     Scenario {
         name: "cancel",
         goal: "confirm",
         agent: |_| {},
         acts: &[Act::Signal(Signal::Cancel, Some(SubStatus::Parked))],
+        conversation: None,
     },
     Scenario {
         name: "pause",
@@ -110,6 +124,7 @@ const SCENARIOS: &[Scenario] = &[
             Act::Signal(Signal::Pause, Some(SubStatus::Executing)),
             Act::Signal(Signal::Resume, Some(SubStatus::Paused)),
         ],
+        conversation: None,
     },
     Scenario {
         name: "deadline",
@@ -119,6 +134,7 @@ const SCENARIOS: &[Scenario] = &[
             agent.deadline_ms = Some(1_500);
         },
         acts: &[],
+        conversation: None,
     },
     Scenario {
         name: "question-expired",
@@ -128,6 +144,7 @@ const SCENARIOS: &[Scenario] = &[
             agent.ask.deadline_ms = Some(700);
         },
         acts: &[],
+        conversation: None,
     },
     Scenario {
         name: "given-up",
@@ -141,6 +158,14 @@ const SCENARIOS: &[Scenario] = &[
             Act::Signal(Signal::Retry, Some(SubStatus::Parked)),
             Act::Signal(Signal::Cancel, Some(SubStatus::Parked)),
         ],
+        conversation: None,
+    },
+    Scenario {
+        name: "post-once",
+        goal: "post",
+        agent: NOTHING,
+        acts: &[Act::Approve],
+        conversation: None,
     },
     Scenario {
         name: "family",
@@ -151,8 +176,8 @@ const SCENARIOS: &[Scenario] = &[
                 serde_json::from_value(json!([{"name": "direct", "interactive": true}])).unwrap();
         },
         acts: &[Act::AnswerBelow("Ann")],
+        conversation: None,
     },
-    Scenario { name: "post-once", goal: "post", agent: NOTHING, acts: &[Act::Approve] },
 ];
 
 fn quick(attempts: u32) -> RetryPolicy {
@@ -169,8 +194,11 @@ async fn record_histories() {
     let mut index: BTreeMap<String, Value> =
         serde_json::from_str(&std::fs::read_to_string(directory().join("index.json")).unwrap())
             .unwrap();
-    let new: Vec<&Scenario> =
-        SCENARIOS.iter().filter(|scenario| !index.contains_key(scenario.name)).collect();
+    let new: Vec<&Scenario> = SCENARIOS
+        .iter()
+        .chain(PRESETS)
+        .filter(|scenario| !index.contains_key(scenario.name))
+        .collect();
     let server = MockServer::start().await;
     Mock::given(matchers::any()).respond_with(ResponseTemplate::new(200)).mount(&server).await;
     let mut company = Company::start(&SCRIPT.replace("@url@", &server.uri())).await;
@@ -202,9 +230,10 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
     let mut agent = Agent::default();
     (scenario.agent)(&mut agent);
     let id = JobId::new(scenario.name).unwrap();
+    let conversation = scenario.conversation.map(|id| ConversationId::new(id).unwrap());
     let agent = Some(AgentChoice::Inline(Box::new(agent)));
     client
-        .submit(Submit { id: Some(id.clone()), agent, ..Submit::goal(scenario.goal) })
+        .submit(Submit { id: Some(id.clone()), agent, conversation, ..Submit::goal(scenario.goal) })
         .await
         .unwrap();
     for act in scenario.acts {
@@ -249,10 +278,31 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
                 client.answer(&answer(&view, Verdict::Respond, None, value, None)).await.unwrap();
                 until(client, &id, |view| below(view).is_none()).await;
             }
+            Act::Reject => {
+                let view = asked().await;
+                client.answer(&answer(&view, Verdict::Reject, None, None, None)).await.unwrap();
+                settled(client, &id, &view).await;
+            }
+            Act::Edit(plan) => {
+                let view = asked().await;
+                let plan = Some(serde_json::from_str(plan).unwrap());
+                client.answer(&answer(&view, Verdict::Edit, None, plan, None)).await.unwrap();
+                settled(client, &id, &view).await;
+            }
+            Act::Steer(words) => {
+                let view = asked().await;
+                let signal = Signal::Steer { text: (*words).to_owned() };
+                let (job, reason) = (view.job.clone(), None);
+                client
+                    .signal(&SendSignal { job, signal: signal.into(), reason, by })
+                    .await
+                    .unwrap();
+                until(client, &id, |now| now.seq > view.seq).await;
+            }
             Act::Signal(signal, when) => {
                 let view = until(client, &id, |view| view.sub_status == *when).await;
                 let (job, reason) = (view.job.clone(), Some("a test".to_owned()));
-                let signal = SendSignal { job, signal: signal.clone(), reason, by };
+                let signal = SendSignal { job, signal: signal.clone().into(), reason, by };
                 client.signal(&signal).await.unwrap();
                 until(client, &id, |now| now.seq > view.seq).await;
             }

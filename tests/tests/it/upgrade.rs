@@ -114,6 +114,7 @@ impl Newer {
             concurrency: 16,
             approval: Approval::Never,
             version: "1".to_owned(),
+            commands: Vec::new(),
         };
         let crew = Crew::open(&broker);
         registry::announce(&broker, spec, &worker, &crew).await.unwrap();
@@ -172,6 +173,8 @@ async fn submit(broker: &Broker, ids: &[JobId]) {
             conversation: None,
             parent: None,
             agents: Default::default(),
+            forked: None,
+            plan: None,
         });
         broker.log.submit(id, &submitted, runtime::telemetry::new_trace()).await.unwrap();
     }

@@ -5,8 +5,8 @@ use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 use super::{
-    deadline_schema, description_schema, id_schema, no_such_task, object, priority_schema, read,
-    say, spec, title_schema,
+    command, deadline_schema, description_schema, id_schema, no_such_task, object, priority_schema,
+    read, say, spec, title_schema,
 };
 use crate::{
     tasks::{Fields, TaskList},
@@ -33,7 +33,17 @@ impl Tool for CreateTask {
             &["title"],
         );
         let words = "Creates a task in the task list and gives its id and title.";
-        spec("create_task", words, Effect::Idempotent, schema)
+        ToolSpec {
+            commands: vec![
+                command("todo", "Adds a task to the task list", Some("title")),
+                command(
+                    "schedule",
+                    "Adds a task with a deadline: {\"title\":…,\"deadline\":…}",
+                    None,
+                ),
+            ],
+            ..spec("create_task", words, Effect::Idempotent, schema)
+        }
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {

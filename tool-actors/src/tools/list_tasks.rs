@@ -5,7 +5,7 @@ use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{object, read, say, spec};
+use super::{command, object, read, say, spec};
 use crate::{
     tasks::{Status, TaskList},
     tool::{CallContext, Tool, ToolFault},
@@ -30,7 +30,10 @@ impl Tool for ListTasks {
             json!({"enum": ["pending", "completed"], "description": "Only tasks that stand so."});
         let schema = object(&json!({"status": status}), &[]);
         let words = "Lists the tasks of the task list by id, at most 200.";
-        spec("list_tasks", words, Effect::Pure, schema)
+        ToolSpec {
+            commands: vec![command("view", "Shows the task list", None)],
+            ..spec("list_tasks", words, Effect::Pure, schema)
+        }
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {

@@ -19,7 +19,7 @@ use proto::{
     decision::pools,
     id::ToolName,
     lang::Language,
-    tool::{Approval, Effect, Fault, ToolResult, ToolSpec},
+    tool::{Approval, Effect, Fault, SlashCommand, ToolResult, ToolSpec},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -46,6 +46,17 @@ fn spec(name: &str, description: &str, effect: Effect, schema: Value) -> ToolSpe
         concurrency: 64,
         approval: Approval::Never,
         version: "1".to_owned(),
+        commands: Vec::new(),
+    }
+}
+
+/// A slash command whose text is one argument; of nothing when there is none.
+fn command(name: &str, about: &str, argument: Option<&str>) -> SlashCommand {
+    SlashCommand {
+        name: ToolName::new(name).expect("the commands of built-in tools are ids"),
+        about: about.to_owned(),
+        argument: argument.map(str::to_owned),
+        whole: false,
     }
 }
 

@@ -50,6 +50,7 @@ fn spec(effect: Effect, approval: Approval) -> ToolSpec {
         concurrency: 1,
         approval,
         version: "1".into(),
+        commands: Vec::new(),
     }
 }
 

@@ -76,6 +76,8 @@ impl Stage {
             conversation: None,
             parent: None,
             agents: Default::default(),
+            forked: None,
+            plan: None,
         });
         broker.log.submit(&job, &submitted, trace()).await.unwrap();
         Self { broker, job, last: Seq(0) }
@@ -228,6 +230,7 @@ impl Tool for Probe {
             concurrency: 16,
             approval: Approval::Never,
             version: "1".into(),
+            commands: Vec::new(),
         }
     }
 

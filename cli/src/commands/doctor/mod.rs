@@ -14,7 +14,7 @@ use client::Client;
 use proto::subject::Subjects;
 use runtime::{
     config::{Config, Origin, Setting},
-    inspect::Inspector,
+    inspect::{InspectError, Inspector},
 };
 
 use crate::{
@@ -116,11 +116,24 @@ async fn on_server(
     };
     let mut all = vec![installation::reached(nats, &server), installation::version(&server)];
     let is_old = all.iter().any(|finding| finding.grade == Grade::Bad);
-    if let Err(error) = inspector.jetstream().await {
-        let advice = "start nats-server with -js, or with a jetstream { } block, and give the account access";
-        all.push(Finding::bad("jetstream", error.to_string(), advice));
-        all.extend(skipped("storage", "JetStream is not there"));
-        return all;
+    match inspector.jetstream().await {
+        Ok(()) => {}
+        Err(error @ InspectError::Forbidden(_)) => {
+            let advice = "give the user this right, or look with the operator's key; deploy/nats/permissions.conf has the rights of every role";
+            all.push(Finding::bad("jetstream", error.to_string(), advice));
+            let why = "this user may not look at JetStream";
+            let unseen = ["storage", "installation", "drift", "permissions"];
+            all.extend(unseen.map(|check| Finding::skipped(check, why)));
+            // The front door needs none of these.
+            all.extend(crew(global, config).await);
+            return all;
+        }
+        Err(error) => {
+            let advice = "start nats-server with -js, or with a jetstream { } block, and give the account access";
+            all.push(Finding::bad("jetstream", error.to_string(), advice));
+            all.extend(skipped("storage", "JetStream is not there"));
+            return all;
+        }
     }
     all.push(Finding::ok("jetstream", "is on"));
     if is_old {
@@ -142,15 +155,21 @@ async fn on_server(
         Err(error) => all.push(Finding::skipped("drift", error.to_string())),
     }
     all.extend(rights::findings(nats, &subjects, asked).await);
+    all.extend(crew(global, config).await);
+    all
+}
+
+/// What only the front door knows.
+async fn crew(global: &Global, config: &Config) -> Vec<Finding> {
     match connect::client(global, quiet()).await {
-        Ok(client) => all.extend(alive(&client, config).await),
+        // What is missing now is what is asked for.
+        Ok(client) => alive(&client.with_patience(None), config).await,
         Err(error) => {
             let advice = error.hint.clone().unwrap_or_default();
-            all.push(Finding::bad("crew", error.message, advice));
-            all.extend(skipped("tools", "nobody can be asked"));
+            let crew = Finding::bad("crew", error.message, advice);
+            vec![crew, Finding::skipped("tools", "nobody can be asked")]
         }
     }
-    all
 }
 
 /// Warnings about tokens are findings of their own here.

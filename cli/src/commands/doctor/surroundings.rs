@@ -36,14 +36,31 @@ pub(super) fn secrets(global: &Global, config: &Config) -> Vec<Finding> {
         let host = server.split("://").nth(1).unwrap_or(server);
         ["127.", "localhost", "[::1]"].iter().any(|own| host.starts_with(own))
     });
-    if config.door.people.is_empty() && !local {
-        found.push(Finding::warning(
-            "door",
-            "whoever reaches the broker may submit, answer and cancel",
-            "name people in door.people, and give the roles NATS credentials of their own",
-        ));
-    }
+    found.push(door(config.door.people.len(), local));
     found
+}
+
+/// Who may ask for what.
+fn door(people: usize, local: bool) -> Finding {
+    const OPEN: &str = "whoever reaches the broker may submit, answer and cancel";
+    match people {
+        0 if local => {
+            // Where this machine finds the broker is not where the broker may be found.
+            let found =
+                format!("{OPEN}; it is on loopback here, and may be listening elsewhere too");
+            Finding::ok("door", found)
+        }
+        0 => Finding::warning(
+            "door",
+            OPEN,
+            "name people in door.people, and give the roles NATS credentials of their own",
+        ),
+        1 => Finding::ok("door", "one caller is known by a token, and no other is let in"),
+        n => Finding::ok(
+            "door",
+            format!("{n} callers are known by their tokens, and no others are let in"),
+        ),
+    }
 }
 
 fn readable(check: &'static str, warning: &str) -> Finding {

@@ -100,7 +100,7 @@ impl Asking {
 
 /// Sends an answer. Gives back the refusal of one that does not fit; a question that is closed
 /// already needs none, and the watch will tell.
-pub(super) async fn send(
+pub(in crate::commands) async fn send(
     client: &Client,
     job: &JobId,
     asked: &Question,
@@ -122,6 +122,7 @@ pub(super) async fn send(
             | Code::IdempotencyConflict
             | Code::NotFound
             | Code::Stale
+            | Code::WouldRepeat
             | Code::Forbidden
             | Code::Overloaded
             | Code::Unavailable

@@ -17,7 +17,7 @@ use proto::{
     view::JobView,
 };
 
-pub(super) use self::asking::{Asking, Policy};
+pub(super) use self::asking::{Asking, Policy, send};
 use self::display::Display;
 use crate::{
     args::Waiting,

@@ -76,6 +76,8 @@ fn the_designs_differ_where_they_should() {
     assert_eq!((manus.dispatch, manus.step.on_failure), (Dispatch::Sequential, OnFailure::FailRun));
     let plan = agent(&presets, "plan-then-execute");
     assert_eq!((plan.plan.when, plan.step.exec), (PlanWhen::Auto, StepExec::DirectTool));
+    assert_eq!((plan.plan.temperature, plan.step.on_failure), (Some(0.1), OnFailure::Stop));
+    assert_eq!((fastgpt.step.max_turns, fastgpt.plan.temperature), (100, Some(0.1)));
     assert!(!agent(&presets, "unattended").confirm);
 }
 

@@ -17,7 +17,7 @@ pub(super) fn said(
 ) {
     let noted = known.and_then(|known| match known {
         Known::Decision(decision) => match &**decision {
-            Decision::Note(Note::QuestionClosed { ask, because }) => Some((ask, *because)),
+            Decision::Note(Note::QuestionClosed { ask, because, .. }) => Some((ask, *because)),
             Decision::Note(
                 Note::Stopped { .. }
                 | Note::Spawned { .. }
@@ -43,7 +43,12 @@ pub(super) fn said(
         let by = signaled.by.clone();
         events.push(Happened::Interaction(match &signaled.signal {
             Signal::Steer { text } => InteractionEvent::Told { text: text.clone(), by },
-            other @ (Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry) => {
+            other @ (Signal::Cancel
+            | Signal::Pause
+            | Signal::Resume
+            | Signal::Retry
+            | Signal::Snapshot { .. }
+            | Signal::RollBack { .. }) => {
                 let (signal, reason) = (other.word().to_owned(), signaled.reason.clone());
                 InteractionEvent::Signaled { signal, reason, by }
             }
@@ -61,6 +66,11 @@ pub(super) fn said(
                 answer: answered.answer.clone(),
                 by: answered.by.clone(),
             },
+            Some(Fact::Signaled(signaled))
+                if matches!(signaled.signal, Signal::RollBack { .. }) =>
+            {
+                InteractionEvent::Closed { ask, because: Closed::RolledBack }
+            }
             Some(Fact::Fired(_)) => InteractionEvent::Closed { ask, because: Closed::Expired },
             Some(
                 Fact::Answered(_)

@@ -76,6 +76,17 @@ impl LogLevel {
     }
 }
 
+/// Whether lines of the log are for people; otherwise each is one JSON object, and nothing else should be
+/// written among them.
+#[must_use]
+pub fn is_for_people(log: &Log) -> bool {
+    match log.format {
+        LogFormat::Auto => std::io::stderr().is_terminal(),
+        LogFormat::Pretty => true,
+        LogFormat::Json => false,
+    }
+}
+
 /// Sets up the log of a process that is somebody, or of a command that ends soon.
 pub(super) fn init(
     log: &Log,
@@ -83,11 +94,7 @@ pub(super) fn init(
     sent: Option<&SdkLoggerProvider>,
 ) -> Result<LogLevel, TelemetryError> {
     let (filter, handle) = reload::Layer::new(filter(&log.level)?);
-    let pretty = match log.format {
-        LogFormat::Auto => std::io::stderr().is_terminal(),
-        LogFormat::Pretty => true,
-        LogFormat::Json => false,
-    };
+    let pretty = is_for_people(log);
     let layer =
         tracing_subscriber::fmt::layer().fmt_fields(JsonFields::new()).with_writer(std::io::stderr);
     let shown = if pretty {

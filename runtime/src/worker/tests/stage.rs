@@ -201,6 +201,15 @@ impl Log for Scripted {
     async fn purge(&self, _: &JobId) -> Result<(), LogError> {
         unimplemented()
     }
+    async fn purge_until(&self, _: &JobId, _: Seq) -> Result<u64, LogError> {
+        unimplemented()
+    }
+    async fn mentions(
+        &self,
+        _: Shard,
+    ) -> Result<BoxStream<'static, Result<Vec<crate::log::Mention>, LogError>>, LogError> {
+        unimplemented()
+    }
 }
 
 pub(super) fn unimplemented<T>() -> Result<T, LogError> {
@@ -296,7 +305,11 @@ pub(super) fn command(decision: &Decision) -> Entry {
 
 pub(super) fn finish() -> Entry {
     let outcome = Outcome::Canceled { reason: None };
-    let decision = Decision::Finish(Finish { outcome, usage: Usage::default() });
+    let decision = Decision::Finish(Finish {
+        outcome,
+        usage: Usage::default(),
+        generation: proto::id::Generation::FIRST,
+    });
     Entry { seq: Seq(8), ..command(&decision) }
 }
 

@@ -15,6 +15,7 @@ on_every_broker![
     buckets_do_not_share_keys,
     a_value_is_replaced_only_by_who_saw_it,
     a_deleted_value_is_gone_and_can_be_made_anew,
+    a_value_is_deleted_only_by_who_saw_it,
     values_are_listed_below_whole_tokens_oldest_change_first,
     keys_that_are_none_are_refused,
     a_watch_gives_all_values_and_then_every_change,
@@ -84,6 +85,20 @@ async fn a_deleted_value_is_gone_and_can_be_made_anew(f: &impl Fixture) {
     let anew = kv.update(Bucket::Tasks, "t", bytes("two"), 0).await.unwrap();
     assert!(anew > first);
     assert_eq!(kv.get(Bucket::Tasks, "t").await.unwrap().unwrap().value, bytes("two"));
+}
+
+async fn a_value_is_deleted_only_by_who_saw_it(f: &impl Fixture) {
+    let kv = f.broker().await.kv;
+    let first = kv.put(Bucket::Tasks, "t", bytes("one")).await.unwrap();
+    let second = kv.put(Bucket::Tasks, "t", bytes("two")).await.unwrap();
+    for stale in [first, second + 1] {
+        let refused = kv.delete_at(Bucket::Tasks, "t", stale).await.unwrap_err();
+        assert!(matches!(refused, KvError::Conflict(_)), "{refused}");
+    }
+    assert_eq!(kv.get(Bucket::Tasks, "t").await.unwrap().unwrap().value, bytes("two"));
+    kv.delete_at(Bucket::Tasks, "t", second).await.unwrap();
+    assert_eq!(kv.get(Bucket::Tasks, "t").await.unwrap(), None);
+    kv.update(Bucket::Tasks, "t", bytes("anew"), 0).await.unwrap();
 }
 
 async fn values_are_listed_below_whole_tokens_oldest_change_first(f: &impl Fixture) {

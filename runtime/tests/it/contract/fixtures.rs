@@ -16,6 +16,9 @@ use runtime::{
 /// How long commands and facts may go without a sign of life, on every fixture.
 pub(crate) const ACK_WAIT: Duration = Duration::from_secs(1);
 
+/// How long a large value is not stored anew, on every fixture.
+pub(crate) const RENEWED_AFTER: Duration = Duration::from_secs(2);
+
 /// An installation that is there for one test.
 pub(crate) trait Fixture: Send + Sync {
     /// A connection to it: each call makes another one, as another process would.
@@ -49,6 +52,7 @@ impl InMemory {
             ack_wait: ACK_WAIT,
             facts_ack_wait: ACK_WAIT,
             records_max,
+            objects_renewed_after: RENEWED_AFTER,
             clock: Arc::new(clock),
             faults: Arc::clone(&faults),
             ..MemoryOptions::default()
@@ -88,6 +92,7 @@ impl OnNats {
             ack_wait_ms,
             facts_ack_wait_ms: ack_wait_ms,
             pin_timeout_ms: 1000,
+            objects_renewed_after_ms: u64::try_from(RENEWED_AFTER.as_millis()).unwrap(),
             ..NatsOptions::default()
         }
     }

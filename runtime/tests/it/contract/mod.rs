@@ -6,6 +6,7 @@ mod answers;
 mod bodies;
 mod buckets;
 mod bus;
+mod collecting;
 mod commands;
 mod decisions;
 mod facts;

@@ -17,6 +17,7 @@ on_every_broker![
     a_purged_job_can_be_submitted_again,
     what_waits_for_a_purged_job_is_gone,
     a_job_that_is_not_there_can_be_purged,
+    what_is_stored_after_the_position_stays,
 ];
 
 async fn a_purged_job_has_no_records_and_others_have_theirs(f: &impl Fixture) {
@@ -85,4 +86,22 @@ async fn what_waits_for_a_purged_job_is_gone(f: &impl Fixture) {
 
 async fn a_job_that_is_not_there_can_be_purged(f: &impl Fixture) {
     f.broker().await.log.purge(&job("nobody")).await.unwrap();
+}
+
+async fn what_is_stored_after_the_position_stays(f: &impl Fixture) {
+    let (broker, job) = (f.broker().await, job("partly"));
+    submit(&broker, &job).await;
+    append(&broker, &job, 0..3).await;
+    let until = broker.log.read(&job, Seq(0)).await.unwrap().last().unwrap().seq;
+    append(&broker, &job, 7..9).await;
+    assert_eq!(broker.log.purge_until(&job, until).await.unwrap(), 4);
+    let left = broker.log.read(&job, Seq(0)).await.unwrap();
+    assert_eq!(left.iter().map(number).collect::<Vec<_>>(), [7, 8]);
+    assert!(left[0].seq > until);
+    // Doing it twice does no harm, and what was left goes when it was seen.
+    assert_eq!(broker.log.purge_until(&job, until).await.unwrap(), 0);
+    assert_eq!(broker.log.purge_until(&job, left[1].seq).await.unwrap(), 2);
+    let reborn = submit(&broker, &job).await;
+    assert_eq!(broker.log.purge_until(&job, left[1].seq).await.unwrap(), 0);
+    assert_eq!(broker.log.read(&job, Seq(0)).await.unwrap()[0].seq, reborn);
 }

@@ -60,6 +60,8 @@ pub(crate) fn submitted(goal: &str) -> Fact {
         conversation: None,
         parent: None,
         agents: Default::default(),
+        forked: None,
+        plan: None,
     })
 }
 
@@ -120,6 +122,7 @@ pub(crate) fn finish() -> Decision {
     Decision::Finish(Finish {
         outcome: Outcome::Completed { summary: "done".into(), results: serde_json::Value::Null },
         usage: Usage::default(),
+        generation: proto::id::Generation::FIRST,
     })
 }
 

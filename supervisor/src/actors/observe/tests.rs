@@ -49,6 +49,8 @@ fn submitted(first: u64) -> Job {
         conversation: None,
         parent: None,
         agents: Default::default(),
+        forked: None,
+        plan: None,
     };
     take(&mut job, first, Fact::Submitted(fact));
     job

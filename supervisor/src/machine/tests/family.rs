@@ -104,6 +104,8 @@ impl Kin {
             conversation: None,
             parent: None,
             agents: callees(below),
+            forked: None,
+            plan: None,
         });
         let jobs = BTreeMap::from([(play.job.id().clone(), play)]);
         Self { jobs, times: 1, submitted: 0 }

@@ -110,7 +110,11 @@ fn a_decision_in_the_place_of_a_fact_is_ignored() {
     let mut p = Play::planned(agent(|_| {}), plan("a"));
     p.drive();
     let outcome = Outcome::Canceled { reason: None };
-    let forged = Decision::Finish(Finish { outcome, usage: Usage::default() });
+    let forged = Decision::Finish(Finish {
+        outcome,
+        usage: Usage::default(),
+        generation: proto::id::Generation::FIRST,
+    });
     p.record(Family::In(Source::Crew), Ok(proto::record::Known::Decision(Box::new(forged))));
     assert_eq!((p.job.has_ended(), p.view().ignored), (false, 1));
 }

@@ -166,6 +166,8 @@ fn what_was_said_before_reaches_the_planner_and_every_loop() {
         conversation: Some(Conversation { id: id.clone(), earlier: earlier.clone(), omitted: 0 }),
         parent: None,
         agents: Default::default(),
+        forked: None,
+        plan: None,
     });
     p.drive();
     let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one round") };

@@ -24,7 +24,7 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-use crate::machine::{At, Job, Tell};
+use crate::machine::{At, Fold, Job, Tell};
 
 pub(super) struct Play {
     pub(super) job: Job,
@@ -117,6 +117,8 @@ impl Play {
             conversation: None,
             parent: None,
             agents: Default::default(),
+            forked: None,
+            plan: None,
         })
     }
 
@@ -150,15 +152,40 @@ impl Play {
         let at = At { seq: Seq(self.log.len() as u64 * 3 + 1), time: self.now };
         self.job.apply(at, &family, record.as_ref());
         self.log.push((at, family, record));
-        let mut replayed = Job::new(self.job.id().clone());
-        for (at, family, record) in &self.log {
-            replayed.apply(*at, family, record.as_ref());
+        let replayed = self.folded();
+        if self.job.must_be_folded_anew() {
+            self.job = replayed.clone();
         }
         assert_eq!(
             format!("{replayed:?}"),
             format!("{:?}", self.job),
             "a replay differs from the live fold"
         );
+    }
+
+    /// The whole log, folded.
+    pub(super) fn folded(&self) -> Job {
+        let wanted = self.log.iter().filter_map(|(_, family, record)| {
+            proto::timeline::wanted(family, record.as_ref().ok()?)
+        });
+        let mut fold = Fold::new(self.job.id().clone(), wanted.collect());
+        for (at, family, record) in &self.log {
+            fold.apply(*at, family, record.as_ref());
+        }
+        fold.into_job()
+    }
+
+    /// Where the last record is.
+    pub(super) fn last(&self) -> Seq {
+        self.log.last().map_or(Seq(0), |(at, _, _)| at.seq)
+    }
+
+    /// Takes the job back, as the door does. Whether that counted.
+    pub(super) fn back(&mut self, to: Seq) -> bool {
+        let generation = self.job.generation();
+        let seen = self.last();
+        self.signal(Signal::RollBack { to, seen, again: false });
+        self.job.generation() > generation
     }
 
     pub(super) fn fact(&mut self, fact: Fact) {
@@ -212,7 +239,7 @@ impl Play {
         reply: PlanReply,
         change: impl FnOnce(&mut Planned),
     ) {
-        let work = work(&format!("g0.p{round}"));
+        let work = work(&format!("g{}.p{round}", self.job.generation()));
         let attempt = self.attempt_of(&work);
         let usage = Usage::default();
         let mut planned =
@@ -345,7 +372,7 @@ fn label(decision: &Decision) -> String {
         Decision::Call(w) => format!("call {} #{}", w.work, w.attempt),
         Decision::Ask(w) => format!("ask {} {}", w.question.id, w.question.kind.name()),
         Decision::Wait(w) => format!("wait {} #{}", w.work, w.attempt),
-        Decision::Note(Note::QuestionClosed { ask, because }) => {
+        Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
             format!("close {ask} {because:?}")
         }
         Decision::Note(Note::Stopped { work, .. }) => format!("stop {work}"),

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use callboard_supervisor::{machine::Job, replay};
+use callboard_supervisor::replay;
 use proto::event::{Event, Happened, InteractionEvent, Projection, StepPhase, Stream, ToolPhase};
 use runtime::log::Entry;
 
@@ -16,11 +16,11 @@ fn directory() -> PathBuf {
 }
 
 fn events(job: &proto::id::JobId, entries: &[Entry]) -> Vec<Event> {
-    let (mut live, mut projection) = (Job::new(job.clone()), Projection::default());
+    let (mut live, mut projection) = (replay::Replay::of(job, entries), Projection::default());
     let mut events = Vec::new();
     for entry in entries {
-        replay::apply(&mut live, entry);
-        let Some(view) = live.view() else { continue };
+        live.apply(entry);
+        let Some(view) = live.job().view() else { continue };
         let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
         events.extend(projection.take(entry.seq, entry.time, known.as_ref(), view));
     }

@@ -216,7 +216,7 @@ impl Run {
     }
 
     async fn signal(&self, job: &str, signal: Signal) {
-        let signal = SendSignal { job: id(job), signal, reason: None, by: None };
+        let signal = SendSignal { job: id(job), signal: signal.into(), reason: None, by: None };
         self.client.signal(&signal).await.unwrap();
     }
 

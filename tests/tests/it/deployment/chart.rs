@@ -64,10 +64,10 @@ pub(super) fn of_kind(case: &str, kind: &str) -> Vec<&'static Value> {
 fn pods(case: &str) -> Vec<(&'static str, &'static Value)> {
     let mut found = of_kind(case, "Deployment");
     found.extend(of_kind(case, "Job"));
-    found
-        .into_iter()
-        .map(|m| (m["metadata"]["name"].as_str().unwrap(), &m["spec"]["template"]))
-        .collect()
+    let name = |manifest: &'static Value| manifest["metadata"]["name"].as_str().unwrap();
+    let crons = of_kind(case, "CronJob").into_iter();
+    let crons = crons.map(|m| (name(m), &m["spec"]["jobTemplate"]["spec"]["template"]));
+    found.into_iter().map(|m| (name(m), &m["spec"]["template"])).chain(crons).collect()
 }
 
 #[test]
@@ -152,7 +152,10 @@ fn pods_have_no_rights_they_do_not_need() {
             assert_eq!(security["capabilities"], json!({"drop": ["ALL"]}), "{case}: {name}");
             assert!(container["resources"]["limits"]["memory"].is_string(), "{case}: {name}");
             // Each sees its own key alone.
-            let user = name.trim_start_matches("demo-callboard-").replace("setup", "operator");
+            let user = match name.trim_start_matches("demo-callboard-") {
+                "setup" | "purge" => "operator",
+                role => role,
+            };
             for volume in pod["volumes"].as_array().unwrap().iter().filter(|v| v["name"] == "nkey")
             {
                 let items = volume["secret"]["items"].as_array().unwrap();
@@ -205,6 +208,20 @@ fn the_setup_runs_before_everything_else_with_the_operators_key() {
     let map = of_kind("production", "ConfigMap");
     let map = map.iter().find(|map| &map["metadata"]["name"] == needed).unwrap();
     assert_eq!(map["metadata"]["annotations"]["helm.sh/hook"], notes["helm.sh/hook"]);
+}
+
+#[test]
+fn ended_jobs_are_removed_only_where_that_is_asked_for() {
+    assert_eq!(of_kind("minimal", "CronJob").len(), 0);
+    let crons = of_kind("production", "CronJob");
+    let spec = &crons[0]["spec"];
+    assert_eq!(
+        (&spec["schedule"], &spec["concurrencyPolicy"]),
+        (&json!("0 4 * * 0"), &json!("Forbid"))
+    );
+    let container = &spec["jobTemplate"]["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(strings(&container["args"]), ["jobs", "purge", "--yes", "--ended-before", "90d"]);
+    assert_eq!(variable(container, "CALLBOARD__NATS__INBOX_PREFIX"), "_INBOX_operator");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The systemd units: their commands and variables are the program's, their graces longer than its
 //! drain. `systemd-analyze` judges them where it is there, as on any Debian that runs systemd.
 
-use std::{collections::BTreeMap, fs, process::Command};
+use std::{collections::BTreeMap, fs, iter, process::Command};
 
 use super::{
     dry::{self, Given},
@@ -53,6 +53,7 @@ fn the_program_can_use_every_command_and_every_variable() {
         assert_eq!(given("callboard@.service", role).wrong(), None, "{role}");
     }
     assert_eq!(given("callboard-setup.service", "").wrong(), None);
+    assert_eq!(given("callboard-purge.service", "").wrong(), None);
 }
 
 #[test]
@@ -63,6 +64,15 @@ fn processes_are_given_longer_than_they_drain() {
     let grace: i64 = grace.trim_end_matches('s').parse().unwrap();
     assert!(grace * 1000 >= drain + 10_000, "{grace} s for {drain} ms");
     assert_eq!(values("callboard@.service", "KillSignal"), ["SIGTERM"]);
+}
+
+#[test]
+fn a_process_that_cannot_use_its_configuration_is_not_started_again() {
+    let codes = callboard_tests::root().join("docs/cli.md");
+    let usage = "| 2 | the command line, a file or the configuration cannot be used";
+    assert!(fs::read_to_string(codes).unwrap().contains(usage));
+    assert_eq!(values("callboard@.service", "RestartPreventExitStatus"), ["2"]);
+    assert_eq!(values("callboard@.service", "Restart"), ["on-failure"]);
 }
 
 #[test]
@@ -84,15 +94,19 @@ fn systemd_finds_nothing_wrong_with_the_units_and_little_exposed() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    for unit in ["callboard@.service", "callboard-setup.service", "nats-server.service"] {
+    let purge = ["callboard-purge.service", "callboard-purge.timer"];
+    let others = ["callboard@.service", "callboard-setup.service", "nats-server.service"];
+    for unit in purge.into_iter().chain(others) {
         // The programs are not installed where the units look for them.
         let text = fs::read_to_string(path("systemd").join(unit)).unwrap();
         let text = text.replace("/usr/bin/callboard", "/bin/true");
         let text = text.replace("/usr/bin/nats-server", "/bin/true");
         let file = directory.path().join(unit.replace('@', "@executor"));
         fs::write(&file, text).unwrap();
-        for args in [&["verify", "--man=no"][..], &["security", "--offline=true", "--threshold=20"]]
-        {
+        let exposed = ["security", "--offline=true", "--threshold=20"];
+        let verified = ["verify", "--man=no"];
+        let is_service = unit.ends_with(".service");
+        for args in iter::once(&verified[..]).chain(is_service.then_some(&exposed[..])) {
             let judged = Command::new("systemd-analyze").args(args).arg(&file).output().unwrap();
             let told = String::from_utf8_lossy(&judged.stderr).into_owned();
             assert!(judged.status.success(), "{unit}: {args:?}: {told}");

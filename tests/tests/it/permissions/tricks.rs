@@ -149,6 +149,8 @@ async fn an_id_that_a_worker_took_is_refused_and_not_waited_for() {
         conversation: None,
         parent: None,
         agents: Default::default(),
+        forked: None,
+        plan: None,
     });
     let job = JobId::new("demo").unwrap();
     let submitted = case.broker.log.submit(&job, &fact, TraceContext::new(1, 1, false));

@@ -1,0 +1,203 @@
+//! What a slash command is: one of the conversation's own, a command that a tool declares, or a tool by
+//! its name. It never asks a model what was meant.
+
+use proto::{
+    door::DirectCall,
+    tool::{SlashCommand, ToolSpec},
+};
+use serde_json::{Map, Value};
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Slash {
+    /// Say what can be typed.
+    Help,
+    /// Say how the current task stands.
+    Status,
+    /// Say which tools there are.
+    Tools,
+    /// Leave; what runs goes on.
+    Quit,
+    /// Call a tool.
+    Call(DirectCall),
+}
+
+/// The commands of the conversation itself, with what they do. No tool can take their place.
+pub(crate) const OWN: [(&str, &str); 5] = [
+    ("help", "Shows what can be typed"),
+    ("status", "Shows the current task"),
+    ("tools", "Shows the tools"),
+    ("cancel", "Cancels the current task"),
+    ("quit", "Leaves; what runs goes on"),
+];
+
+/// Finds out what a command is.
+///
+/// # Errors
+/// When there is no such command, or what follows it does not fit; in words for people.
+pub(crate) fn resolve(name: &str, rest: &str, tools: &[ToolSpec]) -> Result<Slash, String> {
+    match name {
+        "help" | "?" => return Ok(Slash::Help),
+        "status" => return Ok(Slash::Status),
+        "tools" => return Ok(Slash::Tools),
+        "quit" | "exit" | "q" => return Ok(Slash::Quit),
+        _ => {}
+    }
+    let declared = tools.iter().find_map(|tool| {
+        let command = tool.commands.iter().find(|command| command.name.as_str() == name)?;
+        Some((tool, command))
+    });
+    if let Some((tool, command)) = declared {
+        let args = of_command(command, name, rest)?;
+        return Ok(Slash::Call(DirectCall { tool: tool.name.clone(), args }));
+    }
+    let tool = tools.iter().find(|tool| tool.name.as_str() == name);
+    let tool = tool.ok_or_else(|| format!("there is no command /{name}; /help lists them"))?;
+    let args = of_tool(tool, name, rest)?;
+    Ok(Slash::Call(DirectCall { tool: tool.name.clone(), args }))
+}
+
+/// A command that begins like another one would be a trap; so words complete nothing, and are listed.
+pub(crate) fn all(tools: &[ToolSpec]) -> Vec<(String, String)> {
+    let own = OWN.iter().map(|(name, about)| ((*name).to_owned(), (*about).to_owned()));
+    let is_own = |command: &&SlashCommand| OWN.iter().all(|(own, _)| *own != command.name.as_str());
+    let declared = tools.iter().flat_map(|tool| {
+        tool.commands.iter().filter(is_own).map(|c| (c.name.to_string(), c.about.clone()))
+    });
+    own.chain(declared).collect()
+}
+
+fn of_command(command: &SlashCommand, name: &str, rest: &str) -> Result<Value, String> {
+    if rest.starts_with('{') && !command.whole {
+        return object(name, rest);
+    }
+    match &command.argument {
+        Some(argument) if command.whole => {
+            let line = if rest.is_empty() { format!("/{name}") } else { format!("/{name} {rest}") };
+            Ok(one(argument, line))
+        }
+        Some(argument) if !rest.is_empty() => Ok(one(argument, rest.to_owned())),
+        Some(_) => Err(format!("/{name} needs words after it: {}", command.about)),
+        None if rest.is_empty() => Ok(Value::Object(Map::new())),
+        None => Err(format!("/{name} takes a JSON object or nothing: {}", command.about)),
+    }
+}
+
+fn of_tool(tool: &ToolSpec, name: &str, rest: &str) -> Result<Value, String> {
+    if rest.starts_with('{') {
+        return object(name, rest);
+    }
+    if rest.is_empty() {
+        return Ok(Value::Object(Map::new()));
+    }
+    let argument = only_text(&tool.schema).ok_or_else(|| {
+        let names = properties(&tool.schema).map(|(name, _)| name.as_str()).collect::<Vec<_>>();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        format!("/{name} takes a JSON object; its arguments are: {names}")
+    })?;
+    Ok(one(argument, rest.to_owned()))
+}
+
+fn object(name: &str, rest: &str) -> Result<Value, String> {
+    serde_json::from_str(rest).map_err(|e| format!("/{name}: what follows is not JSON: {e}"))
+}
+
+fn one(argument: &str, text: String) -> Value {
+    Value::Object(Map::from_iter([(argument.to_owned(), Value::String(text))]))
+}
+
+fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+}
+
+/// The argument that words can only be meant for: the one that is required, or the only one there is;
+/// and a text.
+fn only_text(schema: &Value) -> Option<&str> {
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map(|names| names.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let mut all = properties(schema);
+    let name = match required.as_slice() {
+        [name] => *name,
+        [] => {
+            let (name, _) = all.next()?;
+            all.next().is_none().then_some(name.as_str())?
+        }
+        _ => return None,
+    };
+    let (name, schema) = properties(schema).find(|(known, _)| known.as_str() == name)?;
+    // A schema without a type takes a text as well as anything.
+    let is_text = schema.get("type").is_none_or(|kind| kind == "string");
+    is_text.then_some(name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tools() -> Vec<ToolSpec> {
+        let tool = |name: &str, schema: Value, commands: Value| {
+            json!({"name": name, "description": "d", "schema": schema, "effect": "pure", "pool": "p",
+                   "commands": commands})
+        };
+        let text = json!({"type": "string"});
+        serde_json::from_value(json!([
+            tool("create_task", json!({"properties": {"title": text, "more": text}, "required": ["title"]}),
+                 json!([{"name": "todo", "about": "Adds a task", "argument": "title"}])),
+            tool("planner", json!({"properties": {"command": text}, "required": ["command"]}),
+                 json!([{"name": "schedule", "about": "Plans", "argument": "command", "whole": true}])),
+            tool("list_tasks", json!({"properties": {"status": text}}),
+                 json!([{"name": "view", "about": "Shows"}, {"name": "help", "about": "A trap"}])),
+            tool("two", json!({"properties": {"a": text, "b": text}, "required": ["a", "b"]}), json!([])),
+            tool("sleep", json!({"properties": {"ms": {"type": "integer"}}, "required": ["ms"]}), json!([])),
+        ]))
+        .unwrap()
+    }
+
+    #[test]
+    fn commands_lead_to_tools_with_their_arguments() {
+        let tools = tools();
+        for (name, rest, tool, args) in [
+            ("todo", "buy milk", "create_task", json!({"title": "buy milk"})),
+            (
+                "todo",
+                r#"{"title":"t","more":"m"}"#,
+                "create_task",
+                json!({"title": "t", "more": "m"}),
+            ),
+            ("schedule", "at nine", "planner", json!({"command": "/schedule at nine"})),
+            ("schedule", "", "planner", json!({"command": "/schedule"})),
+            ("view", "", "list_tasks", json!({})),
+            ("view", r#"{"status":"pending"}"#, "list_tasks", json!({"status": "pending"})),
+            ("create_task", "buy milk", "create_task", json!({"title": "buy milk"})),
+            ("list_tasks", "pending", "list_tasks", json!({"status": "pending"})),
+            ("sleep", r#"{"ms":5}"#, "sleep", json!({"ms": 5})),
+        ] {
+            let found = resolve(name, rest, &tools);
+            let Ok(Slash::Call(call)) = found else { panic!("/{name} {rest}: {found:?}") };
+            assert_eq!((call.tool.as_str(), call.args), (tool, args), "/{name} {rest}");
+        }
+    }
+
+    #[test]
+    fn what_fits_nothing_is_said_and_own_commands_are_never_taken_over() {
+        let tools = tools();
+        for (name, rest, why) in [
+            ("dance", "", "there is no command /dance; /help lists them"),
+            ("todo", "", "/todo needs words after it: Adds a task"),
+            ("todo", "{oops", "what follows is not JSON"),
+            ("view", "all", "/view takes a JSON object or nothing"),
+            ("two", "words", "its arguments are: a, b"),
+            ("sleep", "5", "its arguments are: ms"),
+        ] {
+            let refused = resolve(name, rest, &tools).unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
+        assert_eq!(resolve("help", "", &tools), Ok(Slash::Help));
+        assert_eq!(all(&tools).iter().filter(|(name, _)| name == "help").count(), 1);
+    }
+}

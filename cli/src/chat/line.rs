@@ -1,0 +1,87 @@
+//! What a line is: a word that cancels, a slash command, or words. In that order, whatever goes on; so
+//! a question that is open never takes a command for its answer.
+
+use proto::lang::Language;
+
+/// A line that was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// Nothing.
+    Nothing,
+    /// The current task is to be canceled.
+    Cancel(Language),
+    /// `/name rest`.
+    Command {
+        /// The word after the slash.
+        name: String,
+        /// What follows.
+        rest: String,
+    },
+    /// Anything else: the answer to a question that is open, or something to be done.
+    Words(String),
+}
+
+/// Reads a line.
+pub(crate) fn read(line: &str) -> Line {
+    let line = line.trim();
+    if line.is_empty() {
+        return Line::Nothing;
+    }
+    if let Some(language) = cancels(line) {
+        return Line::Cancel(language);
+    }
+    match line.strip_prefix('/') {
+        // Somebody writes about a path, or of a comment: no command begins so.
+        Some(rest) if !rest.starts_with(['/', ' ']) && !rest.is_empty() => {
+            let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            Line::Command { name: name.to_owned(), rest: rest.trim().to_owned() }
+        }
+        Some(_) | None => Line::Words(line.to_owned()),
+    }
+}
+
+fn cancels(line: &str) -> Option<Language> {
+    let bare = line.trim_end_matches(['.', '!', '。', '！']);
+    match bare.to_lowercase().as_str() {
+        "取消当前任务" => Some(Language::Zh),
+        "cancel" | "/cancel" | "cancel the current task" => Some(Language::En),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(name: &str, rest: &str) -> Line {
+        Line::Command { name: name.into(), rest: rest.into() }
+    }
+
+    #[test]
+    fn a_cancel_comes_before_a_command_and_a_command_before_words() {
+        for (typed, line) in [
+            ("", Line::Nothing),
+            (" \t ", Line::Nothing),
+            ("取消当前任务", Line::Cancel(Language::Zh)),
+            (" 取消当前任务。 ", Line::Cancel(Language::Zh)),
+            ("Cancel", Line::Cancel(Language::En)),
+            ("cancel!", Line::Cancel(Language::En)),
+            ("/cancel", Line::Cancel(Language::En)),
+            ("cancel my subscription", Line::Words("cancel my subscription".into())),
+            ("取消", Line::Words("取消".into())),
+            ("请取消当前任务", Line::Words("请取消当前任务".into())),
+            ("/todo buy milk", command("todo", "buy milk")),
+            ("  /todo\tbuy  milk ", command("todo", "buy  milk")),
+            ("/view", command("view", "")),
+            (r#"/echo {"value": 1}"#, command("echo", r#"{"value": 1}"#)),
+            ("/todo 取消当前任务", command("todo", "取消当前任务")),
+            ("/", Line::Words("/".into())),
+            ("// is a comment", Line::Words("// is a comment".into())),
+            ("/ 2", Line::Words("/ 2".into())),
+            ("say /todo", Line::Words("say /todo".into())),
+            ("先标记任务", Line::Words("先标记任务".into())),
+        ] {
+            assert_eq!(read(typed), line, "{typed:?}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The fixed texts of a conversation, in the language of whoever typed.
+
+use proto::lang::Language;
+
+/// A fixed text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// The current task was canceled.
+    Canceled,
+    /// There is none to cancel.
+    NothingToCancel,
+    /// Nobody is there who talks with a model.
+    NoModel,
+    /// No plan could be made.
+    PlanFailed,
+    /// What was typed was told the task that runs.
+    Told,
+}
+
+impl Words {
+    /// The text.
+    pub(crate) fn text(self, language: Language) -> &'static str {
+        match (self, language) {
+            (Self::Canceled, Language::Zh) => "已取消当前任务。",
+            (Self::Canceled, Language::En) => "The current task was canceled.",
+            (Self::NothingToCancel, Language::Zh) => "当前没有进行中的任务",
+            (Self::NothingToCancel, Language::En) => "There is no task in progress",
+            (Self::NoModel, Language::Zh) => {
+                "当前未配置 LLM\n斜杠命令（如 /todo、/schedule）仍然可用，输入 /help 查看。"
+            }
+            (Self::NoModel, Language::En) => {
+                "No LLM is configured\nSlash commands such as /todo and /schedule still work; see /help."
+            }
+            (Self::PlanFailed, Language::Zh) => "请直接使用 /todo 或 /schedule，输入 /help 查看。",
+            (Self::PlanFailed, Language::En) => {
+                "Slash commands such as /todo and /schedule still work; see /help."
+            }
+            (Self::Told, Language::Zh) => "已转告正在进行的任务。",
+            (Self::Told, Language::En) => "The task that runs was told.",
+        }
+    }
+}

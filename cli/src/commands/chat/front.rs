@@ -1,0 +1,61 @@
+//! A job that a conversation is about: what is known of it, and the question that waits.
+
+use std::{collections::BTreeSet, pin::Pin};
+
+use client::{Client, EventOptions};
+use futures::{Stream, StreamExt};
+use proto::{
+    door::Watched,
+    error::Failure,
+    event::EventId,
+    id::{AskId, JobId},
+    interaction::Question,
+};
+
+use crate::{chat::answering::Answering, live::follow::Follow};
+
+type Items = Pin<Box<dyn Stream<Item = Result<Watched, Failure>> + Send>>;
+
+/// A job that is watched.
+pub(super) struct Front {
+    pub(super) job: JobId,
+    pub(super) follow: Follow,
+    /// The question that the next words answer.
+    pub(super) asked: Option<Answering>,
+    seen: BTreeSet<AskId>,
+    items: Items,
+}
+
+impl Front {
+    /// Watches a job, from after an event on.
+    pub(super) fn new(client: &Client, job: JobId, after: EventId, live: bool) -> Self {
+        let options = EventOptions { after, live, patience: super::super::watch::PATIENCE };
+        let items: Items = Box::pin(client.events(&job, options));
+        Self { job, follow: Follow::default(), asked: None, seen: BTreeSet::new(), items }
+    }
+
+    /// The next item; none when there will be no more. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Option<Result<Watched, Failure>> {
+        self.items.next().await
+    }
+
+    /// A question that was not shown yet becomes the one that is answered next. Says whether the one
+    /// before was closed by somebody else.
+    pub(super) fn look(&mut self) -> (Option<Question>, bool) {
+        let open = self.follow.view().map(|view| view.questions.clone()).unwrap_or_default();
+        let is_open = |id: &AskId| open.iter().any(|question| question.id == *id);
+        let closed = self.asked.as_ref().is_some_and(|asked| !is_open(&asked.question().id));
+        if closed {
+            self.asked = None;
+        }
+        if self.asked.is_some() {
+            return (None, closed);
+        }
+        let fresh = open.into_iter().find(|question| !self.seen.contains(&question.id));
+        if let Some(question) = &fresh {
+            self.seen.insert(question.id.clone());
+            self.asked = Some(Answering::new(question.clone()));
+        }
+        (fresh, closed)
+    }
+}

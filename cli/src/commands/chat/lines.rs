@@ -1,0 +1,247 @@
+//! What is done with a line: canceling comes first, then commands, then answers and tasks.
+
+use proto::{
+    door::{DirectCall, List, SendSignal, Submit},
+    error::{Code, Failure},
+    fact::Signal,
+    interaction::QuestionKind,
+    lang::Language,
+    tool::ToolSpec,
+};
+
+use super::{
+    super::{jobs::caller, watch},
+    session::Session,
+};
+use crate::{
+    chat::{
+        answering::{Answering, Took},
+        command::{self, Slash},
+        line::{self, Line},
+        words::Words,
+    },
+    failure::CliError,
+    look::Tone,
+    render::{describe, tools},
+    text,
+};
+
+/// Jobs of a conversation that are looked at when it is taken up.
+const JOBS_MAX: u32 = 100;
+
+impl Session {
+    /// Says what the conversation is about, when it is taken up again.
+    pub(super) async fn greet(&mut self, named: bool) -> Result<(), CliError> {
+        let conversation = self.conversation.clone();
+        if self.interactive {
+            let words = format!("conversation {conversation}; /help lists what can be typed\n");
+            self.say(&words)?;
+        }
+        if !named {
+            return Ok(());
+        }
+        let list =
+            List { conversation: Some(conversation), limit: Some(JOBS_MAX), ..List::default() };
+        let listed = self.client.list(&list).await?;
+        // Commands are over when they are typed; what a conversation is about are its tasks.
+        let mut tasks = listed.jobs.iter().filter(|job| !job.goal.starts_with('/'));
+        let Some(last) = tasks.next() else { return Ok(()) };
+        let open = std::iter::once(last).chain(tasks).find(|job| !job.state.is_terminal());
+        let view = self.client.get(&open.unwrap_or(last).job).await?;
+        let goal = proto::escape::text(&view.goal).into_owned();
+        let goal = self.output.look().paint(Tone::Dim, &format!("… {}", goal.trim_end()));
+        self.say(&format!("{goal}\n"))?;
+        if view.state.is_terminal() {
+            return self.ending(&view);
+        }
+        self.take_up(&view);
+        Ok(())
+    }
+
+    /// Does what a line says.
+    pub(super) async fn line(&mut self, typed: &str) -> Result<(), CliError> {
+        let done = match line::read(typed) {
+            Line::Nothing => self.words("").await,
+            Line::Cancel(language) => self.cancel(language).await,
+            Line::Command { name, rest } => self.slash(typed.trim(), &name, &rest).await,
+            Line::Words(words) => self.words(&words).await,
+        };
+        match done {
+            // What the server does not take of one line is no reason to end a conversation.
+            Err(error) if !error.is_closed() && self.interactive => self.complain(&error.text()),
+            done => done,
+        }
+    }
+
+    async fn cancel(&mut self, language: Language) -> Result<(), CliError> {
+        let language = self.language.unwrap_or(language);
+        let Some(task) = &self.task else {
+            return self.say(&format!("{}\n", Words::NothingToCancel.text(language)));
+        };
+        let (job, signal) = (task.job.clone(), Signal::Cancel);
+        let request = SendSignal { job, signal: signal.into(), reason: None, by: caller() };
+        match self.client.signal(&request).await {
+            Ok(_) => {
+                self.task = None;
+                self.exit = crate::exit::Exit::Canceled;
+                self.say(&format!("{}\n", Words::Canceled.text(language)))
+            }
+            // It ended while somebody typed: the watch tells how.
+            Err(failure) if failure.code == Code::JobEnded => {
+                self.say(&format!("{}\n", Words::NothingToCancel.text(language)))
+            }
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// A slash command goes straight to its tool. The task, and a question of it, stay as they are.
+    async fn slash(&mut self, typed: &str, name: &str, rest: &str) -> Result<(), CliError> {
+        let specs = self.client.tools().await?.tools;
+        match command::resolve(name, rest, &specs) {
+            Err(why) => self.complain(&why),
+            Ok(Slash::Help) => self.help(&specs),
+            Ok(Slash::Tools) => {
+                let look = self.output.look();
+                let listed = tools::list(&look, &proto::door::Tools { tools: specs });
+                self.say(&listed)
+            }
+            Ok(Slash::Status) => self.status(),
+            Ok(Slash::Quit) => {
+                self.leaving = true;
+                Ok(())
+            }
+            Ok(Slash::Call(call)) => self.call(typed, call).await,
+        }
+    }
+
+    async fn call(&mut self, typed: &str, call: DirectCall) -> Result<(), CliError> {
+        if self.command.is_some() {
+            return self.complain("a command is being carried out");
+        }
+        let submit = Submit {
+            id: Some(client::new_id()),
+            conversation: Some(self.conversation.clone()),
+            language: self.language,
+            call: Some(call),
+            ..Submit::goal(typed)
+        };
+        match self.client.submit(submit).await {
+            Ok(submitted) => {
+                self.command = Some(self.watch(submitted.job));
+                Ok(())
+            }
+            Err(failure) if failure.code == Code::InvalidRequest => self.refused(&failure),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    fn refused(&mut self, failure: &Failure) -> Result<(), CliError> {
+        self.complain(&failure.message)
+    }
+
+    fn help(&mut self, specs: &[ToolSpec]) -> Result<(), CliError> {
+        let all = command::all(specs);
+        let width = all.iter().map(|(name, _)| text::width(name)).max().unwrap_or_default();
+        let mut words = String::new();
+        for (name, about) in &all {
+            let about = proto::escape::line(about);
+            words.push_str(&format!("  /{name:width$}  {about}\n"));
+        }
+        words
+            .push_str("  /TOOL {json}, /TOOL words: calls a tool by its name; /tools lists them\n");
+        words.push_str("  anything else: a task, or the answer to the question that is open\n");
+        self.say(&words)
+    }
+
+    fn status(&mut self) -> Result<(), CliError> {
+        let view = self.task.as_ref().and_then(|task| task.follow.view()).cloned();
+        match view {
+            Some(view) => {
+                let look = self.output.look();
+                self.say(&describe::describe(&look, &view))
+            }
+            None => {
+                let language = self.language.unwrap_or(Language::En);
+                self.say(&format!("{}\n", Words::NothingToCancel.text(language)))
+            }
+        }
+    }
+
+    async fn words(&mut self, words: &str) -> Result<(), CliError> {
+        if self.front().is_some_and(|front| front.asked.is_some()) {
+            return self.answer(words).await;
+        }
+        if words.is_empty() {
+            return Ok(());
+        }
+        let language = self.language.unwrap_or_else(|| Language::detect(words));
+        let Some(task) = &self.task else { return self.submit(words, language).await };
+        // What is said while a task runs is said to it.
+        let signal = Signal::Steer { text: words.to_owned() };
+        let request =
+            SendSignal { job: task.job.clone(), signal: signal.into(), reason: None, by: caller() };
+        self.client.signal(&request).await?;
+        self.say(&format!("{}\n", Words::Told.text(language)))
+    }
+
+    async fn submit(&mut self, words: &str, language: Language) -> Result<(), CliError> {
+        let crew = self.client.crew().await?;
+        let mut pools = crew.workers.iter().flat_map(|worker| &worker.pools);
+        if !pools.any(|load| load.pool.starts_with("plan.") || load.pool.starts_with("turn.")) {
+            self.exit = crate::exit::Exit::Unavailable;
+            return self.say(&format!("{}\n", Words::NoModel.text(language)));
+        }
+        let submit = Submit {
+            id: Some(client::new_id()),
+            agent: self.agent.clone(),
+            conversation: Some(self.conversation.clone()),
+            language: self.language,
+            confirm: self.confirm,
+            ..Submit::goal(words)
+        };
+        let submitted = self.client.submit(submit).await?;
+        self.task = Some(self.watch(submitted.job));
+        Ok(())
+    }
+
+    /// Approves a plan that waits, where somebody said `--yes`.
+    pub(super) async fn approve(&mut self) -> Result<(), CliError> {
+        let approves = self.approves;
+        let asked = self.front().and_then(|front| front.asked.as_ref());
+        let is_plan =
+            |asked: &Answering| matches!(asked.question().kind, QuestionKind::PlanCheck { .. });
+        if approves && asked.is_some_and(is_plan) {
+            self.say("the plan is approved, as --yes says\n")?;
+            return self.answer("y").await;
+        }
+        Ok(())
+    }
+
+    async fn answer(&mut self, words: &str) -> Result<(), CliError> {
+        let client = self.client.clone();
+        let Some(front) = self.front() else { return Ok(()) };
+        let Some(asked) = &mut front.asked else { return Ok(()) };
+        let answer = match asked.take(words) {
+            Took::More => return Ok(()),
+            Took::Refused(why) => return self.complain(&format!("  {why}")),
+            Took::Answer(answer) => answer,
+        };
+        let (job, question) = (front.job.clone(), asked.question().clone());
+        let refused = watch::send(&client, &job, &question, answer).await?;
+        let Some(asked) = self.front().and_then(|front| front.asked.as_mut()) else {
+            return Ok(());
+        };
+        match refused {
+            Some(failure) => {
+                let why = asked.refused(&failure);
+                self.complain(&format!("  {why}"))
+            }
+            None => {
+                if let Some(front) = self.front() {
+                    front.asked = None;
+                }
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `jobs purge`: removes jobs that have ended, and large values that nobody refers to. With `fsck` one of
+//! two commands that go to the log by themselves, and the only one that removes anything.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+use proto::id::JobId;
+use runtime::broker::Broker;
+use supervisor::purge::{self, Ended, Found, Garbage, PurgeError, Stays, Terms};
+
+use crate::{
+    args::{Global, PurgeArgs},
+    connect,
+    exit::Exit,
+    failure::{CliError, Outcome},
+    output::{Format, Output},
+    render::purge::{self as words, Report},
+};
+
+/// How long ago jobs ended that are removed, unless it is said.
+const ENDED_BEFORE: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// Removes, or says what it would.
+pub(super) async fn run(global: &Global, mut output: Output, args: PurgeArgs) -> Outcome {
+    if args.json {
+        output.format = Format::Json;
+    }
+    let config = connect::config(global)?;
+    let broker = connect::broker(&config, connect::writer(), false).await?;
+    let named = !args.jobs.is_empty();
+    let default = if named { SignedDuration::ZERO } else { ENDED_BEFORE };
+    let age = args.ended_before.unwrap_or(default);
+    let before = Timestamp::now().checked_sub(age);
+    let before = before.map_err(|e| CliError::input("--ended-before", e.to_string()))?;
+    let terms = Terms { jobs: args.jobs.clone(), before };
+    let found = purge::find(&broker, &terms).await.map_err(|e| failed(&e))?;
+    refuse(&found)?;
+    let mut report = Report::new(&found, args.dry_run);
+    if args.dry_run {
+        if !args.no_objects {
+            let gone = found.ended.iter().map(|ended| &ended.job).collect();
+            report.objects = Some(garbage(&broker, &gone).await?.into());
+        }
+        return told(output, &report);
+    }
+    if !global.yes {
+        confirm(output, &report, !args.no_objects).await?;
+    }
+    report.keep(&remove(&broker, &found.ended).await?);
+    if !args.no_objects {
+        let garbage = garbage(&broker, &BTreeSet::new()).await?;
+        purge::collect(&broker, &garbage).await.map_err(|e| failed(&e))?;
+        report.objects = Some(garbage.into());
+    }
+    told(output, &report)
+}
+
+fn told(output: Output, report: &Report) -> Outcome {
+    let job = |ended: &Ended| ended.job.to_string();
+    output.list(report, &report.jobs, job, |look| words::report(look, report))?;
+    Ok(Exit::Success)
+}
+
+/// A job that was named and must stay is no reason to remove the others.
+fn refuse(found: &Found) -> Result<(), CliError> {
+    let stays = |wanted: Stays| {
+        let jobs = found.named.iter().filter(move |(_, stays)| *stays == wanted);
+        jobs.map(|(job, _)| job.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let (open, recent) = (stays(Stays::Open), stays(Stays::Recent));
+    if !open.is_empty() {
+        let why = format!("not ended, so nothing was removed: {open}");
+        return Err(
+            CliError::refused("not_ended", why).hint("`callboard jobs cancel JOB` ends one")
+        );
+    }
+    if !recent.is_empty() {
+        let why = format!("ended more lately than asked, so nothing was removed: {recent}");
+        return Err(CliError::refused("ended_lately", why));
+    }
+    Ok(())
+}
+
+async fn confirm(output: Output, report: &Report, objects: bool) -> Result<(), CliError> {
+    let mut lines = vec![words::summary(report)];
+    if objects {
+        lines.push("Then large values that no record refers to any more.".to_owned());
+    }
+    lines.push("There is no way back. Remove? [y/N]".to_owned());
+    super::jobs::confirmed(output, "removing jobs", &lines).await
+}
+
+async fn remove(broker: &Broker, jobs: &[Ended]) -> Result<Vec<JobId>, CliError> {
+    purge::remove(broker, jobs).await.map_err(|(removed, error)| {
+        let failed = failed(&error);
+        let message =
+            format!("{removed} of {} jobs were removed, then: {}", jobs.len(), failed.message);
+        CliError { message, ..failed }.hint("run it again: it goes on where it was")
+    })
+}
+
+async fn garbage(broker: &Broker, gone: &BTreeSet<&JobId>) -> Result<Garbage, CliError> {
+    purge::garbage(broker, purge::OLDER_THAN, gone).await.map_err(|e| failed(&e))
+}
+
+fn failed(error: &PurgeError) -> CliError {
+    CliError::unavailable(error.to_string())
+}

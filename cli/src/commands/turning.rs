@@ -1,0 +1,121 @@
+//! `jobs snapshot`, `rollback`, `restart`, `fork` and `diff`: points of a job's log, and going on from
+//! one.
+
+use client::Client;
+use proto::{
+    diff::JobDiff,
+    door::{SendSignal, Submit},
+    id::JobId,
+    point::{Fork, Order, Point},
+    view::JobView,
+};
+
+use super::{jobs::caller, submit};
+use crate::{
+    args::{DiffArgs, ForkArgs, Global, RestartArgs, RollBackArgs, SnapshotArgs},
+    connect,
+    exit::Exit,
+    failure::{CliError, Outcome},
+    output::{Format, Output},
+    render::{diff, marks},
+};
+
+/// `jobs snapshot`.
+pub(super) async fn snapshot(global: &Global, output: Output, args: SnapshotArgs) -> Outcome {
+    let client = connect::client(global, output).await?;
+    let name = args.name;
+    let (order, reason) = (Order::Snapshot { name: name.clone() }, None);
+    let SendSignal { job, .. } = send(&client, output, &args.job, order, reason, |signaled| {
+        format!("{} is {} at record {}", signaled.job, name, signaled.seq)
+    })
+    .await?;
+    output.note(&format!("Go back with: callboard jobs rollback {job} --to {name}"));
+    Ok(Exit::Success)
+}
+
+/// `jobs rollback`.
+pub(super) async fn roll_back(global: &Global, output: Output, args: RollBackArgs) -> Outcome {
+    let client = connect::client(global, output).await?;
+    let RollBackArgs { job, to, again, reason } = args;
+    let said = format!("went back to {to}");
+    back(&client, output, &job, Order::RollBack { to, again }, reason, &said).await
+}
+
+/// `jobs restart`.
+pub(super) async fn restart(global: &Global, output: Output, args: RestartArgs) -> Outcome {
+    let client = connect::client(global, output).await?;
+    let RestartArgs { job, step, again, reason } = args;
+    let said = format!("begins again with {step}");
+    back(&client, output, &job, Order::Restart { step, again }, reason, &said).await
+}
+
+async fn back(
+    client: &Client,
+    output: Output,
+    named: &str,
+    order: Order,
+    reason: Option<String>,
+    said: &str,
+) -> Outcome {
+    send(client, output, named, order, reason, |signaled| {
+        format!("{} {said} and is {}", signaled.job, signaled.state)
+    })
+    .await?;
+    Ok(Exit::Success)
+}
+
+async fn send(
+    client: &Client,
+    output: Output,
+    named: &str,
+    signal: Order,
+    reason: Option<String>,
+    said: impl FnOnce(&proto::door::Signaled) -> String,
+) -> Result<SendSignal, CliError> {
+    let job = connect::job(client, named).await?.job;
+    let request = SendSignal { job, signal, reason, by: caller() };
+    let signaled = client.signal(&request).await?;
+    output.one(&signaled, signaled.job.as_str(), |look| {
+        let (mark, tone) = marks::job(signaled.state);
+        format!("{}\n", look.paint(tone, &format!("{mark} {}", said(&signaled))))
+    })?;
+    Ok(request)
+}
+
+/// `jobs fork`.
+pub(super) async fn fork(global: &Global, output: Output, args: ForkArgs) -> Outcome {
+    let client = connect::client(global, output).await?;
+    let ForkArgs { job, at, id, again } = args;
+    let job = connect::job(&client, &job).await?.job;
+    let fork = Some(Fork { job, at, again });
+    let id = Some(id.unwrap_or_else(client::new_id));
+    let submitted = submit::store(&client, output, Submit { id, fork, ..Submit::goal("") }).await?;
+    submit::print(output, &submitted)?;
+    Ok(Exit::Success)
+}
+
+/// `jobs diff`.
+pub(super) async fn diff(global: &Global, mut output: Output, args: DiffArgs) -> Outcome {
+    if args.json {
+        output.format = Format::Json;
+    }
+    let client = connect::client(global, output).await?;
+    let one = connect::job(&client, &args.job).await?;
+    let other = match &args.with {
+        Some(named) => connect::job(&client, named).await?,
+        None => one.clone(),
+    };
+    let from = at(&client, one, args.a).await?;
+    let to = at(&client, other, args.b).await?;
+    let difference = JobDiff::between(&from, &to);
+    output.one(&difference, difference.to.job.as_str(), |look| diff::show(look, &difference))?;
+    Ok(Exit::Success)
+}
+
+async fn at(client: &Client, now: JobView, point: Option<Point>) -> Result<JobView, CliError> {
+    let job: JobId = now.job.clone();
+    match point {
+        None => Ok(now),
+        Some(point) => Ok(client.get_at(&job, point).await?),
+    }
+}

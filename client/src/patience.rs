@@ -1,0 +1,59 @@
+//! Patience with a front door that nobody serves for the moment, because processes start anew.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// First wait before somebody is asked again.
+const RETRY: Duration = Duration::from_millis(100);
+/// Longest such wait.
+const RETRY_MAX: Duration = Duration::from_secs(1);
+
+/// Whether a door that nobody serves is asked again, and who is told that it is.
+#[derive(Clone)]
+pub struct Patience {
+    tell: Arc<dyn Fn(&str) + Send + Sync>,
+    told: Arc<AtomicBool>,
+}
+
+impl std::fmt::Debug for Patience {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Patience").field("told", &self.told).finish_non_exhaustive()
+    }
+}
+
+impl Patience {
+    /// `tell` is called once, however many requests wait.
+    pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { tell: Arc::new(tell), told: Arc::default() }
+    }
+
+    /// Waits before the next try; false when there is no time for one.
+    pub(super) async fn next(
+        &self,
+        verb: &str,
+        began: Instant,
+        total: Duration,
+        tries: u32,
+    ) -> bool {
+        let left = total.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return false;
+        }
+        if !self.told.swap(true, Ordering::Relaxed) {
+            let seconds = total.as_secs_f64();
+            let words = format!("nobody serves `{verb}` yet; asking again for up to {seconds} s");
+            tracing::warn!(verb, ?total, "nobody serves it yet; asking again");
+            (self.tell)(&words);
+        }
+        let wait = RETRY.saturating_mul(2_u32.saturating_pow(tries)).min(RETRY_MAX);
+        tokio::time::sleep(wait.min(left)).await;
+        true
+    }
+}

@@ -1,0 +1,178 @@
+//! Which records of a job count: those that no roll-back has taken out of its timeline.
+//!
+//! Whoever reads a log must agree on that, so it is found out here, from the records alone. A
+//! roll-back takes out what came after a record and goes on from there. It counts when that record is
+//! in the timeline at that moment, and when no `once` tool was begun that whoever wanted it had not
+//! seen; another one changes nothing.
+
+use crate::{
+    fact::{Fact, Signal, Source},
+    id::Seq,
+    record::Known,
+    subject::Family,
+};
+
+/// The timeline of one job, as far as its log has been read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// The records in it, in order.
+    seqs: Vec<Seq>,
+    /// The last record that said that a `once` tool begins, in the timeline or not.
+    began: Seq,
+}
+
+/// What a record does to the timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// It goes on.
+    On,
+    /// It goes back to this record, and on from there.
+    Back(Seq),
+    /// It was to go back and does not.
+    Refused,
+}
+
+impl Timeline {
+    /// Takes the next record; nothing of one that cannot be read is looked at. What nobody is
+    /// entitled to have written ([`crate::record::Unreadable::Forged`]) must not be given.
+    pub fn take(&mut self, seq: Seq, family: &Family, record: Option<&Known>) -> Turn {
+        let turn = match (family, record) {
+            (Family::In(source), Some(Known::Fact(fact))) if fact.source() == *source => {
+                self.fact(seq, fact)
+            }
+            _ => Turn::On,
+        };
+        if let Turn::Back(to) = turn {
+            self.seqs.truncate(self.seqs.partition_point(|seq| *seq <= to));
+        }
+        self.seqs.push(seq);
+        turn
+    }
+
+    /// Whether a record is in it.
+    #[must_use]
+    pub fn has(&self, seq: Seq) -> bool {
+        self.seqs.binary_search(&seq).is_ok()
+    }
+
+    /// The records in it, in order.
+    #[must_use]
+    pub fn seqs(&self) -> &[Seq] {
+        &self.seqs
+    }
+
+    fn fact(&mut self, seq: Seq, fact: &Fact) -> Turn {
+        match fact {
+            Fact::Started(_) => self.began = seq,
+            Fact::Signaled(signaled) => {
+                if let Signal::RollBack { to, seen, again } = signaled.signal {
+                    let counts = self.has(to) && (again || self.began <= seen);
+                    return if counts { Turn::Back(to) } else { Turn::Refused };
+                }
+            }
+            Fact::Submitted(_)
+            | Fact::Planned(_)
+            | Fact::Turned(_)
+            | Fact::Called(_)
+            | Fact::Answered(_)
+            | Fact::Fired(_)
+            | Fact::Child(_) => {}
+        }
+        Turn::On
+    }
+}
+
+/// The record that a fact wants a job to go back to, whether or not that counts.
+#[must_use]
+pub fn wanted(family: &Family, record: &Known) -> Option<Seq> {
+    let Known::Fact(fact) = record else { return None };
+    let Fact::Signaled(signaled) = &**fact else { return None };
+    match signaled.signal {
+        Signal::RollBack { to, .. } if *family == Family::In(Source::Door) => Some(to),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::{
+        fact::{Signaled, Started},
+        id::{Attempt, WorkId},
+    };
+
+    fn took(timeline: &mut Timeline, seq: u64, source: Source, fact: Fact) -> Turn {
+        timeline.take(Seq(seq), &Family::In(source), Some(&Known::Fact(Box::new(fact))))
+    }
+
+    fn back(timeline: &mut Timeline, seq: u64, to: u64, seen: u64, again: bool) -> Turn {
+        let signal = Signal::RollBack { to: Seq(to), seen: Seq(seen), again };
+        took(
+            timeline,
+            seq,
+            Source::Door,
+            Fact::Signaled(Signaled { signal, reason: None, by: None, parent_seq: None }),
+        )
+    }
+
+    fn of(seqs: &[u64]) -> Timeline {
+        let mut timeline = Timeline::default();
+        for seq in seqs {
+            timeline.take(Seq(*seq), &Family::In(Source::Crew), None);
+        }
+        timeline
+    }
+
+    fn shown(timeline: &Timeline) -> Vec<u64> {
+        timeline.seqs().iter().map(|seq| seq.0).collect()
+    }
+
+    #[rstest]
+    #[case::to_a_record(3, Turn::Back(Seq(3)), &[1, 3, 9])]
+    #[case::to_the_first(1, Turn::Back(Seq(1)), &[1, 9])]
+    #[case::to_the_last(7, Turn::Back(Seq(7)), &[1, 3, 5, 7, 9])]
+    #[case::to_a_record_of_another_job(4, Turn::Refused, &[1, 3, 5, 7, 9])]
+    #[case::to_what_comes_later(11, Turn::Refused, &[1, 3, 5, 7, 9])]
+    #[case::to_itself(9, Turn::Refused, &[1, 3, 5, 7, 9])]
+    fn a_roll_back_takes_out_what_came_after(
+        #[case] to: u64,
+        #[case] turn: Turn,
+        #[case] left: &[u64],
+    ) {
+        let mut timeline = of(&[1, 3, 5, 7]);
+        assert_eq!(back(&mut timeline, 9, to, 7, false), turn);
+        assert_eq!(shown(&timeline), left);
+    }
+
+    #[test]
+    fn roll_backs_nest_and_none_goes_to_what_is_taken_out() {
+        let mut timeline = of(&[1, 3, 5, 7]);
+        assert_eq!(back(&mut timeline, 9, 3, 7, false), Turn::Back(Seq(3)));
+        assert_eq!(back(&mut timeline, 10, 5, 9, false), Turn::Refused);
+        assert_eq!(back(&mut timeline, 11, 9, 10, false), Turn::Back(Seq(9)));
+        assert_eq!(back(&mut timeline, 12, 1, 11, false), Turn::Back(Seq(1)));
+        assert_eq!(shown(&timeline), [1, 12]);
+        assert_eq!(back(&mut timeline, 13, 9, 12, false), Turn::Refused);
+    }
+
+    #[test]
+    fn a_tool_that_was_begun_unseen_holds_a_roll_back_unless_it_may_run_again() {
+        let started = Started { work: WorkId::new("g0.r0.s1").unwrap(), attempt: Attempt::FIRST };
+        let mut timeline = of(&[1, 3]);
+        took(&mut timeline, 5, Source::Crew, Fact::Started(started));
+        assert_eq!(back(&mut timeline, 6, 1, 3, false), Turn::Refused);
+        assert_eq!(back(&mut timeline, 7, 1, 6, false), Turn::Back(Seq(1)));
+        assert_eq!(back(&mut timeline, 8, 7, 3, true), Turn::Back(Seq(7)));
+    }
+
+    #[test]
+    fn nobody_but_the_door_rolls_a_job_back() {
+        let mut timeline = of(&[1, 3]);
+        let signal = Signal::RollBack { to: Seq(1), seen: Seq(3), again: true };
+        let fact = Fact::Signaled(Signaled { signal, reason: None, by: None, parent_seq: None });
+        assert_eq!(took(&mut timeline, 5, Source::Crew, fact), Turn::On);
+        assert_eq!(shown(&timeline), [1, 3, 5]);
+    }
+}

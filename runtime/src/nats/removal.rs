@@ -1,0 +1,230 @@
+//! Removing what jobs left behind, as an operator: a job's log up to a position, and large values that
+//! nobody refers to.
+//!
+//! Nothing here may remove what it has not seen: every removal names the position up to which the log
+//! or the value was looked at, and what others write meanwhile is behind it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use async_nats::Message;
+use futures::{StreamExt, stream::BoxStream};
+use jiff::Timestamp;
+use proto::id::{JobId, Seq, Shard};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    ack::Address,
+    link::{Link, Trouble},
+    log::NatsLog,
+    read::{self, Stored},
+};
+use crate::{
+    log::{LogError, Mention},
+    objects::{self, Kept},
+};
+
+/// Messages of one page of records.
+const PAGE: usize = 200;
+/// Messages of one page of a list, which come without what they hold.
+const LISTED: usize = 1_000;
+/// How long the server keeps the place of a list that nobody goes on with.
+const LIST_KEPT: Duration = Duration::from_secs(60);
+/// Wait before a removal is tried again; to do it twice does no harm.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// Removes what is stored under a filter, up to a position if there is one, and tells how many messages
+/// it was.
+pub(super) async fn purge(
+    link: &Link,
+    stream: &str,
+    filter: &str,
+    until: Option<Seq>,
+    patience: Duration,
+) -> Result<u64, Trouble> {
+    #[derive(Deserialize)]
+    struct Purged {
+        purged: u64,
+    }
+    let (verb, start) = (format!("STREAM.PURGE.{stream}"), tokio::time::Instant::now());
+    let mut request = json!({"filter": filter});
+    if let Some(until) = until {
+        // The server takes the first position that stays.
+        request["seq"] = json!(until.0.saturating_add(1));
+    }
+    loop {
+        match link.ask::<Purged>(&verb, &request).await {
+            Ok(Purged { purged }) => return Ok(purged),
+            Err(Trouble::Lost(_) | Trouble::NoResponders(_)) if start.elapsed() < patience => {
+                tokio::time::sleep(AGAIN).await;
+            }
+            Err(trouble) => return Err(trouble),
+        }
+    }
+}
+
+/// Removes a job's records, and its timers, up to a position if there is one.
+pub(super) async fn purge_job(
+    log: &NatsLog,
+    job: &JobId,
+    until: Option<Seq>,
+) -> Result<u64, LogError> {
+    let stream = log.subjects.stream(log.subjects.shard_of(job));
+    let patience = Duration::from_millis(log.options.write_patience_ms);
+    Ok(purge(&log.link, &stream, &log.subjects.everything_of(job), until, patience).await?)
+}
+
+/// The names of large values in everything that a shard holds. What a slow replica does not have yet
+/// is read from the leader.
+pub(super) fn mentions(
+    log: &NatsLog,
+    shard: Shard,
+) -> BoxStream<'static, Result<Vec<Mention>, LogError>> {
+    let log = log.clone();
+    Box::pin(async_stream::try_stream! {
+        let (link, stream) = (&log.link, log.subjects.stream(shard));
+        let last = read::last_at_leader(link, &stream, ">").await?;
+        let last = last.map_or(Seq(0), |message| message.seq);
+        let mut at = Seq(0);
+        loop {
+            let page = read::page(link, &stream, ">", at, PAGE).await?;
+            at = page.messages.last().map_or(at, |message| message.seq);
+            yield page.messages.iter().map(|message| mention(&log, message)).collect();
+            if !page.more {
+                break;
+            }
+        }
+        while at < last {
+            let Some(next) = read::next_at_leader(link, &stream, ">", at).await? else { break };
+            at = next.seq;
+            yield vec![mention(&log, &next)];
+        }
+    })
+}
+
+fn mention(log: &NatsLog, message: &Stored) -> Mention {
+    Mention {
+        job: log.subjects.parse(&message.subject).ok().map(|place| place.job),
+        names: objects::names_in(&message.payload),
+    }
+}
+
+/// A piece of a value, without what it holds.
+struct Piece {
+    name: String,
+    bytes: u64,
+    seq: Seq,
+    time: Timestamp,
+}
+
+/// Every value that is stored in a stream, by its pieces.
+pub(super) async fn list(link: &Link, stream: &str) -> Result<Vec<Kept>, Trouble> {
+    let now = server_time(link, stream).await?;
+    let name = format!("list-{}", uuid::Uuid::now_v7().simple());
+    let config = json!({
+        "name": name,
+        "ack_policy": "none",
+        "deliver_policy": "all",
+        "replay_policy": "instant",
+        "headers_only": true,
+        "mem_storage": true,
+        "num_replicas": 1,
+        "inactive_threshold": u64::try_from(LIST_KEPT.as_nanos()).unwrap_or(u64::MAX),
+    });
+    let request = json!({"stream_name": stream, "config": config, "action": "create"});
+    link.ask::<Value>(&format!("CONSUMER.CREATE.{stream}.{name}"), &request).await?;
+    let listed = pieces(link, stream, &name).await;
+    // It goes by itself when this is not heard.
+    let _ = link.ask::<Value>(&format!("CONSUMER.DELETE.{stream}.{name}"), &json!({})).await;
+    let mut values: BTreeMap<String, Kept> = BTreeMap::new();
+    for piece in listed? {
+        let age = now.duration_since(piece.time).try_into().unwrap_or_default();
+        let value = values.entry(piece.name.clone()).or_insert(Kept {
+            sha256: piece.name,
+            bytes: 0,
+            age,
+            until: piece.seq,
+        });
+        value.bytes = value.bytes.saturating_add(piece.bytes);
+        value.age = value.age.min(age);
+        value.until = value.until.max(piece.seq);
+    }
+    let mut values: Vec<Kept> = values.into_values().collect();
+    values.sort_by_key(|value| value.until);
+    Ok(values)
+}
+
+/// What time it is where the stream is kept.
+pub(super) async fn server_time(link: &Link, stream: &str) -> Result<Timestamp, Trouble> {
+    #[derive(Deserialize)]
+    struct Info {
+        ts: Timestamp,
+    }
+    let Info { ts } = link.ask(&format!("STREAM.INFO.{stream}"), &json!({})).await?;
+    Ok(ts)
+}
+
+/// Everything that a consumer gives, and that it gave it without a gap.
+async fn pieces(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Piece>, Trouble> {
+    let mut all = Vec::new();
+    let mut given = 0;
+    loop {
+        let page = page(link, stream, consumer).await?;
+        if page.is_empty() {
+            return Ok(all);
+        }
+        for message in page {
+            let malformed = || Trouble::Malformed(format!("a delivery of {consumer}"));
+            let reply = message.reply.as_deref().ok_or_else(malformed)?;
+            let address = Address::parse(reply).ok_or_else(malformed)?;
+            given += 1;
+            if address.consumer_seq != given {
+                return Err(Trouble::Lost(format!("a part of the list of {stream} was lost")));
+            }
+            // `<prefix>.object.<name>.<piece>`
+            let Some(name) = message.subject.rsplit('.').nth(1) else { continue };
+            // Whoever may store values may call them `*`: what is removed by such a name is everything.
+            if !objects::is_name(name) {
+                continue;
+            }
+            let size =
+                message.headers.as_ref().and_then(|headers| headers.get_last("Nats-Msg-Size"));
+            all.push(Piece {
+                name: name.to_owned(),
+                bytes: size.and_then(|size| size.as_str().parse().ok()).unwrap_or_default(),
+                seq: Seq(address.stream_seq),
+                time: address.time,
+            });
+        }
+    }
+}
+
+/// The next messages of a consumer; none when there are no more.
+async fn page(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Message>, Trouble> {
+    let lost = |why: &str| Trouble::Lost(format!("the list of {stream} was not read: {why}"));
+    let mut losses = link.losses();
+    let inbox = link.client.new_inbox();
+    let subscribed = link.client.subscribe(inbox.clone()).await;
+    let mut replies = subscribed.map_err(|error| lost(&error.to_string()))?;
+    let request = json!({"batch": LISTED, "no_wait": true}).to_string();
+    let next = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}");
+    let sent = link.client.publish_with_reply(next, inbox, request.into()).await;
+    sent.map_err(|error| lost(&error.to_string()))?;
+    let mut messages = Vec::new();
+    while messages.len() < LISTED {
+        let reply = tokio::select! {
+            biased;
+            reply = tokio::time::timeout(link.request_timeout, replies.next()) => reply,
+            () = losses.next() => return Err(lost("the connection was lost")),
+        };
+        let Ok(Some(reply)) = reply else { return Err(lost("silence")) };
+        match reply.status.map(|status| status.as_u16()) {
+            None => messages.push(reply),
+            // Nothing more, or not as much as was asked for.
+            Some(404 | 408) => break,
+            Some(503) => return Err(Trouble::NoResponders("a consumer".to_owned())),
+            Some(code) => return Err(lost(&format!("status {code}"))),
+        }
+    }
+    Ok(messages)
+}

@@ -1,0 +1,129 @@
+//! Plays a recorded job once more with the real actors: from any of its records on, with commands that
+//! are delivered twice, fail at first, or whose worker dies when it has done them. Only what lies
+//! outside is taken from the recording: the model's script, what tools answered, what people did.
+
+mod acts;
+mod props;
+mod recording;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use futures::StreamExt;
+use model::script::{Script, ScriptModel};
+use proto::{
+    id::{JobId, Seq},
+    tool::Effect,
+};
+use runtime::{broker::Broker, log::Entry};
+use serde_json::{Value, json};
+use supervisor::{check, golden, machine::Job, replay};
+
+pub(crate) use self::props::{Reported, Stage, toolset};
+use self::{acts::Acts, props::Trick};
+pub use self::{props::Mishap, recording::Recording};
+use crate::{
+    ground::Ground, link::Standing, post::Post, process::Role, story::Story, world::witness,
+};
+
+/// How long nothing may happen before a job is taken to rest.
+const STILL: Duration = Duration::from_secs(15 * 60);
+/// How long it is looked at after its end: what is late comes now.
+const AFTER_END: Duration = Duration::from_secs(60);
+/// Deliveries or acknowledgements that go wrong: more than any recording has.
+const ALL_OF_THEM: usize = 1_000;
+
+/// How a job ended that was played once more.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Played {
+    /// Its state, its outcome, its steps and what should follow.
+    pub end: Value,
+    /// How often each call of a `once` tool had its effect, before and after the cut, by its key.
+    pub effects: BTreeMap<String, u32>,
+    /// What is wrong with its log.
+    pub wrong: Vec<String>,
+    /// Its records, a line each, for whoever looks into it.
+    pub story: Vec<String>,
+}
+
+/// What of a job must be the same however its records were spread.
+#[must_use]
+pub fn end(job: &Job) -> Value {
+    let seen = golden::state(job);
+    let steps = seen["job"]["steps"].as_array().cloned().unwrap_or_default();
+    let steps: Vec<Value> =
+        steps.iter().map(|step| json!([step["id"], step["state"], step["response"]])).collect();
+    json!([seen["job"]["state"], seen["job"]["outcome"], steps, seen["next"]])
+}
+
+/// Plays a recording from its first `cut` records on, with a script for the model.
+///
+/// # Panics
+/// When the script cannot be read.
+#[must_use]
+pub fn play(recording: &Recording, script: &str, cut: usize, mishap: &Mishap) -> Played {
+    fastrand::seed(0);
+    let script = Script::parse(script).expect("the recordings' script can be read");
+    let mind = ScriptModel::new(script, "scripted", model::Timeouts::default());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without I/O needs nothing from the machine");
+    runtime.block_on(run(recording, mind, cut, mishap))
+}
+
+async fn run(recording: &Recording, mind: ScriptModel, cut: usize, mishap: &Mishap) -> Played {
+    let stage = Arc::new(Stage::of(recording, Trick::new(mishap)));
+    let ground = Arc::new(Ground::stage(recording.begin(), mind, stage, Story::begin(false)));
+    let witness = witness(&ground);
+    recording.store(&ground.memory, &witness, cut).await;
+    match mishap {
+        Mishap::Twice => {
+            ground.faults.duplicate_deliveries(ALL_OF_THEM);
+            ground.faults.set_forgetful(true);
+        }
+        Mishap::Unacknowledged => ground.faults.lose_acks(2 * recording.len()),
+        Mishap::None | Mishap::FailsFirst(_) | Mishap::DiesBeforeReporting(_) => {}
+    }
+    let posts = [
+        Post::open(&ground, "s1".to_owned(), Role::Supervisor),
+        Post::open(&ground, "w1".to_owned(), Role::Worker),
+        Post::open(&ground, "w2".to_owned(), Role::Worker),
+    ];
+    follow(&witness, recording, cut).await;
+    tokio::time::sleep(AFTER_END).await;
+    for post in posts {
+        post.link().set(Standing::Gone);
+    }
+    let entries = witness.log.read(recording.job(), Seq(0)).await.unwrap_or_default();
+    let job = replay::replay(recording.job(), &entries);
+    let mut effects = recording.effects(cut);
+    let runs = ground.ledger.runs();
+    for run in runs.iter().filter(|run| run.effect == Effect::Once && run.effect_at.is_some()) {
+        *effects.entry(run.key.clone()).or_default() += 1;
+    }
+    let checked = check::check(recording.job(), &entries);
+    Played {
+        end: end(&job),
+        effects,
+        wrong: checked.findings.iter().map(ToString::to_string).collect(),
+        story: entries.iter().map(crate::verdict::line).collect(),
+    }
+}
+
+/// Follows the job to its end, and does what people did.
+async fn follow(witness: &Broker, recording: &Recording, cut: usize) {
+    let id: &JobId = recording.job();
+    let Ok(mut entries) = witness.log.watch(id, Seq(0)).await else { return };
+    let mut acts = Acts::after(recording, cut);
+    let mut job = Job::new(id.clone());
+    let mut heard: Vec<Entry> = Vec::new();
+    while let Ok(Some(Ok(entry))) = tokio::time::timeout(STILL, entries.next()).await {
+        replay::apply(&mut job, &entry);
+        heard.push(entry);
+        if job.has_ended() {
+            return;
+        }
+        acts.next(witness, &job, &heard).await;
+    }
+}

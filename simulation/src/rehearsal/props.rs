@@ -1,0 +1,226 @@
+//! The tools of a recorded job: they answer as they did. And the one thing that goes wrong.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use proto::{
+    decision::{CallWork, Decision, pools},
+    fact::{Called, Fact, PlanReply, Planned, TurnReply, Turned, WorkError},
+    id::{Attempt, ToolName, WorkId},
+    record::Known,
+    tool::{Approval, Effect, Fault, ToolResult, ToolSpec},
+};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tool_actors::{CallContext, InvalidToolset, Tool, ToolFault, Toolset};
+
+use super::Recording;
+use crate::{ledger::Run, tools::Bench};
+
+/// How long a call takes of which no end was recorded.
+const NEVER_ENDED: Duration = Duration::from_secs(600);
+
+/// What goes wrong while a recorded job is played.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mishap {
+    /// Nothing.
+    None,
+    /// Everything is delivered twice at once, and what is sent twice is stored twice.
+    Twice,
+    /// Acknowledgements are lost: what was done is handed out again later.
+    Unacknowledged,
+    /// The first attempt of this unit of work fails, with a fault that may pass.
+    FailsFirst(WorkId),
+    /// The worker that has carried out this unit of work dies before it can say so.
+    DiesBeforeReporting(WorkId),
+}
+
+/// The mishap, and whether it has happened.
+#[derive(Debug)]
+pub(crate) struct Trick {
+    mishap: Mishap,
+    played: AtomicBool,
+}
+
+/// What becomes of a fact that a worker reports.
+pub(crate) enum Reported {
+    /// It is stored.
+    So(Fact),
+    /// The worker dies.
+    Never,
+}
+
+impl Trick {
+    pub(super) fn new(mishap: &Mishap) -> Self {
+        Self { mishap: mishap.clone(), played: AtomicBool::new(false) }
+    }
+
+    fn fails(&self, of: &WorkId, attempt: Attempt) -> bool {
+        self.mishap == Mishap::FailsFirst(of.clone()) && attempt == Attempt::FIRST
+    }
+
+    fn report(&self, fact: &Fact) -> Reported {
+        let error = || WorkError {
+            message: "the rehearsal has it fail".to_owned(),
+            transient: true,
+            retry_after_ms: None,
+        };
+        let work = match fact {
+            Fact::Planned(Planned { work, attempt, .. }) if self.fails(work, *attempt) => {
+                let Fact::Planned(said) = fact.clone() else { return Reported::Never };
+                let reply = PlanReply::Failed { error: error() };
+                return Reported::So(Fact::Planned(Planned { reply, ..said }));
+            }
+            Fact::Turned(Turned { work, attempt, .. }) if self.fails(work, *attempt) => {
+                let Fact::Turned(said) = fact.clone() else { return Reported::Never };
+                let reply = TurnReply::Failed { error: error() };
+                return Reported::So(Fact::Turned(Turned { reply, ..said }));
+            }
+            Fact::Planned(Planned { work, .. })
+            | Fact::Turned(Turned { work, .. })
+            | Fact::Called(Called { work, .. }) => work,
+            Fact::Submitted(_)
+            | Fact::Signaled(_)
+            | Fact::Started(_)
+            | Fact::Answered(_)
+            | Fact::Child(_)
+            | Fact::Fired(_) => return Reported::So(fact.clone()),
+        };
+        let dies = self.mishap == Mishap::DiesBeforeReporting(work.clone());
+        if dies && !self.played.swap(true, Ordering::Relaxed) {
+            return Reported::Never;
+        }
+        Reported::So(fact.clone())
+    }
+}
+
+/// What is on stage in place of what lies outside.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    calls: Vec<(CallWork, Option<Called>)>,
+    trick: Trick,
+}
+
+impl Stage {
+    pub(super) fn of(recording: &Recording, trick: Trick) -> Self {
+        let mut calls: Vec<(CallWork, Option<Called>)> = Vec::new();
+        for (_, known) in recording.known() {
+            match known {
+                Known::Decision(decision) => {
+                    if let Decision::Call(call) = *decision {
+                        calls.push((call, None));
+                    }
+                }
+                Known::Fact(fact) => {
+                    if let Fact::Called(called) = *fact {
+                        let of = calls.iter_mut().find(|(call, _)| {
+                            call.work == called.work && call.attempt == called.attempt
+                        });
+                        if let Some((_, end)) = of {
+                            *end = Some(called);
+                        }
+                    }
+                }
+            }
+        }
+        Self { calls, trick }
+    }
+
+    /// What becomes of a fact that a worker reports.
+    pub(crate) fn report(&self, fact: &Fact) -> Reported {
+        self.trick.report(fact)
+    }
+
+    /// How a call with these arguments ended; that of the same unit of work first.
+    fn called(&self, work: &WorkId, tool: &ToolName, args: &Value) -> Option<Called> {
+        let same = |call: &CallWork| call.tool == *tool && call.args == *args;
+        let mut like = self.calls.iter().filter(|(call, _)| same(call));
+        let mut all = self.calls.iter();
+        let found = all.find(|(call, end)| call.work == *work && same(call) && end.is_some());
+        found.or_else(|| like.find(|(_, end)| end.is_some()))?.1.clone()
+    }
+}
+
+/// A tool that answers as it did.
+struct Prop {
+    name: &'static str,
+    effect: Effect,
+    approval: Approval,
+    bench: Bench,
+    stage: Arc<Stage>,
+}
+
+/// All tools that recorded jobs call.
+pub(crate) fn toolset(stage: &Arc<Stage>, bench: &Bench) -> Result<Toolset, InvalidToolset> {
+    use Approval::{Always, Never};
+    use Effect::{Idempotent, Once, Pure};
+    let all = [
+        ("echo", Pure, Never),
+        ("sleep", Pure, Never),
+        ("http_get", Pure, Never),
+        ("create_task", Idempotent, Never),
+        ("complete_task", Idempotent, Never),
+        ("http_post", Once, Always),
+    ];
+    let tools = all.into_iter().map(|(name, effect, approval)| {
+        let (bench, stage) = (bench.clone(), Arc::clone(stage));
+        Arc::new(Prop { name, effect, approval, bench, stage }) as Arc<dyn Tool>
+    });
+    Toolset::new(pools::builtin(), tools.collect())
+}
+
+#[async_trait]
+impl Tool for Prop {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            commands: Vec::new(),
+            name: ToolName::new(self.name).expect("plain words are names of tools"),
+            description: "Answers as it did.".to_owned(),
+            schema: json!({ "type": "object" }),
+            effect: self.effect,
+            pool: pools::builtin(),
+            timeout_ms: 1_000_000,
+            concurrency: 16,
+            approval: self.approval,
+            version: "1".to_owned(),
+        }
+    }
+
+    async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+        let Bench { link, ledger, .. } = &self.bench;
+        let CallContext { job, work, attempt, idempotency_key, .. } = &context;
+        let tool = self.spec().name;
+        if self.stage.trick.fails(work, *attempt) {
+            return Err(ToolFault::unavailable("the rehearsal has it fail"));
+        }
+        let running = ledger.begin(Run {
+            job: job.clone(),
+            work: work.clone(),
+            attempt: *attempt,
+            tool: tool.clone(),
+            effect: self.effect,
+            key: idempotency_key.clone(),
+            link: Arc::clone(link),
+            began: Instant::now(),
+            up_since: link.up_since(),
+            effect_at: None,
+            over: None,
+        });
+        let Some(called) = self.stage.called(work, &tool, &args) else {
+            tokio::time::sleep(NEVER_ENDED).await;
+            return Err(ToolFault::new(Fault::Internal, format!("{tool} {args} was not recorded")));
+        };
+        tokio::time::sleep(Duration::from_millis(called.duration_ms)).await;
+        running.hand().effect();
+        match called.fault {
+            None => Ok(called.result),
+            Some(fault) => Err(ToolFault::new(fault, called.result.error.unwrap_or_default())),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! A recorded log: reads it, and stores its first records as they were, at the times they were
+//! stored, with the timers that were armed.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use proto::{
+    decision::Decision,
+    fact::Fact,
+    id::{Attempt, JobId, Seq, TimerName, WorkId},
+    record::{Known, Record},
+    subject::{Family, Subjects},
+    tool::Effect,
+    trace::TraceContext,
+};
+use runtime::{broker::Broker, log::Entry, memory::Memory};
+use serde_json::{Value, json};
+use supervisor::{machine::Job, replay};
+
+/// Shards that an installation may have whose logs are recorded.
+const SHARDS_MAX: u16 = 256;
+
+/// A recorded log.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    entries: Vec<Entry>,
+    /// The records as they are stored.
+    bodies: Vec<Value>,
+}
+
+impl Recording {
+    /// Reads a recording, a record on each line.
+    ///
+    /// # Panics
+    /// When it is none: the tests of recordings say what is wrong with it.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+        let subject = |line: &Value| line["subject"].as_str().unwrap_or_default().to_owned();
+        let subjects = (1..=SHARDS_MAX)
+            .filter_map(|shards| Subjects::new("cb", shards).ok())
+            .find(|subjects| lines.iter().all(|line| subjects.parse(&subject(line)).is_ok()))
+            .expect("the subjects are those of one installation");
+        let entries = lines.iter().map(|line| {
+            let place = subjects.parse(&subject(line)).expect("it was parsed before");
+            let time: Timestamp =
+                serde_json::from_value(line["time"].clone()).expect("a line has its time");
+            let record = Record::from_slice(line["record"].to_string().as_bytes());
+            let seq = Seq(line["seq"].as_u64().expect("a line has its position"));
+            Entry { seq, time, job: place.job, family: place.family, record, trace: None }
+        });
+        Self {
+            entries: entries.collect(),
+            bodies: lines.iter().map(|line| line["record"].clone()).collect(),
+        }
+    }
+
+    /// How many records it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The job.
+    #[must_use]
+    pub fn job(&self) -> &JobId {
+        &self.entries[0].job
+    }
+
+    /// The job at its recorded end.
+    #[must_use]
+    pub fn whole(&self) -> Job {
+        replay::replay(self.job(), &self.entries)
+    }
+
+    /// The same job, whose work is tried again up to five times.
+    #[must_use]
+    pub fn patient(&self) -> Self {
+        let mut patient = self.clone();
+        let retry = json!({ "initial_interval_ms": 50, "max_attempts": 5 });
+        patient.bodies[0]["body"]["agent"]["tool"]["retry"] = retry;
+        let record = Record::from_slice(patient.bodies[0].to_string().as_bytes());
+        patient.entries[0].record = record;
+        patient
+    }
+
+    /// Whether a call that may run but once was begun in the first `cut` records and had not ended:
+    /// nobody can know then how it ended.
+    #[must_use]
+    pub fn is_unclear_at(&self, cut: usize) -> bool {
+        let (mut begun, mut ended) = (0, 0);
+        for (n, known) in self.known() {
+            if let (true, Known::Fact(fact)) = (n < cut, known) {
+                begun += usize::from(matches!(*fact, Fact::Started(_)));
+                let is_of_once = begun > 0 && matches!(*fact, Fact::Called(_));
+                ended += usize::from(is_of_once);
+            }
+        }
+        begun > ended
+    }
+
+    /// The units of work that workers were told to carry out, and whether each may run but once.
+    #[must_use]
+    pub fn commands(&self) -> Vec<(WorkId, bool)> {
+        let commands = self.known().filter_map(|(_, known)| match known {
+            Known::Decision(decision) => match *decision {
+                Decision::Plan(plan) if plan.attempt == Attempt::FIRST => Some((plan.work, false)),
+                Decision::Turn(turn) if turn.attempt == Attempt::FIRST => Some((turn.work, false)),
+                Decision::Call(call) if call.attempt == Attempt::FIRST => {
+                    Some((call.work, call.effect == Effect::Once))
+                }
+                Decision::Plan(_)
+                | Decision::Turn(_)
+                | Decision::Call(_)
+                | Decision::Ask(_)
+                | Decision::Wait(_)
+                | Decision::Spawn(_)
+                | Decision::Note(_)
+                | Decision::Finish(_) => None,
+            },
+            Known::Fact(_) => None,
+        });
+        commands.collect()
+    }
+
+    pub(super) fn begin(&self) -> Timestamp {
+        self.entries[0].time
+    }
+
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// What can be read, with its place.
+    pub(super) fn known(&self) -> impl Iterator<Item = (usize, Known)> {
+        self.entries.iter().enumerate().filter_map(|(n, entry)| {
+            let known = entry.record.as_ref().ok()?.known().ok()?;
+            Some((n, known))
+        })
+    }
+
+    /// Effects of `once` tools that came to pass before the cut: a run that was begun may have had
+    /// it, and only one that has a result is known to have.
+    pub(super) fn effects(&self, cut: usize) -> BTreeMap<String, u32> {
+        let mut keys = BTreeMap::new();
+        let mut effects = BTreeMap::new();
+        for (n, known) in self.known() {
+            match known {
+                Known::Decision(decision) => {
+                    if let Decision::Call(call) = *decision
+                        && call.effect == Effect::Once
+                    {
+                        keys.insert(call.work, call.idempotency_key);
+                    }
+                }
+                Known::Fact(fact) => {
+                    if let Fact::Called(called) = *fact
+                        && called.fault.is_none()
+                        && n < cut
+                        && let Some(key) = keys.get(&called.work)
+                    {
+                        *effects.entry(key.clone()).or_default() += 1;
+                    }
+                }
+            }
+        }
+        effects
+    }
+
+    /// Stores the first `cut` records, each at its time, and arms what was armed then.
+    pub(super) async fn store(&self, memory: &Memory, witness: &Broker, cut: usize) {
+        let subjects = witness.log.subjects().clone();
+        let mut stored: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut armed: BTreeMap<TimerName, Timestamp> = BTreeMap::new();
+        let mut job = Job::new(self.job().clone());
+        let mut now = self.begin();
+        for (entry, body) in self.entries.iter().zip(&self.bodies).take(cut) {
+            let wait = entry.time.duration_since(now);
+            tokio::time::sleep(wait.try_into().unwrap_or_default()).await;
+            now = now.max(entry.time);
+            let mut body = body.clone();
+            // A turn names the record that it follows by its position, which is another one here.
+            if let Some(seq) = body["body"]["after"].as_u64() {
+                body["body"]["after"] = json!(stored.get(&seq).copied().unwrap_or(seq));
+            }
+            let subject = match &entry.family {
+                Family::In(source) => subjects.fact(self.job(), *source),
+                Family::Do(kind, pool) => subjects.decision(self.job(), *kind, pool),
+                Family::At(_) | Family::UnknownIn(_) | Family::UnknownDo(_) => continue,
+            };
+            let seq = memory.store_raw(&subject, Bytes::from(body.to_string()));
+            stored.insert(entry.seq.0, seq.expect("the subject was built here").0);
+            replay::apply(&mut job, entry);
+            let next = job.decide();
+            armed.extend(next.iter().flat_map(|next| &next.arm).map(|a| (a.timer.clone(), a.at)));
+            if let Ok(Ok(Known::Fact(fact))) = entry.record.as_ref().map(Record::known)
+                && let Fact::Fired(fired) = *fact
+            {
+                armed.remove(&fired.timer);
+            }
+        }
+        for (timer, at) in armed {
+            let trace = TraceContext::new(1, 1, false);
+            let _ = witness.log.arm(self.job(), &timer, at, trace).await;
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! How a supervisor with a planted bug misreads what is in the log: the records are true, and what it
+//! makes of them is what a wrong machine would.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use proto::{
+    decision::Decision,
+    id::{Attempt, JobId, WorkId},
+    record::Record,
+};
+use runtime::log::Entry;
+use serde_json::{Value, json};
+
+use crate::plant::Plant;
+
+/// What a process believes of attempts, for a planted bug.
+#[derive(Debug, Default)]
+pub(super) struct Misreading {
+    latest: Mutex<BTreeMap<(JobId, String), u32>>,
+}
+
+impl Misreading {
+    /// The process decides something.
+    pub(super) fn note(&self, job: &JobId, decision: &Decision) {
+        let (work, attempt): (&WorkId, Attempt) = match decision {
+            Decision::Plan(plan) => (&plan.work, plan.attempt),
+            Decision::Turn(turn) => (&turn.work, turn.attempt),
+            Decision::Call(call) => (&call.work, call.attempt),
+            Decision::Ask(_)
+            | Decision::Wait(_)
+            | Decision::Spawn(_)
+            | Decision::Note(_)
+            | Decision::Finish(_) => {
+                return;
+            }
+        };
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = latest.entry((job.clone(), work.to_string())).or_default();
+        *of = (*of).max(attempt.0);
+    }
+
+    /// An entry as the process takes it.
+    pub(super) fn of(&self, plant: Option<Plant>, mut entry: Entry) -> Entry {
+        let Some(plant @ (Plant::AcceptAnyResult | Plant::CountTwice)) = plant else {
+            return entry;
+        };
+        let Ok(record) = &entry.record else { return entry };
+        let reports = ["planned", "turned", "called"].contains(&record.kind.as_str());
+        if plant == Plant::AcceptAnyResult
+            && let Ok(proto::record::Known::Decision(decision)) = record.known()
+        {
+            self.note(&entry.job, &decision);
+        }
+        if !reports {
+            return entry;
+        }
+        let Ok(mut written) = serde_json::from_slice::<Value>(&record.to_vec()) else {
+            return entry;
+        };
+        let body = &mut written["body"];
+        if plant == Plant::AcceptAnyResult {
+            let work = body["work"].as_str().unwrap_or_default().to_owned();
+            let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(attempt) = latest.get(&(entry.job.clone(), work)) {
+                body["attempt"] = json!(attempt);
+            }
+        } else {
+            for tokens in ["input_tokens", "output_tokens"] {
+                if let Some(used) = body["usage"][tokens].as_u64() {
+                    body["usage"][tokens] = json!(2 * used);
+                }
+            }
+        }
+        entry.record = Record::from_slice(written.to_string().as_bytes());
+        entry
+    }
+}

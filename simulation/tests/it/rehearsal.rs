@@ -1,0 +1,155 @@
+//! Recorded jobs, played once more by the real actors: cut at every record, with every command
+//! delivered twice, failing at first, or done by a worker that dies before it says so. The end is the
+//! same, and what may happen once happens once.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use callboard_simulation::rehearsal::{Mishap, Played, Recording, end, play};
+use serde_json::Value;
+
+/// What the model said in all of them.
+const SCRIPT: &str = include_str!("../../../tests/tests/it/histories/script.yaml");
+
+/// All recordings, by name.
+fn recordings() -> Vec<(String, Recording)> {
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../supervisor/tests/histories");
+    let index = std::fs::read_to_string(directory.join("index.json")).unwrap();
+    let Value::Object(index) = serde_json::from_str(&index).unwrap() else {
+        panic!("the list of recordings is no object")
+    };
+    let read = |name: &String| {
+        let text = std::fs::read_to_string(directory.join(format!("{name}.jsonl"))).unwrap();
+        (name.clone(), Recording::read(&text))
+    };
+    let all: Vec<_> = index.keys().map(read).collect();
+    assert!(all.len() >= 12, "recordings are missing");
+    all
+}
+
+/// The script, with the address of the server that there was.
+fn script(recording: &Recording) -> String {
+    let whole = end(&recording.whole()).to_string();
+    let url = whole.split_once("\"http://").and_then(|(_, rest)| rest.split_once("/post"));
+    match url {
+        Some((address, _)) => SCRIPT.replace("@url@", &format!("http://{address}")),
+        None => SCRIPT.to_owned(),
+    }
+}
+
+/// One way to play a recording, and what must come of it.
+struct Case {
+    what: String,
+    recording: Recording,
+    cut: usize,
+    mishap: Mishap,
+    /// The end; nothing when it may be another one.
+    end: Option<Value>,
+}
+
+impl Case {
+    fn wrong(&self) -> Option<String> {
+        let played = play(&self.recording, &script(&self.recording), self.cut, &self.mishap);
+        let Played { end, effects, wrong, story } = played;
+        let mut all = wrong;
+        if let Some(expected) = self.end.as_ref().filter(|expected| **expected != end) {
+            all.push(format!("it ended with {end}\n    and not with {expected}"));
+        }
+        for (key, times) in effects {
+            if times > 1 {
+                all.push(format!("{key} had its effect {times} times"));
+            }
+        }
+        let said =
+            || format!("{}:\n    {}\n    {}", self.what, all.join("\n    "), story.join("\n    "));
+        (!all.is_empty()).then(said)
+    }
+}
+
+/// Plays all cases, over all processors.
+fn check(cases: &[Case]) {
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Some(words) = case.wrong() {
+                        wrong.lock().unwrap().push(words);
+                    }
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(!cases.is_empty());
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n\n"));
+}
+
+#[test]
+fn a_job_cut_at_any_record_goes_on_to_the_same_end() {
+    let cases = recordings().into_iter().flat_map(|(name, recording)| {
+        let whole = end(&recording.whole());
+        (1..=recording.len()).map(move |cut| Case {
+            what: format!("{name} cut after record {cut}"),
+            recording: recording.clone(),
+            cut,
+            mishap: Mishap::None,
+            end: (!recording.is_unclear_at(cut)).then(|| whole.clone()),
+        })
+    });
+    check(&cases.collect::<Vec<_>>());
+}
+
+#[test]
+fn commands_that_are_delivered_twice_change_nothing() {
+    let cases = recordings().into_iter().flat_map(|(name, recording)| {
+        let whole = end(&recording.whole());
+        let once = recording.commands().iter().any(|(_, once)| *once);
+        [Mishap::Twice, Mishap::Unacknowledged].map(|mishap| Case {
+            what: format!("{name}, {mishap:?}"),
+            recording: recording.clone(),
+            cut: 1,
+            // Whoever is handed a call that may run once while another runs it cannot know how that
+            // will end, and says so: the one end or the other, and the effect once.
+            end: (!once || mishap != Mishap::Twice).then(|| whole.clone()),
+            mishap,
+        })
+    });
+    check(&cases.collect::<Vec<_>>());
+}
+
+/// Each command of each job in turn, of jobs that have their work tried again.
+fn each_command(mishap: fn(proto::id::WorkId) -> Mishap, says_unknown: bool) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (name, recording) in recordings() {
+        let patient = recording.patient();
+        let usual = play(&patient, &script(&recording), 1, &Mishap::None);
+        assert_eq!(usual.wrong, Vec::<String>::new(), "{name}");
+        for (work, once) in patient.commands() {
+            cases.push(Case {
+                what: format!("{name}, {:?}", mishap(work.clone())),
+                recording: patient.clone(),
+                cut: 1,
+                mishap: mishap(work),
+                end: (!(once && says_unknown)).then(|| usual.end.clone()),
+            });
+        }
+    }
+    cases
+}
+
+#[test]
+fn a_command_whose_first_attempt_fails_is_tried_again_to_the_same_end() {
+    check(&each_command(Mishap::FailsFirst, false));
+}
+
+#[test]
+fn a_worker_that_dies_when_it_has_done_its_work_changes_nothing() {
+    check(&each_command(Mishap::DiesBeforeReporting, true));
+}

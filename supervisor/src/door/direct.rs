@@ -1,0 +1,67 @@
+//! A tool call that somebody asks for by name, as a job: durable and visible like any other, with a
+//! plan of one step. No planner and no model has a part in it, whatever its agent says.
+
+use std::collections::BTreeSet;
+
+use proto::{
+    agent::{Agent, OnFailure, ReplanWhen, Replanning},
+    door::DirectCall,
+    error::{Code, Failure},
+    excerpt,
+    fact::Submitted,
+    id::StepId,
+    plan::{Action, Plan, Step},
+    tool::ToolSpec,
+    toolbox::Toolbox,
+};
+use runtime::{
+    arguments::{self, Placeholders},
+    registry::Registry,
+    schema::Schemas,
+};
+
+/// Characters of a plan's title.
+const TITLE_CHARS: usize = 120;
+
+/// Gives the job its plan.
+///
+/// # Errors
+/// When there is no such tool for this agent, or the arguments do not fit it.
+pub(super) fn plan(
+    submitted: &mut Submitted,
+    call: DirectCall,
+    registry: &Registry,
+    schemas: &Schemas,
+) -> Result<(), Failure> {
+    let refused = |field: &str, why: String| Failure::new(Code::InvalidRequest, why).at(field);
+    let registered = registry.all();
+    let specs = registered.iter().map(|tool| &tool.spec);
+    let toolbox = Toolbox::new(specs, submitted.agent.tools.as_deref());
+    let tool: &ToolSpec =
+        toolbox.find(call.tool.as_str()).map_err(|e| refused("call.tool", e.to_string()))?;
+    arguments::check(schemas, tool, &call.args, Placeholders::Literal)
+        .map_err(|why| refused("call.args", why))?;
+    let step = Step {
+        id: StepId::new("call").expect("`call` is an id"),
+        title: tool.name.to_string(),
+        description: submitted.goal.clone(),
+        depends_on: Vec::new(),
+        action: Action::Tool { tool: tool.name.clone(), args: call.args, binding: tool.binding() },
+    };
+    let title = excerpt::ends(&submitted.goal, TITLE_CHARS / 2);
+    let plan = Plan { title, steps: vec![step], replan: Vec::new() };
+    plan.check(&BTreeSet::new()).map_err(|wrong| refused("call.args", wrong.to_string()))?;
+    submitted.plan = Some(plan);
+    without_models(&mut submitted.agent);
+    Ok(())
+}
+
+/// What would have a plan made anew, or a model asked, is taken out of the job's policies.
+fn without_models(agent: &mut Agent) {
+    let usual = Agent::default();
+    agent.confirm = false;
+    agent.plan = usual.plan;
+    agent.step.exec = usual.step.exec;
+    agent.step.on_failure = OnFailure::Stop;
+    agent.replan = Replanning { when: Some(ReplanWhen::Never), max: 0, ..Replanning::default() };
+}

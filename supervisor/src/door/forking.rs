@@ -1,0 +1,111 @@
+//! A new job that goes on from a point of another one: what its first record takes along.
+
+use proto::{
+    error::{Code, Failure},
+    fact::Submitted,
+    fork::{DEPTH_MAX, Forked, ForkedRecord},
+    id::{JobId, Seq},
+    limits,
+    point::{Fork, Point},
+    record::Unreadable,
+};
+use runtime::log::{Entry, Log};
+
+use super::{fold, submit::first_submission, turning::Past};
+
+/// The submission of a fork; `own` is what the request says of it.
+///
+/// # Errors
+/// When there is no such job or point, or nothing can go on from there.
+pub(super) async fn submission(
+    log: &dyn Log,
+    fork: &Fork,
+    own: Submitted,
+) -> Result<Submitted, Failure> {
+    let entries = fold::read(log, &fork.job).await.map_err(|failure| match failure.code {
+        Code::NotFound => failure.at("fork.job"),
+        _ => failure,
+    })?;
+    let seq = fold::apart(&fork.job, || point(&fork.job, fork, &entries))?;
+    let seq = seq.map_err(|refused| *refused)?;
+    let until = entries.partition_point(|entry| entry.seq <= seq);
+    let (along, _) = entries.split_at(until);
+    let Some(first) = along.first().and_then(first_submission) else {
+        let why = format!("the first record of job {} cannot be read", fork.job);
+        return Err(Failure::new(Code::Poisoned, why).at("fork.job"));
+    };
+    if depth(&first) >= DEPTH_MAX {
+        let why = format!("fork.job: job {} is a fork of forks, {DEPTH_MAX} deep", fork.job);
+        return Err(Failure::new(Code::TooLarge, why).at("fork.job"));
+    }
+    let mut records = Vec::with_capacity(along.len());
+    let mut bytes = 0;
+    for entry in along {
+        records.extend(record(entry, &mut bytes)?);
+    }
+    if bytes > limits::FORK_BYTES_MAX {
+        let why = format!(
+            "fork.job: the log of job {} has {bytes} bytes; at most {} are taken along",
+            fork.job,
+            limits::FORK_BYTES_MAX
+        );
+        return Err(Failure::new(Code::TooLarge, why).at("fork.job"));
+    }
+    let forked = Forked { job: fork.job.clone(), seq, records };
+    let Submitted { goal, agent, language, conversation, agents, .. } = first;
+    let Submitted { digest, by, .. } = own;
+    Ok(Submitted {
+        goal,
+        agent,
+        language,
+        digest,
+        by,
+        conversation,
+        parent: None,
+        agents,
+        plan: None,
+        forked: Some(Box::new(forked)),
+    })
+}
+
+fn point(job: &JobId, fork: &Fork, entries: &[Entry]) -> Result<Seq, Box<Failure>> {
+    let past = Past::of(job, entries);
+    let at = fork.at.clone().unwrap_or(Point::Seq(past.last()));
+    let seq = past.seq_of(&at, "fork.at")?;
+    past.check(seq, fork.again, "fork.at")?;
+    Ok(seq)
+}
+
+/// How many forks it goes back through.
+fn depth(submitted: &Submitted) -> u64 {
+    let first = |submitted: &Submitted| {
+        let forked = submitted.forked.as_deref()?;
+        let known = forked.records.first()?.record().ok()?.known().ok()?;
+        match known {
+            proto::record::Known::Fact(fact) => match *fact {
+                proto::fact::Fact::Submitted(first) => Some(first),
+                _ => None,
+            },
+            proto::record::Known::Decision(_) => None,
+        }
+    };
+    std::iter::successors(first(submitted), first).count() as u64
+}
+
+/// A record as it is taken along; nothing of one that is nobody's word.
+fn record(entry: &Entry, bytes: &mut usize) -> Result<Option<ForkedRecord>, Failure> {
+    let record = match &entry.record {
+        Ok(record) => record,
+        Err(Unreadable::Forged) => return Ok(None),
+        Err(unreadable) => {
+            let why = format!("fork.at: record {}: {unreadable}", entry.seq);
+            return Err(Failure::new(Code::Poisoned, why).at("fork.at"));
+        }
+    };
+    let written = record.to_vec();
+    *bytes += written.len();
+    let record = serde_json::from_slice(&written)
+        .map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
+    let (seq, time, family) = (entry.seq, entry.time, entry.family.to_string());
+    Ok(Some(ForkedRecord { seq, time, family, record }))
+}

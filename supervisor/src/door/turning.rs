@@ -1,0 +1,221 @@
+//! Which record a job is to go back to, or another job to begin from; and what would be done again
+//! that cannot be taken back. Pure over a job's entries: whoever stores a roll-back names a record.
+
+use std::collections::BTreeSet;
+
+use proto::{
+    decision::Decision,
+    error::{Code, Failure},
+    fact::Fact,
+    id::{Seq, StepId, ToolName, WorkId},
+    limits,
+    point::Point,
+    record::Known,
+    tool::Effect,
+};
+use runtime::log::Entry;
+
+use crate::{
+    machine::Job,
+    replay::{self, Replay},
+};
+
+/// Records that a job needs to go on, below the limit of its log.
+const ROOM: u64 = 200;
+
+/// A job's log, folded.
+pub(super) struct Past<'a> {
+    entries: &'a [Entry],
+    replay: Replay,
+}
+
+/// Why a point cannot be gone on from.
+type Refused = Box<Failure>;
+
+impl<'a> Past<'a> {
+    pub(super) fn of(job: &proto::id::JobId, entries: &'a [Entry]) -> Self {
+        let mut replay = Replay::of(job, entries);
+        entries.iter().for_each(|entry| replay.apply(entry));
+        Self { entries, replay }
+    }
+
+    pub(super) fn job(&self) -> &Job {
+        self.replay.job()
+    }
+
+    /// The last record.
+    pub(super) fn last(&self) -> Seq {
+        self.replay.job().seq()
+    }
+
+    /// The record that a point is at, `field` being where it was given.
+    pub(super) fn seq_of(&self, point: &Point, field: &str) -> Result<Seq, Refused> {
+        let id = self.job().id();
+        match point {
+            Point::Seq(seq) if self.entries.iter().any(|entry| entry.seq == *seq) => Ok(*seq),
+            Point::Seq(seq) => {
+                let why = format!(
+                    "{field}: job {id} has no record {seq}; `callboard jobs show {id}` lists them"
+                );
+                Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)))
+            }
+            Point::Name(name) => {
+                let known = self.job().snapshots();
+                if let Some(found) = known.iter().find(|known| known.name == *name) {
+                    return Ok(found.seq);
+                }
+                let names: Vec<_> = known.iter().map(|known| known.name.to_string()).collect();
+                let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                let why = format!("{field}: job {id} has no snapshot {name}; there are: {known}");
+                Err(Box::new(Failure::new(Code::NotFound, why).at(field)))
+            }
+        }
+    }
+
+    /// The record before the first command of a step of the plan in force.
+    pub(super) fn before_step(&self, step: &StepId) -> Result<Seq, Refused> {
+        let (id, field) = (self.job().id(), "signal.restart.step");
+        let refuse = |code, why: String| Err(Box::new(Failure::new(code, why).at(field)));
+        let Some(revision) = self.job().revision_of(step) else {
+            return refuse(Code::NotFound, format!("{field}: job {id} has no step {step}"));
+        };
+        let timeline = self.replay.timeline();
+        let part = format!("r{revision}");
+        let is_first = |entry: &&Entry| {
+            timeline.has(entry.seq)
+                && step_of(entry).is_some_and(|(work, of)| {
+                    of == *step && work.as_str().split('.').nth(1) == Some(&*part)
+                })
+        };
+        let first = self.entries.iter().find(is_first);
+        let before = first
+            .and_then(|first| timeline.seqs().iter().rev().find(|seq| **seq < first.seq).copied());
+        match before {
+            Some(before) => Ok(before),
+            None => {
+                let why = format!(
+                    "{field}: no command of step {step} is in the log of job {id}: there is nothing to restart"
+                );
+                refuse(Code::InvalidRequest, why)
+            }
+        }
+    }
+
+    /// The job as it was after a record.
+    pub(super) fn job_at(&self, seq: Seq) -> Job {
+        let until = self.entries.partition_point(|entry| entry.seq <= seq);
+        let (until, _) = self.entries.split_at(until);
+        replay::replay(self.job().id(), until)
+    }
+
+    /// Looks whether the job can go on from a record, `field` being where that was given.
+    pub(super) fn check(&self, to: Seq, again: bool, field: &str) -> Result<(), Refused> {
+        let refuse = |why: String| {
+            let why = format!("{field}: {why}");
+            Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)))
+        };
+        let there = self.job_at(to);
+        if let Some(poison) = there.poison() {
+            let seq = poison.seq;
+            return refuse(format!("record {seq} cannot be read; go back to one before it"));
+        }
+        if there.has_ended() {
+            return refuse(format!("the job has ended at record {to}; name one before its end"));
+        }
+        if there.is_being_canceled() {
+            return refuse(format!("the job was canceled before record {to}; name an earlier one"));
+        }
+        if there.view().is_none() {
+            return refuse(format!("nothing was submitted before record {to}"));
+        }
+        let begun = self.begun_after(to);
+        if again || begun.is_empty() {
+            return Ok(());
+        }
+        let calls: Vec<_> = begun.iter().map(|(tool, work)| format!("{tool} ({work})")).collect();
+        let why = format!(
+            "after record {to} a tool began that must not run twice and would run again: {}",
+            calls.join(", ")
+        );
+        Err(Box::new(Failure::new(Code::WouldRepeat, why).at(field)))
+    }
+
+    /// Whether a roll-back of the log counted.
+    pub(super) fn went_back(&self, marker: Seq) -> bool {
+        let mut timeline = proto::timeline::Timeline::default();
+        self.entries.iter().any(|entry| {
+            let known = match &entry.record {
+                Err(proto::record::Unreadable::Forged) => return false,
+                record => record.as_ref().ok().and_then(|record| record.known().ok()),
+            };
+            let turn = timeline.take(entry.seq, &entry.family, known.as_ref());
+            entry.seq == marker && matches!(turn, proto::timeline::Turn::Back(_))
+        })
+    }
+
+    /// Looks whether the job may be rolled back to a record.
+    pub(super) fn check_back(&self, to: Seq, again: bool, field: &str) -> Result<(), Refused> {
+        if !self.replay.timeline().has(to) {
+            let why = format!(
+                "{field}: an earlier roll-back has taken record {to} out of the job's timeline; fork the job to go on from there"
+            );
+            return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)));
+        }
+        if self.job().records() + ROOM >= limits::RECORDS_MAX {
+            let why = format!("{field}: the job's log is full; fork the job to go on from there");
+            return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)));
+        }
+        self.check(to, again, field)
+    }
+
+    /// Calls of `once` tools that count now, began at all, and had not ended at a record.
+    fn begun_after(&self, to: Seq) -> Vec<(ToolName, WorkId)> {
+        let (mut sent, mut begun, mut ended) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        let timeline = self.replay.timeline();
+        for entry in self.entries.iter().filter(|entry| timeline.has(entry.seq)) {
+            let Some(known) = entry.record.as_ref().ok().and_then(|r| r.known().ok()) else {
+                continue;
+            };
+            match known {
+                Known::Decision(decision) => {
+                    if let Decision::Call(call) = *decision
+                        && call.effect == Effect::Once
+                        && !sent.iter().any(|(_, work)| *work == call.work)
+                    {
+                        sent.push((call.tool, call.work));
+                    }
+                }
+                Known::Fact(fact) => match *fact {
+                    Fact::Started(started) => drop(begun.insert(started.work)),
+                    Fact::Called(called) => {
+                        if entry.seq <= to {
+                            ended.insert(called.work.clone());
+                        }
+                        begun.insert(called.work);
+                    }
+                    Fact::Submitted(_)
+                    | Fact::Signaled(_)
+                    | Fact::Planned(_)
+                    | Fact::Turned(_)
+                    | Fact::Answered(_)
+                    | Fact::Fired(_)
+                    | Fact::Child(_) => {}
+                },
+            }
+        }
+        sent.retain(|(_, work)| begun.contains(work) && !ended.contains(work));
+        sent
+    }
+}
+
+/// The step that a command is for, and the name of its work.
+fn step_of(entry: &Entry) -> Option<(WorkId, StepId)> {
+    let Ok(Known::Decision(decision)) = entry.record.as_ref().ok()?.known() else { return None };
+    match *decision {
+        Decision::Turn(work) => Some((work.work, work.step)),
+        Decision::Call(work) => Some((work.work, work.step)),
+        Decision::Spawn(work) => Some((work.work, work.step)),
+        Decision::Ask(ask) => Some((ask.work, ask.question.step?)),
+        Decision::Plan(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => None,
+    }
+}

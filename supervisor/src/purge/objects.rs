@@ -1,0 +1,99 @@
+//! Large values that no record refers to any more.
+//!
+//! Jobs share values, and nobody counts who refers to which. So all values are listed first, then every
+//! record is looked through, and what is left goes. Why that is safe beside others that write: a record
+//! is written within a minute after its value was stored. If the value was there already and older than
+//! [`RENEWED_AFTER`], it was stored anew, and is not what was seen; if it was younger, it is younger than
+//! [`OLDER_THAN`] still when this begins, or the record was written so long before that it is found.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use futures::TryStreamExt;
+use proto::id::JobId;
+use runtime::{
+    broker::Broker,
+    objects::{Kept, RENEWED_AFTER},
+};
+use tokio::time::Instant;
+
+use super::PurgeError;
+
+/// Values that are younger stay, whoever refers to them.
+pub const OLDER_THAN: Duration = RENEWED_AFTER.saturating_mul(2);
+/// How long after they were listed values may still be removed.
+pub const PATIENCE: Duration = RENEWED_AFTER;
+
+/// Values that nobody refers to, as they were seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Garbage {
+    /// They.
+    pub values: Vec<Kept>,
+    /// Values that stay.
+    pub kept: u64,
+    until: Option<Instant>,
+}
+
+impl Garbage {
+    /// Their size, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.values.iter().map(|value| value.bytes).sum()
+    }
+}
+
+/// Looks for values that nobody refers to, apart from some jobs that are about to be removed. Changes
+/// nothing. [`OLDER_THAN`] is what `older_than` must be beside a living system.
+///
+/// # Errors
+/// When something cannot be read, or it takes longer than [`PATIENCE`].
+pub async fn garbage(
+    broker: &Broker,
+    older_than: Duration,
+    apart_from: &BTreeSet<&JobId>,
+) -> Result<Garbage, PurgeError> {
+    let until = Instant::now() + PATIENCE;
+    let all = broker.objects.list().await?;
+    let count = all.len();
+    let old = all.into_iter().filter(|value| value.age > older_than);
+    let mut values: BTreeMap<String, Kept> =
+        old.map(|value| (value.sha256.clone(), value)).collect();
+    for shard in broker.log.subjects().all_shards() {
+        if values.is_empty() {
+            break;
+        }
+        let mut mentions = broker.log.mentions(shard).await?;
+        while let Some(page) = mentions.try_next().await? {
+            in_time(until)?;
+            let counts =
+                |job: &Option<JobId>| job.as_ref().is_none_or(|job| !apart_from.contains(job));
+            for mention in page.iter().filter(|mention| counts(&mention.job)) {
+                for name in &mention.names {
+                    values.remove(name);
+                }
+            }
+        }
+    }
+    let values: Vec<Kept> = values.into_values().collect();
+    Ok(Garbage { kept: (count - values.len()) as u64, values, until: Some(until) })
+}
+
+/// Removes values that nobody refers to. What was stored anew since they were seen stays.
+///
+/// # Errors
+/// When one cannot be removed, or it takes longer than it may.
+pub async fn collect(broker: &Broker, garbage: &Garbage) -> Result<(), PurgeError> {
+    for value in &garbage.values {
+        if let Some(until) = garbage.until {
+            in_time(until)?;
+        }
+        broker.objects.remove(value).await?;
+    }
+    Ok(())
+}
+
+fn in_time(until: Instant) -> Result<(), PurgeError> {
+    if Instant::now() < until { Ok(()) } else { Err(PurgeError::TooLong) }
+}

@@ -1,0 +1,185 @@
+//! A conversation as somebody has it who types lines: tasks, commands, answers, canceling; without a
+//! model; and after the program was killed in the middle of it.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Output, Stdio},
+};
+
+use callboard_tests::{
+    company::{Company, Process},
+    load,
+};
+use client::Client;
+use proto::{
+    door::List,
+    fact::Fact,
+    id::{ConversationId, Seq},
+    job::JobState,
+    record::Known,
+};
+
+use super::chaos::{connect, wait_for_door};
+
+const SCRIPT: &str = r#"
+rules:
+  - name: ask first
+    when: { system: 'You are a planner', offers: ask_user, turn: 1, last: 'greet somebody' }
+    reply: { calls: [ { tool: ask_user, args: { mode: select, prompt: "Whom?", options: ["Ann", "Bob"] } } ] }
+  - name: then plan
+    when: { system: 'You are a planner', last: '(?<name>Ann|Bob)\s*$' }
+    reply:
+      json:
+        title: "greet {{ captures.name }}"
+        steps: [ { id: greet, description: "greet {{ captures.name }}", tool: echo, args: { value: "hello {{ captures.name }}" } } ]
+"#;
+
+async fn open(script: &str, roles: &[&str]) -> (Company, Vec<Process>, Client) {
+    let company = Company::start(script).await;
+    let processes = roles.iter().map(|roles| company.serve(roles, roles)).collect();
+    let client = Client::new(&connect(&company).await);
+    wait_for_door(&client).await;
+    // Commands are those of the tools that are there.
+    for _ in 0..300 {
+        if client
+            .tools()
+            .await
+            .is_ok_and(|tools| tools.tools.iter().any(|t| t.name.as_str() == "list_tasks"))
+        {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    (company, processes, client)
+}
+
+const ALL: &[&str] = &["supervisor,interaction", "planner,executor,tools"];
+
+/// Types lines that end, and gives what came.
+fn typed(company: &Company, arguments: &[&str], lines: &str) -> Output {
+    let mut command = company.command();
+    command.arg("chat").args(arguments).stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_leaves_the_task_and_its_question_alone_and_the_next_words_answer_it() {
+    let (company, _processes, client) = open(SCRIPT, ALL).await;
+    let lines = "greet somebody\n/todo buy milk\n3\n1\nconfirm\n/view\n";
+    let output = typed(&company, &["--conversation", "trip"], lines);
+    let (said, notes) = (said(&output), String::from_utf8_lossy(&output.stderr).into_owned());
+    assert_eq!(output.status.code(), Some(0), "{said}{notes}");
+    let question = "\n  Please confirm: Whom?\n  one of:\n    1  Ann\n    2  Bob\n";
+    let question = if said.contains(question) { question } else { "\n  Whom?\n  one of:\n" };
+    let parts = [
+        question,
+        "✓ create_task: Task \"buy milk\" was created\n",
+        question,
+        "“3” is none of the options; type its number\n",
+        "greet Ann",
+        "✓ completed\n",
+        "hello Ann",
+        "✓ list_tasks: 1 task(s)\n",
+        "buy milk",
+    ];
+    let mut rest = said.as_str();
+    for part in parts {
+        let at = rest
+            .find(part)
+            .unwrap_or_else(|| panic!("{part:?} is not next in\n{rest}\nof\n{said}"));
+        rest = &rest[at + part.len()..];
+    }
+    assert!(!said.contains('\u{1b}') && !notes.contains('\u{1b}'), "no colours in a pipe");
+    assert!(notes.contains("✓ greet completed greet Ann"), "{notes}");
+    no_model_for_commands(&company, &client).await;
+}
+
+/// Every command is a job of its own, visible and durable, and no planner or model had a part in it.
+async fn no_model_for_commands(company: &Company, client: &Client) {
+    let broker = connect(company).await;
+    let list = List { conversation: Some(ConversationId::new("trip").unwrap()), ..List::default() };
+    let jobs = client.list(&list).await.unwrap().jobs;
+    let mut goals: Vec<_> = jobs.iter().map(|job| (job.goal.as_str(), job.state)).collect();
+    goals.sort_unstable_by_key(|(goal, _)| *goal);
+    let done = JobState::Completed;
+    assert_eq!(goals, [("/todo buy milk", done), ("/view", done), ("greet somebody", done)]);
+    for job in jobs.iter().filter(|job| job.goal.starts_with('/')) {
+        let entries = broker.log.read(&job.job, Seq(0)).await.unwrap();
+        for entry in entries {
+            let known = entry.record.unwrap().known().unwrap();
+            let by_model = match &known {
+                Known::Fact(fact) => matches!(**fact, Fact::Planned(_) | Fact::Turned(_)),
+                Known::Decision(decision) => decision.pool().as_str() == "default",
+            };
+            assert!(!by_model, "{}: {known:?}", job.goal);
+        }
+    }
+    load::proved(&broker).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_canceled_is_canceled_at_once_and_nothing_is_canceled_twice() {
+    let (company, _processes, _client) = open(SCRIPT, ALL).await;
+    let output = typed(&company, &[], "greet somebody\n取消当前任务\n取消当前任务\ncancel\n");
+    let said = said(&output);
+    let end = "已取消当前任务。\n当前没有进行中的任务\nThere is no task in progress\n";
+    assert!(said.ends_with(end), "{said}");
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let output = typed(&company, &[], "greet somebody\n");
+    assert_eq!(output.status.code(), Some(4), "a question is open");
+    let notes = String::from_utf8_lossy(&output.stderr);
+    assert!(notes.contains("callboard chat --conversation chat-"), "{notes}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_model_commands_work_and_words_are_answered() {
+    let (company, _processes, _client) = open(SCRIPT, &["supervisor,interaction,tools"]).await;
+    let lines = "你好\nhello\n/todo 买牛奶\n/dance\n/echo {\"no\":1}\n/help\n";
+    let output = typed(&company, &[], lines);
+    let said = said(&output);
+    assert!(said.starts_with("当前未配置 LLM\n"), "{said}");
+    for part in [
+        "\nNo LLM is configured\n",
+        "任务 \"买牛奶\" 创建成功",
+        "there is no command /dance; /help lists them",
+        "value",
+        "/todo      Adds a task to the task list",
+    ] {
+        assert!(said.contains(part), "{part:?} is not in\n{said}");
+    }
+    assert_eq!(output.status.code(), Some(5), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_that_was_killed_is_taken_up_where_it_was() {
+    let (company, mut processes, _client) = open(SCRIPT, ALL).await;
+    let mut command = company.command();
+    command.args(["chat", "--conversation", "trip"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"greet somebody\n").unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("Whom?")), "the question was asked");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    processes.iter_mut().for_each(|process| process.restart(&company));
+    let client = Client::new(&connect(&company).await);
+    wait_for_door(&client).await;
+
+    let output = typed(&company, &["--conversation", "trip", "--yes"], "Bob\n");
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.starts_with("… greet somebody\n"), "{said}");
+    for part in ["Whom?", "the plan is approved, as --yes says", "✓ completed", "hello Bob"] {
+        assert!(said.contains(part), "{part:?} is not in\n{said}");
+    }
+    // Taken up once more, it says how it ended.
+    let output = typed(&company, &["--conversation", "trip"], "");
+    assert!(super::chat::said(&output).contains("hello Bob"));
+}

@@ -1,0 +1,193 @@
+//! `callboard jobs purge` on a real nats-server, beside roles that work: what has ended goes, and
+//! nothing else.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use callboard_tests::{company::Company, load};
+use client::Client;
+use proto::{
+    fact::{Fact, Signal, Source},
+    id::{JobId, Seq},
+};
+use runtime::{broker::Broker, objects::ObjectError, telemetry::new_trace, testing::RawWriter};
+use serde_json::{Value, json};
+use supervisor::purge;
+
+const SHARDS: u16 = 4;
+
+const SCRIPT: &str = r#"
+rules:
+  - name: quick
+    when: { system: 'You are a planner', last: 'quick' }
+    reply:
+      json:
+        title: quick
+        steps: [ { id: say, description: "say it", tool: echo, args: { value: 1 } } ]
+  - name: slow
+    when: { system: 'You are a planner', last: 'slow' }
+    reply:
+      json:
+        title: slow
+        steps: [ { id: wait, description: "wait", tool: sleep, args: { ms: 50000 } } ]
+"#;
+
+struct Stage {
+    company: Company,
+    broker: Broker,
+    client: Client,
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let mut company = Company::start(SCRIPT).await;
+        company.set("NATS__SHARDS", &SHARDS.to_string());
+        let broker = load::connect(&company, SHARDS, 1).await;
+        let client = Client::new(&broker);
+        Self { company, broker, client }
+    }
+
+    /// Runs `callboard jobs purge`: its exit code, and what it printed.
+    fn purge(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let mut command = self.company.command();
+        let output = command.args(["jobs", "purge"]).args(arguments).output().unwrap();
+        let said = [output.stdout, output.stderr].map(|s| String::from_utf8_lossy(&s).into_owned());
+        (output.status.code(), said.concat())
+    }
+
+    fn purged(&self, arguments: &[&str]) -> Value {
+        let (code, said) = self.purge(arguments);
+        assert_eq!(code, Some(0), "{said}");
+        serde_json::from_str(&said).unwrap()
+    }
+
+    async fn records(&self, job: &JobId) -> usize {
+        self.broker.log.read(job, Seq(0)).await.unwrap().len()
+    }
+
+    /// Ends a job, for a reason that is too large to travel.
+    async fn cancel(&self, job: &JobId) {
+        let fact = json!({"signal": Signal::Cancel, "reason": "s".repeat(100_000)});
+        let fact = Fact::Signaled(serde_json::from_value(fact).unwrap());
+        self.broker.log.append(job, &fact, new_trace()).await.unwrap();
+    }
+
+    async fn started(&self, jobs: &[JobId]) {
+        for job in jobs {
+            // Submitted, planned, plan asked for, and the call.
+            while self.records(job).await < 4 {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+fn names(report: &Value) -> BTreeSet<String> {
+    let jobs = report["jobs"].as_array().unwrap().iter();
+    jobs.map(|job| job["job"].as_str().unwrap().to_owned()).collect()
+}
+
+fn set(ids: &[JobId]) -> BTreeSet<String> {
+    ids.iter().map(ToString::to_string).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_ended_is_removed_and_nothing_else_beside_roles_that_work() {
+    let stage = Stage::new().await;
+    let (broker, client) = (&stage.broker, &stage.client);
+    let _process = stage.company.serve("all", "all");
+    super::chaos::wait_for_door(client).await;
+    let (quick, big) = (load::ids("quick", 5), load::ids("big", 2));
+    let (running, parked) = (load::ids("running", 1), load::ids("parked", 1));
+    load::submit(client, &quick, |_| "quick".to_owned()).await;
+    let slow = [&big[..], &running, &parked].concat();
+    load::submit(client, &slow, |_| "slow".to_owned()).await;
+    stage.started(&slow).await;
+    for job in &big {
+        stage.cancel(job).await;
+    }
+    let raw = RawWriter::connect(stage.company.nats.url()).await;
+    let subject = broker.log.subjects().fact(&parked[0], Source::Crew);
+    let strange = r#"{"v":1,"kind":"danced","id":"1","by":"w","body":{}}"#;
+    raw.store(subject, strange, None).await.unwrap();
+    let ended = [&quick[..], &big].concat();
+    load::ended(broker, &ended, Duration::from_secs(60)).await;
+
+    // Nothing is removed that is too young, not confirmed, or only looked at.
+    let (code, said) = stage.purge(&["--dry-run"]);
+    assert!(code == Some(0) && said.contains("0 jobs would be removed"), "{said}");
+    let (code, said) = stage.purge(&["--ended-before", "90d", "--yes"]);
+    assert!(
+        code == Some(0) && said.contains("0 jobs that ended") && said.contains("9 too new"),
+        "{said}"
+    );
+    let told = stage.purged(&["--json", "--yes"]);
+    assert_eq!((names(&told).len(), &told["recent"]), (0, &json!(9)), "{told}");
+    let told = stage.purged(&["--dry-run", "--json", "--ended-before", "0s"]);
+    assert_eq!((names(&told), &told["open"]), (set(&ended), &json!(2)), "{told}");
+    let (code, said) = stage.purge(&["--ended-before", "0s"]);
+    assert!(code == Some(2) && said.contains("--yes"), "{code:?} {said}");
+    let (code, said) = stage.purge(&["quick0", "running0", "parked0", "--yes"]);
+    assert!(code == Some(6) && said.contains("nothing was removed: running0, parked0"), "{said}");
+    let (code, said) = stage.purge(&["quick0", "--ended-before", "1h", "--yes"]);
+    assert!(code == Some(6) && said.contains("lately"), "{said}");
+    for job in &ended {
+        assert!(stage.records(job).await > 3, "{job}");
+    }
+
+    shared_values_stay_as_long_as_somebody_refers_to_them(&stage, &big).await;
+
+    // Others are submitted while the rest is removed.
+    let more = load::ids("more", 10);
+    let told = tokio::join!(load::submit(client, &more, |_| "quick".to_owned()), async {
+        tokio::task::block_in_place(|| {
+            stage.purged(&["--json", "--yes", "--ended-before", "0s", "--no-objects"])
+        })
+    });
+    assert!(names(&told.1).is_superset(&set(&quick)), "{}", told.1);
+    assert!(
+        set(&ended)
+            .union(&set(&more))
+            .cloned()
+            .collect::<BTreeSet<_>>()
+            .is_superset(&names(&told.1)),
+        "{}",
+        told.1
+    );
+    for job in &ended {
+        assert_eq!(stage.records(job).await, 0, "{job}");
+    }
+    assert!(stage.records(&running[0]).await >= 4 && stage.records(&parked[0]).await >= 4);
+    load::proved(broker).await;
+    let (code, said) = stage.purge(&["quick0", "--yes", "--no-objects"]);
+    assert!(code == Some(0) && said.contains("not there: quick0"), "{said}");
+
+    // Their ids are free, and everything goes on.
+    load::submit(client, &quick, |_| "quick".to_owned()).await;
+    let again = load::ended(broker, &quick, Duration::from_secs(60)).await;
+    assert_eq!(load::unclean(&again), Vec::<String>::new());
+    let report = load::proved(broker).await;
+    assert_eq!(report.standing(supervisor::fsck::Standing::Parked), 1);
+}
+
+/// Two jobs ended for the same reason, which is stored once.
+async fn shared_values_stay_as_long_as_somebody_refers_to_them(stage: &Stage, big: &[JobId]) {
+    let broker = &stage.broker;
+    let stored = broker.objects.list().await.unwrap();
+    assert!(!stored.is_empty());
+    let garbage = async || purge::garbage(broker, Duration::ZERO, &BTreeSet::new()).await.unwrap();
+    assert_eq!(garbage().await.values, []);
+    let told = stage.purged(&["big0", "--yes", "--json"]);
+    assert_eq!(names(&told), set(&big[..1]));
+    // Too young to go, whoever refers to them.
+    let objects = json!({"removed": 0, "bytes": 0, "kept": stored.len()});
+    assert_eq!(told["objects"], objects);
+    assert_eq!(garbage().await.values, []);
+    stage.purged(&["big1", "--yes", "--json"]);
+    let left = garbage().await;
+    assert!(!left.values.is_empty() && left.bytes() >= 100_000, "{left:?}");
+    purge::collect(broker, &left).await.unwrap();
+    for value in &left.values {
+        let gone = broker.objects.get(&value.sha256).await;
+        assert!(matches!(gone, Err(ObjectError::Missing(_))), "{gone:?}");
+    }
+}
