@@ -54,6 +54,24 @@ bench: toolchain ## Measure Callboard on real nats-servers, 10 minutes; BENCH="a
 bench-peers: ## Measure Callboard and, in the same run, Restate, DBOS, LangGraph, Celery and Temporal; installs them
 	@$(MAKE) bench BENCH_SERVERS=$(firstword $(BENCH_SERVERS)) BENCH="a b c d peers --keeping default,always --sleeping 1000,2000,5000 $(BENCH)"
 
+# Seconds; 0 goes on until something is found.
+FUZZ_SECONDS := 60
+
+.PHONY: fuzz
+fuzz: ## Fuzz what is read from outside: TARGET=records|plans|subjects|agents|answers; needs a nightly Rust and cargo-fuzz
+	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is needed: cargo install cargo-fuzz --locked; and a compiler for it: rustup toolchain install nightly" >&2; exit 1; }
+	@[ -d "fuzz/seeds/$(TARGET)" ] || { echo "TARGET is one of: $$(ls fuzz/seeds | xargs)" >&2; exit 1; }
+	mkdir -p fuzz/corpus/$(TARGET)
+	cargo +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(FUZZ_SECONDS) -max_len=65536
+
+# Worlds of a run, and the first of them.
+SEEDS := 1000000
+FROM := 0
+
+.PHONY: simulate
+simulate: toolchain ## Run the whole from SEEDS seeds, with everything that can go wrong: SEEDS=1000000 FROM=0
+	cargo run --profile simulation --locked --package callboard-simulation -- --from $(FROM) --seeds $(SEEDS)
+
 .PHONY: advisories
 advisories: toolchain cargo-deny ## Check dependencies against the advisory database (fetches it)
 	cargo deny --locked check advisories

@@ -217,8 +217,8 @@ impl Subjects {
     /// The job a `stop` subject names.
     #[must_use]
     pub fn stopped(&self, subject: &str) -> Option<JobId> {
-        let rest = subject.strip_prefix(&self.prefix)?.strip_prefix(".stop.")?;
-        JobId::new(rest.split_once('.')?.1).ok()
+        let job = JobId::new(subject.rsplit('.').next()?).ok()?;
+        (subject == self.stop(&job)).then_some(job)
     }
 
     /// A verb of the front door.
@@ -290,11 +290,13 @@ impl Subjects {
 
     fn place(&self, subject: &str) -> Option<Place> {
         let mut tokens = subject.strip_prefix(&self.prefix)?.strip_prefix('.')?.split('.');
-        let shard = Shard(tokens.next()?.parse().ok()?);
+        let shard = tokens.next()?;
         let job = JobId::new(tokens.next()?).ok()?;
         let family = Family::of(tokens.next()?, tokens.next()?, tokens.next())?;
-        let whole = tokens.next().is_none() && shard == self.shard_of(&job);
-        whole.then_some(Place { shard, job, family })
+        // As it is built, and not any text that is that number: `+6` is another token to the broker.
+        let own = self.shard_of(&job);
+        let whole = tokens.next().is_none() && shard == own.to_string();
+        whole.then_some(Place { shard: own, job, family })
     }
 }
 
@@ -409,6 +411,8 @@ mod tests {
             "cb.6.demo.do.*.builtin",
             "cb.6.demo.do.dance.>",
             "cb.5.demo.in.door",
+            "cb.+6.demo.in.door",
+            "cb.06.demo.in.door",
             "cb.6.*.in.door",
             "other.6.demo.in.door",
             "cb.6.demo.live",
@@ -416,6 +420,15 @@ mod tests {
             "",
         ] {
             assert!(s.parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_stop_is_heard_on_the_subject_of_its_job_alone() {
+        let job = JobId::new("demo").unwrap();
+        assert_eq!(subjects().stopped("cb.stop.6.demo"), Some(job));
+        for foreign in ["cb.stop.5.demo", "cb.stop.06.demo", "cb.stop.6.x.demo", "cb.stop.6.*"] {
+            assert_eq!(subjects().stopped(foreign), None, "{foreign}");
         }
     }
 

@@ -87,10 +87,8 @@ impl Timeline {
 pub fn wanted(family: &Family, record: &Known) -> Option<Seq> {
     let Known::Fact(fact) = record else { return None };
     let Fact::Signaled(signaled) = &**fact else { return None };
-    match signaled.signal {
-        Signal::RollBack { to, .. } if *family == Family::In(Source::Door) => Some(to),
-        _ => None,
-    }
+    let Signal::RollBack { to, .. } = signaled.signal else { return None };
+    (*family == Family::In(Source::Door)).then_some(to)
 }
 
 #[cfg(test)]

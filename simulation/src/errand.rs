@@ -36,7 +36,7 @@ impl Errand {
     /// Draws all jobs of a world that is rough for `rough`.
     pub(crate) fn draw(chance: &Chance, rough: Duration) -> Vec<Self> {
         let agents = Agents::new();
-        let most = chance.number(1..=6);
+        let most = chance.number(1..=5);
         (0..most).map(|n| Self::one(chance, &agents, n, rough)).collect()
     }
 

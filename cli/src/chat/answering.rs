@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    fn question(kind: Value) -> Answering {
+    fn question(kind: &Value) -> Answering {
         let mut question = json!({"id": "q1", "prompt": "?"});
         for (name, value) in kind.as_object().unwrap() {
             question[name] = value.clone();
@@ -164,21 +164,22 @@ mod tests {
 
     #[test]
     fn a_question_is_answered_with_a_line_and_a_choice_by_number_or_text() {
-        assert_eq!(value(question(json!({"kind": "question"})).take(" Ann ")), "Ann");
+        assert_eq!(value(question(&json!({"kind": "question"})).take(" Ann ")), "Ann");
         let options = json!([{"value": "r", "label": "Red"}, {"value": "b"}]);
-        let mut choice = question(json!({"kind": "choice", "options": options, "multiple": false}));
+        let mut choice =
+            question(&json!({"kind": "choice", "options": options, "multiple": false}));
         assert!(
             matches!(choice.take("3"), Took::Refused(why) if why.contains("none of the options"))
         );
         assert_eq!(value(choice.take("1")), "r");
         assert_eq!(value(choice.take("Red")), "r");
-        let mut many = question(json!({"kind": "choice", "options": options, "multiple": true}));
+        let mut many = question(&json!({"kind": "choice", "options": options, "multiple": true}));
         assert_eq!(value(many.take("2, 1")), json!(["b", "r"]));
     }
 
     #[test]
     fn a_form_is_filled_in_field_by_field_and_a_refused_field_is_asked_again() {
-        let mut form = question(json!({"kind": "form", "fields": [
+        let mut form = question(&json!({"kind": "form", "fields": [
             {"key": "who", "label": "Who", "type": "text", "required": true},
             {"key": "n", "label": "How many", "type": "number", "integer": true, "default": 2},
         ]}));
@@ -197,7 +198,7 @@ mod tests {
     #[test]
     fn a_plan_is_confirmed_in_both_languages_changed_or_rejected() {
         let plan = json!({"kind": "plan_check", "plan": {"title": "t", "steps": []}, "revision": 0, "digest": "d"});
-        let verdict = |line: &str| match question(plan.clone()).take(line) {
+        let verdict = |line: &str| match question(&plan).take(line) {
             Took::Answer(answer) => (answer.decision, answer.text),
             other @ (Took::More | Took::Refused(_)) => panic!("{line}: {other:?}"),
         };

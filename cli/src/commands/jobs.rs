@@ -58,7 +58,7 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
         JobsCommand::Rollback(args) => turning::roll_back(global, output, args).await,
         JobsCommand::Restart(args) => turning::restart(global, output, args).await,
         JobsCommand::Fork(args) => turning::fork(global, output, args).await,
-        JobsCommand::Diff(args) => turning::diff(global, output, args).await,
+        JobsCommand::Diff(args) => Box::pin(turning::diff(global, output, args)).await,
         JobsCommand::Dead(command) => super::dead::run(global, output, command).await,
         JobsCommand::Purge(args) => Box::pin(super::purge::run(global, output, args)).await,
     }

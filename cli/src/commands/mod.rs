@@ -48,7 +48,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Run(args) => run::run(&global, output, args).await,
         Command::Chat(args) => Box::pin(chat::run(&global, output, args)).await,
         Command::Watch(args) => events::run(&global, output, args).await,
-        Command::Jobs(command) => jobs::run(&global, output, command).await,
+        Command::Jobs(command) => Box::pin(jobs::run(&global, output, command)).await,
         Command::Inbox(command) => inbox::run(&global, output, command).await,
         Command::Agents(command) => agents::run(&global, output, command).await,
         Command::Tools(_) => tools::ls(&global, output).await,

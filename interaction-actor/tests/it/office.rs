@@ -191,11 +191,7 @@ impl Office {
         let ask = AskId::new("q1").unwrap();
         self.decide(
             job,
-            &Decision::Note(Note::QuestionClosed {
-                ask,
-                because,
-                generation: proto::id::Generation::FIRST,
-            }),
+            &Decision::Note(Note::QuestionClosed { ask, because, generation: Default::default() }),
         )
         .await;
     }
@@ -207,7 +203,7 @@ impl Office {
             &Decision::Finish(Finish {
                 outcome,
                 usage: Usage::default(),
-                generation: proto::id::Generation::FIRST,
+                generation: Default::default(),
             }),
         )
         .await;

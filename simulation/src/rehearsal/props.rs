@@ -49,6 +49,7 @@ pub(crate) struct Trick {
 }
 
 /// What becomes of a fact that a worker reports.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 pub(crate) enum Reported {
     /// It is stored.
     So(Fact),

@@ -2,12 +2,12 @@
 
 use proto::{
     error::{Code, Failure},
-    fact::Submitted,
+    fact::{Fact, Submitted},
     fork::{DEPTH_MAX, Forked, ForkedRecord},
     id::{JobId, Seq},
     limits,
     point::{Fork, Point},
-    record::Unreadable,
+    record::{Known, Unreadable},
 };
 use runtime::log::{Entry, Log};
 
@@ -22,9 +22,9 @@ pub(super) async fn submission(
     fork: &Fork,
     own: Submitted,
 ) -> Result<Submitted, Failure> {
-    let entries = fold::read(log, &fork.job).await.map_err(|failure| match failure.code {
-        Code::NotFound => failure.at("fork.job"),
-        _ => failure,
+    let read = fold::read(log, &fork.job).await;
+    let entries = read.map_err(|failure| {
+        if failure.code == Code::NotFound { failure.at("fork.job") } else { failure }
     })?;
     let seq = fold::apart(&fork.job, || point(&fork.job, fork, &entries))?;
     let seq = seq.map_err(|refused| *refused)?;
@@ -81,13 +81,9 @@ fn depth(submitted: &Submitted) -> u64 {
     let first = |submitted: &Submitted| {
         let forked = submitted.forked.as_deref()?;
         let known = forked.records.first()?.record().ok()?.known().ok()?;
-        match known {
-            proto::record::Known::Fact(fact) => match *fact {
-                proto::fact::Fact::Submitted(first) => Some(first),
-                _ => None,
-            },
-            proto::record::Known::Decision(_) => None,
-        }
+        let Known::Fact(fact) = known else { return None };
+        let Fact::Submitted(first) = *fact else { return None };
+        Some(first)
     };
     std::iter::successors(first(submitted), first).count() as u64
 }

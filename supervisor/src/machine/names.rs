@@ -64,16 +64,16 @@ pub(super) fn ask_timer(ask: &AskId) -> TimerName {
 
 /// The `n`th wait of a job.
 pub(super) fn retry_timer(generation: Generation, n: u32) -> TimerName {
-    of_generation(generation, "retry", format!("-{n}"))
+    of_generation(generation, "retry", &format!("-{n}"))
 }
 
 /// The job's deadline.
 pub(super) fn deadline_timer(generation: Generation) -> TimerName {
-    of_generation(generation, "deadline", String::new())
+    of_generation(generation, "deadline", "")
 }
 
 /// A timer of an earlier generation may still fire: it must not be taken for one of this.
-fn of_generation(generation: Generation, what: &str, rest: String) -> TimerName {
+fn of_generation(generation: Generation, what: &str, rest: &str) -> TimerName {
     if generation.is_first() {
         timer(format!("{what}{rest}"))
     } else {

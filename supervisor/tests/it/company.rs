@@ -245,11 +245,15 @@ impl Company {
     /// Waits for a record after which the job is as wanted.
     pub(crate) async fn until(&self, job: &JobId, wanted: impl Fn(&Job) -> bool) -> Job {
         let mut records = self.broker.log.watch(job, Seq(0)).await.unwrap();
-        let mut folded = Job::new(job.clone());
+        let (mut folded, mut entries) = (Job::new(job.clone()), Vec::new());
         let found = tokio::time::timeout(Duration::from_secs(30), async {
             while !wanted(&folded) {
                 let entry = records.next().await.unwrap().unwrap();
                 replay::apply(&mut folded, &entry);
+                entries.push(entry);
+                if folded.must_be_folded_anew() {
+                    folded = replay::replay(job, &entries);
+                }
             }
         });
         if found.await.is_err() {

@@ -10,4 +10,5 @@ mod on_nats;
 mod people;
 mod signaling;
 mod submitting;
+mod turning;
 mod watching;

@@ -205,6 +205,12 @@ const PROVED: &[Proof] = &[
         file: "simulation/tests/it/main.rs",
         marker: r#"&["--from", "1000000", "--seeds", "2"]"#,
     },
+    // The same functions over the same seeds; fuzzing itself needs a nightly compiler.
+    Proof {
+        command: "make fuzz TARGET=records",
+        file: "proto/tests/it/fuzzing.rs",
+        marker: r#"#[values("records", "plans", "subjects", "agents", "answers")]"#,
+    },
     Proof {
         command: "cargo test -p callboard-supervisor --lib proof",
         file: "supervisor/src/actors/proof/tests.rs",

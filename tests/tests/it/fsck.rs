@@ -10,7 +10,9 @@ use proto::{
     agent::{Agent, OnGivenUp, PlanWhen},
     decision::{Decision, DecisionKind, Finish, pools},
     fact::{Answered, Called, Fact, PlanReply, Signal, Signaled, Source, Submitted, WorkError},
-    id::{AskId, Attempt, JobId, Pool, Seq, Shard, StepId, TimerName, ToolName, WorkId},
+    id::{
+        AskId, Attempt, Generation, JobId, Pool, Seq, Shard, StepId, TimerName, ToolName, WorkId,
+    },
     interaction::Answer,
     job::Outcome,
     lang::Language,
@@ -388,16 +390,8 @@ async fn everything_that_can_be_wrong_is_named() {
 
     let twice = ended(&mut stage, "twice").await;
     let outcome = Outcome::Canceled { reason: None };
-    stage
-        .decide(
-            &twice,
-            &Decision::Finish(Finish {
-                outcome,
-                usage: Usage::default(),
-                generation: proto::id::Generation::FIRST,
-            }),
-        )
-        .await;
+    let (usage, generation) = (Usage::default(), Generation::FIRST);
+    stage.decide(&twice, &Decision::Finish(Finish { outcome, usage, generation })).await;
     expected.insert(twice, "after_the_end decided_twice");
 
     let foreign = stage.job("foreign", |agent| agent.plan.when = PlanWhen::Never).await;

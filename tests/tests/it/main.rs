@@ -37,4 +37,5 @@ mod session;
 mod sources;
 mod tidy;
 mod tracing;
+mod turning;
 mod upgrade;

@@ -168,7 +168,7 @@ impl Session {
     }
 
     async fn words(&mut self, words: &str) -> Result<(), CliError> {
-        if self.front().is_some_and(|front| front.asked.is_some()) {
+        if self.asked().is_some() {
             return self.answer(words).await;
         }
         if words.is_empty() {
@@ -219,7 +219,7 @@ impl Session {
 
     async fn answer(&mut self, words: &str) -> Result<(), CliError> {
         let client = self.client.clone();
-        let Some(front) = self.front() else { return Ok(()) };
+        let Some(front) = self.asked() else { return Ok(()) };
         let Some(asked) = &mut front.asked else { return Ok(()) };
         let answer = match asked.take(words) {
             Took::More => return Ok(()),
@@ -228,18 +228,14 @@ impl Session {
         };
         let (job, question) = (front.job.clone(), asked.question().clone());
         let refused = watch::send(&client, &job, &question, answer).await?;
-        let Some(asked) = self.front().and_then(|front| front.asked.as_mut()) else {
-            return Ok(());
-        };
+        let Some(front) = self.asked() else { return Ok(()) };
         match refused {
             Some(failure) => {
-                let why = asked.refused(&failure);
-                self.complain(&format!("  {why}"))
+                let why = front.asked.as_mut().map(|asked| asked.refused(&failure));
+                self.complain(&format!("  {}", why.unwrap_or_default()))
             }
             None => {
-                if let Some(front) = self.front() {
-                    front.asked = None;
-                }
+                front.asked = None;
                 Ok(())
             }
         }

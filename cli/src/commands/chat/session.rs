@@ -86,6 +86,16 @@ impl Session {
         self.command.as_mut().or(self.task.as_mut())
     }
 
+    /// The job whose question the next words answer: a command that wants to be approved, else the
+    /// task, whose question is open while a command is carried out.
+    pub(super) fn asked(&mut self) -> Option<&mut Front> {
+        let asks = |front: &Front| front.asked.is_some();
+        if self.command.as_ref().is_some_and(asks) {
+            return self.command.as_mut();
+        }
+        self.task.as_mut().filter(|front| front.asked.is_some())
+    }
+
     /// Goes on with what the conversation was about.
     pub(super) fn take_up(&mut self, view: &JobView) {
         let after = EventId::all_of(view.seq);

@@ -33,7 +33,7 @@ fn submitted(plan: Plan) -> Submitted {
 #[test]
 fn a_given_plan_is_carried_out_without_a_planner_and_without_asking() {
     let mut p = Play::submit_as(submitted(plan("a")));
-    p.expect(&["call g0.r0.a"]);
+    p.expect(&["call g0.r0.a #1"]);
     p.ok("g0.r0.a", json!({"id": 1}));
     p.expect(&["finish completed"]);
 }

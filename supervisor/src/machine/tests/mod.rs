@@ -13,6 +13,7 @@ mod dispatching;
 mod editing;
 mod failing;
 mod family;
+mod forking;
 mod given;
 mod given_up;
 mod guards;

@@ -263,8 +263,7 @@ fn a_snapshot_is_a_name_for_a_point_and_goes_with_what_is_taken_out() {
 
 #[test]
 fn what_is_sent_anew_is_counted_once() {
-    let mut budget = Budget::default();
-    budget.turns = Some(2);
+    let budget = Budget { turns: Some(2), ..Budget::default() };
     let mut p =
         Play::planned(agent(|a| a.budget = budget.clone()), plan_with("a b<a", |_| Action::Agent));
     p.expect(&["turn g0.r0.a.n1.t1 #1"]);

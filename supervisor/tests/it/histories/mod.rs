@@ -3,6 +3,7 @@
 
 mod events;
 mod file;
+mod go_back;
 mod go_on;
 
 use std::collections::BTreeSet;
@@ -18,22 +19,47 @@ use serde_json::{Value, json};
 
 use self::{
     file::History,
+    go_back::GoBack,
     go_on::{GoOn, known},
 };
 
 /// What was recorded at least: a history that is missing here was removed from the list.
 const AT_LEAST: &[&str] = &[
     "agent-loop",
+    "auto-simple",
+    "budget-abandon",
+    "budget-stop",
     "cancel",
+    "cancel-running",
     "confirm-edit",
     "deadline",
     "diamond",
+    "edited",
     "given-up",
+    "guarded",
+    "levels",
+    "no-progress",
     "pause",
     "post-once",
+    "preset-default",
+    "preset-direct",
+    "preset-fastgpt",
+    "preset-inline-tools",
+    "preset-loop",
+    "preset-loop-phased",
+    "preset-manus",
+    "preset-plan-then-execute",
+    "preset-react",
+    "preset-unattended",
     "question-expired",
+    "rejected",
     "replan",
     "retry",
+    "skipped",
+    "steered",
+    "talk-first",
+    "talk-second",
+    "window",
     "zh-tasks",
 ];
 
@@ -69,6 +95,9 @@ fn every_recorded_log_folds_as_it_did_after_each_record() {
         let mut live = Job::new(job.clone());
         for (n, entry) in entries.iter().enumerate() {
             replay::apply(&mut live, entry);
+            if live.must_be_folded_anew() {
+                live = replay::replay(&job, &entries[..=n]);
+            }
             assert!(live.poison().is_none(), "{name}, record {}: {:?}", entry.seq, live.poison());
             let again = replay::replay(&job, &entries[..=n]);
             assert_eq!(format!("{again:?}"), format!("{live:?}"), "{name}, record {}", entry.seq);
@@ -86,7 +115,7 @@ fn what_a_log_has_next_is_what_the_machine_decides_or_may_follow_all_the_same() 
         let mut live = Job::new(job.clone());
         // What was proposed since the last decision: facts may have come before it was stored.
         let mut proposed: Vec<(String, Value)> = Vec::new();
-        for entry in &entries {
+        for (n, entry) in entries.iter().enumerate() {
             match known(entry) {
                 Some(Known::Decision(decision)) => {
                     let stored = body(entry);
@@ -100,6 +129,10 @@ fn what_a_log_has_next_is_what_the_machine_decides_or_may_follow_all_the_same() 
                 Some(Known::Fact(_)) | None => {}
             }
             replay::apply(&mut live, entry);
+            if live.must_be_folded_anew() {
+                live = replay::replay(&job, &entries[..=n]);
+                proposed.clear();
+            }
             if let Some(next) = live.decide() {
                 let record = proto::record::Record::of_decision(
                     &next.decision,
@@ -117,7 +150,7 @@ fn what_a_log_has_next_is_what_the_machine_decides_or_may_follow_all_the_same() 
 fn a_log_cut_at_any_record_goes_on_to_the_same_end() {
     for History { name, job, entries, .. } in file::all() {
         let whole = end(&replay::replay(&job, &entries));
-        for cut in 1..entries.len() {
+        for cut in after_the_last_roll_back(&entries).max(1)..entries.len() {
             let (before, rest) = entries.split_at(cut);
             let after = GoOn::from(&job, &entries, cut).through(rest);
             let at = before.last().map(|entry| entry.seq);
@@ -127,12 +160,31 @@ fn a_log_cut_at_any_record_goes_on_to_the_same_end() {
     }
 }
 
+/// Positions are others when a log goes on, so a roll-back that comes later would name another one.
+fn after_the_last_roll_back(entries: &[runtime::log::Entry]) -> usize {
+    entries.iter().rposition(|entry| replay::wants_back(entry).is_some()).map_or(0, |n| n + 1)
+}
+
+#[test]
+fn a_job_taken_back_to_any_record_goes_on_to_the_same_end() {
+    for History { name, job, entries, .. } in file::all() {
+        let whole = end(&replay::replay(&job, &entries));
+        for cut in after_the_last_roll_back(&entries).max(1)..=entries.len() {
+            let (before, rest) = entries.split_at(cut);
+            let after = GoBack::to(&job, &entries, cut).through(rest);
+            let at = before.last().map(|entry| entry.seq);
+            assert!(after.poison().is_none(), "{name} back to {at:?}: {:?}", after.poison());
+            assert_eq!(end(&after), whole, "{name} back to record {at:?}");
+        }
+    }
+}
+
 /// A record that is in a log twice changes nothing the second time.
 #[test]
 fn every_fact_that_comes_twice_changes_nothing() {
     for History { name, job, entries, .. } in file::all() {
         let whole = end(&replay::replay(&job, &entries));
-        for n in 0..entries.len() {
+        for n in after_the_last_roll_back(&entries)..entries.len() {
             if !matches!(known(&entries[n]), Some(Known::Fact(_))) {
                 continue;
             }

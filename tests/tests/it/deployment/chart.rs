@@ -210,6 +210,37 @@ fn the_setup_runs_before_everything_else_with_the_operators_key() {
     assert_eq!(map["metadata"]["annotations"]["helm.sh/hook"], notes["helm.sh/hook"]);
 }
 
+/// The files of a directory of `deploy/`, by name.
+fn files(below: &str) -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(path(below)).unwrap().map(Result::unwrap);
+    let name = |entry: &std::fs::DirEntry| entry.file_name().into_string().unwrap();
+    entries.map(|e| (name(&e), std::fs::read_to_string(e.path()).unwrap())).collect()
+}
+
+#[test]
+fn alerts_and_dashboards_are_those_of_the_repository_where_they_are_asked_for() {
+    assert_eq!(of_kind("minimal", "PrometheusRule").len(), 0);
+    let rules = files("prometheus/rules");
+    let found = of_kind("production", "PrometheusRule");
+    assert_eq!(found.len(), rules.len());
+    for rule in found {
+        let name = rule["metadata"]["name"].as_str().unwrap().trim_start_matches("demo-");
+        assert_eq!(rule["spec"], yaml(&rules[&format!("{name}.yml")])[0], "{name}");
+        assert_eq!(rule["metadata"]["labels"]["release"], "prometheus");
+    }
+    let boards = files("grafana/dashboards");
+    let is_board = |map: &&&Value| map["metadata"]["labels"]["grafana_dashboard"] == "1";
+    let found: Vec<_> = of_kind("production", "ConfigMap");
+    let found: Vec<_> = found.iter().filter(is_board).collect();
+    assert_eq!(found.len(), boards.len());
+    for map in found {
+        let (file, text) = map["data"].as_object().unwrap().iter().next().unwrap();
+        let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        assert_eq!(read(text.as_str().unwrap()), read(&boards[file]), "{file}");
+    }
+    assert!(of_kind("minimal", "ConfigMap").iter().all(|map| !is_board(&map)));
+}
+
 #[test]
 fn ended_jobs_are_removed_only_where_that_is_asked_for() {
     assert_eq!(of_kind("minimal", "CronJob").len(), 0);

@@ -122,6 +122,7 @@ fn a_field_that_does_not_exist_is_found_in_every_kind_of_schema() {
         ("ScaledObject", "keda.sh/v1alpha1", json!({"minReplicas": 1})),
         ("PodMonitor", "monitoring.coreos.com/v1", json!({"endpoints": []})),
         ("ServiceMonitor", "monitoring.coreos.com/v1", json!({"podMetricsEndpoints": []})),
+        ("PrometheusRule", "monitoring.coreos.com/v1", json!({"groups": [{"rules": []}]})),
     ] {
         let value = json!({
             "apiVersion": version, "kind": manifest_of, "metadata": {"name": "x"}, "spec": spec

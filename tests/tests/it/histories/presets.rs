@@ -1,10 +1,7 @@
 //! The jobs of the agents that come with the program, each as it is, and of policies by themselves.
 
 use proto::{
-    agent::{
-        Agent, Dispatch, OnBlocked, OnFailure, PlanWhen, ReplanApply, ReplanWhen,
-        catalogue::Catalogue,
-    },
+    agent::{Agent, Dispatch, OnBlocked, OnFailure, PlanWhen, catalogue::Catalogue},
     budget::AtLimit,
     fact::Signal,
     id::AgentName,
@@ -95,11 +92,6 @@ pub(super) const PRESETS: &[Scenario] = &[
         agent.observe.head = 10;
         agent.observe.tail = 10;
         agent.observe.context_tokens = Some(4000);
-    }),
-    of("appended", "tour that grows", |agent| {
-        agent.confirm = false;
-        agent.replan.when = Some(ReplanWhen::AfterEachStep);
-        agent.replan.apply = ReplanApply::Append;
     }),
     of("skipped", "tour of the blocked", |agent| {
         agent.confirm = false;
