@@ -268,16 +268,7 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
                 client.answer(&answer(&view, Verdict::Respond, None, value, None)).await.unwrap();
                 settled(client, &id, &view).await;
             }
-            Act::AnswerBelow(text) => {
-                let below = |view: &JobView| {
-                    view.children.iter().find_map(|c| c.questions.first().cloned())
-                };
-                let asked = below(&until(client, &id, |view| below(view).is_some()).await).unwrap();
-                let view = until(client, &asked.job, |view| !view.questions.is_empty()).await;
-                let value = Some(json!(text));
-                client.answer(&answer(&view, Verdict::Respond, None, value, None)).await.unwrap();
-                until(client, &id, |view| below(view).is_none()).await;
-            }
+            Act::AnswerBelow(text) => answer_below(client, &id, text).await,
             Act::Reject => {
                 let view = asked().await;
                 client.answer(&answer(&view, Verdict::Reject, None, None, None)).await.unwrap();
@@ -309,6 +300,23 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
         }
     }
     id
+}
+
+/// Answers the question of a job below, where it was asked.
+async fn answer_below(client: &Client, id: &JobId, text: &str) {
+    let below = |view: &JobView| view.children.iter().find_map(|c| c.questions.first().cloned());
+    let asked = below(&until(client, id, |view| below(view).is_some()).await).unwrap();
+    let given = GiveAnswer {
+        job: asked.job,
+        ask: asked.question.id,
+        decision: Verdict::Respond,
+        value: Some(json!(text)),
+        text: None,
+        digest: None,
+        by: Some("ann".to_owned()),
+    };
+    client.answer(&given).await.unwrap();
+    until(client, id, |view| below(view).is_none()).await;
 }
 
 /// Waits until a question is no longer open.
