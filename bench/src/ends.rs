@@ -146,6 +146,7 @@ fn understood(payload: &[u8], pace: Pace) -> Heard {
         | Decision::Turn(_)
         | Decision::Call(_)
         | Decision::Wait(_)
+        | Decision::Spawn(_)
         | Decision::Note(_)) => Heard::Wrong(format!("a {} was heard", other.kind().as_str())),
     }
 }

@@ -155,7 +155,8 @@ fn named(entry: &Entry) -> Option<(String, SystemTime)> {
             | Fact::Turned(_)
             | Fact::Started(_)
             | Fact::Answered(_)
-            | Fact::Fired(_) => return None,
+            | Fact::Fired(_)
+            | Fact::Child(_) => return None,
         },
         Known::Decision(decision) => match &*decision {
             Decision::Call(call) => format!("call {}", step(&call.work)),
@@ -163,6 +164,7 @@ fn named(entry: &Entry) -> Option<(String, SystemTime)> {
             | Decision::Turn(_)
             | Decision::Ask(_)
             | Decision::Wait(_)
+            | Decision::Spawn(_)
             | Decision::Note(_)
             | Decision::Finish(_)) => other.kind().as_str().to_owned(),
         },

@@ -155,7 +155,8 @@ fn turned(log: &[Stored<'_>], at: Seq) -> Result<Turned, Broken> {
             | Fact::Started(_)
             | Fact::Called(_)
             | Fact::Answered(_)
-            | Fact::Fired(_) => Err(Broken::NotATurn(at)),
+            | Fact::Fired(_)
+            | Fact::Child(_) => Err(Broken::NotATurn(at)),
         },
         Some(Ok(Known::Decision(_)) | Err(_)) | None => Err(Broken::NotATurn(at)),
     }
@@ -175,6 +176,7 @@ fn command(log: &[Stored<'_>], before: Seq, work: &WorkId, attempt: Attempt) -> 
             | Decision::Call(_)
             | Decision::Ask(_)
             | Decision::Wait(_)
+            | Decision::Spawn(_)
             | Decision::Note(_)
             | Decision::Finish(_) => None,
         },

@@ -7,6 +7,7 @@ use model::{Delta, Model};
 use proto::{
     decision::{Decision, TurnWork},
     fact::{Fact, TurnReply, Turned},
+    family,
     id::{JobId, Seq},
     message::{Message, Usage},
     tool::ToolSpec,
@@ -85,7 +86,8 @@ impl Executor {
     ) -> (TurnReply, Usage) {
         let registered = self.registry.all();
         let specs = registered.iter().map(|announced| &announced.spec);
-        let tools = Toolbox::new(specs, work.model.tools.as_deref());
+        let agents = family::as_tools(&work.model.agents, work.language);
+        let tools = Toolbox::new(specs, work.model.tools.as_deref()).with_agents(&agents);
         // What the model was told before counts, whether or not it still fits.
         let told = if work.outline.is_some() { messages.clone() } else { Vec::new() };
         let mut request = offer::request(work, messages, &tools);
@@ -130,6 +132,7 @@ impl Work for Executor {
             | Decision::Call(_)
             | Decision::Ask(_)
             | Decision::Wait(_)
+            | Decision::Spawn(_)
             | Decision::Note(_)
             | Decision::Finish(_)) => {
                 tracing::error!(

@@ -4,11 +4,13 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use proto::{
-    agent::Agent,
+    agent::{Agent, SubAgent},
     draft::{self, Frame},
     error::{Code, Failure},
+    family::{self, Offered},
     id::StepId,
     interaction::{Question, QuestionKind},
+    lang::Language,
     plan::{Plan, PlanError},
     tool::ToolSpec,
     toolbox::Toolbox,
@@ -53,7 +55,10 @@ pub(crate) fn plan(question: &Question, value: Value, rules: &Rules<'_>) -> Resu
         wrong(&format!("value{inside}"), misshapen.why)
     })?;
     let specs = rules.tools.iter().map(|announced| &announced.spec);
-    let tools = Toolbox::new(specs, rules.agent.tools.as_deref());
+    let offer = |sub: &SubAgent| Offered { name: sub.name.clone(), about: String::new() };
+    let agents: Vec<_> = rules.agent.agents.iter().map(offer).collect();
+    let agents = family::as_tools(&agents, Language::En);
+    let tools = Toolbox::new(specs, rules.agent.tools.as_deref()).with_agents(&agents);
     let check_args = |tool: &ToolSpec, args: &Value| {
         arguments::check(rules.schemas, tool, args, Placeholders::Open)
     };

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use proto::{
     door::{InboxEntry, InboxPage},
     excerpt::ends,
+    family::Parent,
     id::{AskId, JobId},
     interaction::{Question, QuestionKind},
     limits,
@@ -31,6 +32,7 @@ pub fn key(job: &JobId, ask: &AskId) -> String {
 #[must_use]
 pub fn entry(
     job: &JobId,
+    parent: Option<&Parent>,
     goal: &str,
     question: &Question,
     asked: jiff::Timestamp,
@@ -41,8 +43,15 @@ pub fn entry(
         None => line.to_owned(),
     };
     let schema = question.value_schema();
-    let mut entry =
-        InboxEntry { job: job.clone(), goal, asked, question: question.clone(), schema };
+    let mut entry = InboxEntry {
+        job: job.clone(),
+        root: parent.map(|parent| parent.root.clone()),
+        path: parent.map(|parent| parent.path.clone()),
+        goal,
+        asked,
+        question: question.clone(),
+        schema,
+    };
     for chars in [2_000, 200, 20] {
         let bytes = write(&entry);
         if bytes.len() <= ENTRY_BYTES_MAX {
@@ -79,13 +88,10 @@ fn shorten(question: &mut Question, chars: usize) {
 /// # Errors
 /// When the bucket cannot be read.
 pub async fn page(kv: &dyn Kv, job: Option<&JobId>, limit: usize) -> Result<InboxPage, KvError> {
-    let stored = kv.list(Bucket::Inbox, job.map_or("", JobId::as_str)).await?;
-    let mut found: Vec<(InboxEntry, usize)> = Vec::with_capacity(stored.len());
-    for value in stored {
-        match serde_json::from_slice(&value.value) {
-            Ok(entry) => found.push((entry, value.value.len())),
-            Err(error) => tracing::warn!(key = value.key, %error, "an entry cannot be read"),
-        }
+    let mut found = read(kv, job.map_or("", JobId::as_str)).await?;
+    if let Some(job) = job.filter(|_| found.is_empty()) {
+        found = read(kv, "").await?;
+        found.retain(|(entry, _)| entry.root.as_ref() == Some(job));
     }
     found.sort_by(|(a, _), (b, _)| {
         (a.asked, &a.job, &a.question.id).cmp(&(b.asked, &b.job, &b.question.id))
@@ -100,6 +106,18 @@ pub async fn page(kv: &dyn Kv, job: Option<&JobId>, limit: usize) -> Result<Inbo
     let questions: Vec<_> =
         found.into_iter().take(limit).take_while(fits).map(|(entry, _)| entry).collect();
     Ok(InboxPage { more: questions.len() < all, questions })
+}
+
+async fn read(kv: &dyn Kv, of: &str) -> Result<Vec<(InboxEntry, usize)>, KvError> {
+    let stored = kv.list(Bucket::Inbox, of).await?;
+    let mut found = Vec::with_capacity(stored.len());
+    for value in stored {
+        match serde_json::from_slice(&value.value) {
+            Ok(entry) => found.push((entry, value.value.len())),
+            Err(error) => tracing::warn!(key = value.key, %error, "an entry cannot be read"),
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -123,7 +141,7 @@ mod tests {
             default: None,
         };
         let job = JobId::new("j").unwrap();
-        let (entry, bytes) = entry(&job, "first\nsecond", &question, Timestamp::UNIX_EPOCH);
+        let (entry, bytes) = entry(&job, None, "first\nsecond", &question, Timestamp::UNIX_EPOCH);
         assert_eq!(entry.goal, "first");
         (entry, bytes.len())
     }

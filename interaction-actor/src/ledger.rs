@@ -13,6 +13,7 @@ use proto::{
     agent::Agent,
     decision::{Closed, Decision, Note},
     fact::{Answered, Fact, Signal, Source},
+    family::Parent,
     id::{AgentName, AskId, Generation, Seq},
     interaction::Question,
     record::{Known, Record, Unreadable},
@@ -28,6 +29,8 @@ pub struct Ledger {
     pub goal: Option<String>,
     /// The agent it runs under.
     pub agent: Option<AgentName>,
+    /// What it works for, when it is the child of another job.
+    pub parent: Option<Parent>,
     /// The policies it runs under.
     pub policies: Option<Arc<Agent>>,
     /// The last record that was read.
@@ -159,6 +162,7 @@ impl Ledger {
                         self.generation = forked.generation();
                     }
                     self.goal = Some(submitted.goal);
+                    self.parent = submitted.parent;
                     self.agent = Some(submitted.agent.name.clone());
                     self.policies = Some(Arc::new(submitted.agent));
                 }
@@ -186,7 +190,11 @@ impl Ledger {
                     self.close(&ask, Closed::Expired);
                 }
             }
-            Fact::Planned(_) | Fact::Turned(_) | Fact::Started(_) | Fact::Called(_) => {}
+            Fact::Planned(_)
+            | Fact::Turned(_)
+            | Fact::Started(_)
+            | Fact::Called(_)
+            | Fact::Child(_) => {}
         }
     }
 
@@ -220,12 +228,17 @@ impl Ledger {
                 self.close(&ask, because);
             }
             Decision::Finish(_) if is_fenced => {}
-            Decision::Finish(_) => self.end(entry.seq),
+            Decision::Note(Note::Concluded { .. }) if is_fenced => {}
+            Decision::Finish(_) | Decision::Note(Note::Concluded { .. }) => self.end(entry.seq),
             Decision::Plan(_)
             | Decision::Turn(_)
             | Decision::Call(_)
             | Decision::Note(Note::Stopped { .. })
-            | Decision::Wait(_) => {}
+            | Decision::Wait(_)
+            | Decision::Spawn(_)
+            | Decision::Note(
+                Note::Spawned { .. } | Note::ChildTold { .. } | Note::ParentTold { .. },
+            ) => {}
         }
     }
 
@@ -336,7 +349,8 @@ mod tests {
     }
 
     fn canceled(seq: u64) -> Entry {
-        let signaled = Signaled { signal: Signal::Cancel, reason: None, by: None };
+        let signaled =
+            Signaled { signal: Signal::Cancel, reason: None, by: None, parent_seq: None };
         fact(seq, &Fact::Signaled(signaled))
     }
 
@@ -409,6 +423,8 @@ mod tests {
             digest: String::new(),
             by: Some("ann".into()),
             conversation: None,
+            parent: None,
+            agents: Default::default(),
             forked: None,
             plan: None,
         });

@@ -55,7 +55,7 @@ impl Asking {
             return Ok(self.broker.kv.delete(Bucket::Inbox, &key).await?);
         };
         let goal = ledger.goal.clone().unwrap_or_default();
-        let (_, bytes) = inbox::entry(job, &goal, question, *asked);
+        let (_, bytes) = inbox::entry(job, ledger.parent.as_ref(), &goal, question, *asked);
         self.broker.kv.put(Bucket::Inbox, &key, bytes).await?;
         // It may have been answered or closed meanwhile, and whoever did that has removed what was
         // not there yet. Looking again after the entry is there leaves no gap between the two.
@@ -83,6 +83,13 @@ impl Asking {
             | Decision::Call(_)
             | Decision::Note(Note::Stopped { .. })
             | Decision::Wait(_)
+            | Decision::Spawn(_)
+            | Decision::Note(
+                Note::Spawned { .. }
+                | Note::ChildTold { .. }
+                | Note::ParentTold { .. }
+                | Note::Concluded { .. },
+            )
             | Decision::Finish(_) => Ok(()),
         }
     }

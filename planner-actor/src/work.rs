@@ -7,6 +7,7 @@ use model::{Delta, Model};
 use proto::{
     decision::{Decision, Detect, PlanWork},
     fact::{Fact, PlanReply, Planned},
+    family,
     message::Usage,
     policy::Detected,
     tool::ToolSpec,
@@ -47,7 +48,8 @@ impl Planner {
     async fn plan(&self, work: &PlanWork, speaker: Speaker) -> Planned {
         let registered = self.registry.all();
         let specs = registered.iter().map(|announced| &announced.spec);
-        let tools = Toolbox::new(specs, work.model.tools.as_deref());
+        let agents = family::as_tools(&work.model.agents, work.language);
+        let tools = Toolbox::new(specs, work.model.tools.as_deref()).with_agents(&agents);
         let mut usage = Usage::default();
         let detected = match &work.detect {
             None => None,
@@ -133,6 +135,7 @@ impl Work for Planner {
             | Decision::Call(_)
             | Decision::Ask(_)
             | Decision::Wait(_)
+            | Decision::Spawn(_)
             | Decision::Note(_)
             | Decision::Finish(_)) => {
                 tracing::error!(

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{lang::Language, message::Usage};
+use crate::{lang::Language, limits, message::Usage};
 
 /// Most steps, turns or calls a budget may name.
 const COUNT_MAX: u32 = 100_000;
@@ -42,6 +42,42 @@ pub struct Budget {
     pub warn_at: f64,
     /// What becomes of work that is out when a limit is reached.
     pub at_limit: AtLimit,
+    /// Levels of jobs below this one (0 to 16); with 0 no task is handed to another agent.
+    #[serde(skip_serializing_if = "is_usual_depth")]
+    pub depth: u32,
+    /// Children of this job.
+    #[serde(skip_serializing_if = "FanOut::is_default")]
+    pub fan_out: FanOut,
+}
+
+/// How many children a job may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FanOut {
+    /// Alive at once (1 to 64); others wait until one has ended.
+    pub alive: u32,
+    /// In all (0 to 1,000), every attempt counted.
+    pub total: u32,
+}
+
+impl Default for FanOut {
+    fn default() -> Self {
+        Self { alive: 16, total: 100 }
+    }
+}
+
+impl FanOut {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Levels of jobs below one where nothing else is said.
+const USUAL_DEPTH: u32 = 3;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_usual_depth(depth: &u32) -> bool {
+    *depth == USUAL_DEPTH
 }
 
 /// What may count as a step of the budget.
@@ -103,6 +139,10 @@ pub enum Axis {
     Money,
     /// The job's deadline, in milliseconds since its submission.
     Time,
+    /// Levels of jobs, from the root to this one.
+    Depth,
+    /// Jobs that work for this one.
+    Children,
 }
 
 /// How far one axis is used.
@@ -132,6 +172,8 @@ impl Default for Budget {
             price: None,
             warn_at: 0.8,
             at_limit: AtLimit::LetEnd,
+            depth: USUAL_DEPTH,
+            fan_out: FanOut::default(),
         }
     }
 }
@@ -203,13 +245,22 @@ impl Budget {
         if !(self.warn_at > 0.0 && self.warn_at <= 1.0) {
             return Err(("warn_at", "must be above 0.0 and at most 1.0"));
         }
+        if self.depth > limits::DEPTH_MAX {
+            return Err(("depth", "must be at most 16"));
+        }
+        if !(1..=limits::CHILDREN_ALIVE_MAX).contains(&self.fan_out.alive) {
+            return Err(("fan_out.alive", "must be 1 to 64"));
+        }
+        if self.fan_out.total > limits::CHILDREN_MAX {
+            return Err(("fan_out.total", "must be at most 1000"));
+        }
         Ok(())
     }
 }
 
 impl Axis {
     /// All axes, in the order they are shown in.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Steps,
         Self::Turns,
         Self::TokensIn,
@@ -217,6 +268,8 @@ impl Axis {
         Self::Tokens,
         Self::Money,
         Self::Time,
+        Self::Depth,
+        Self::Children,
     ];
 
     /// The word in records and metrics.
@@ -230,6 +283,8 @@ impl Axis {
             Self::Tokens => "tokens",
             Self::Money => "money",
             Self::Time => "time",
+            Self::Depth => "depth",
+            Self::Children => "children",
         }
     }
 }
@@ -255,6 +310,8 @@ impl Gauge {
             (Language::En, Axis::Time) => {
                 format!("{:.0} of {:.0} seconds", used / 1e3, limit / 1e3)
             }
+            (Language::En, Axis::Depth) => format!("{used} of {limit} levels of jobs"),
+            (Language::En, Axis::Children) => format!("{used} of {limit} child jobs"),
             (Language::Zh, Axis::Steps) => format!("{used}/{limit} 步"),
             (Language::Zh, Axis::Turns) => format!("{used}/{limit} 轮模型调用"),
             (Language::Zh, Axis::TokensIn) => format!("{used}/{limit} 个输入 token"),
@@ -262,6 +319,8 @@ impl Gauge {
             (Language::Zh, Axis::Tokens) => format!("{used}/{limit} 个 token"),
             (Language::Zh, Axis::Money) => format!("{used:.4}/{limit:.4} 美元"),
             (Language::Zh, Axis::Time) => format!("{:.0}/{:.0} 秒", used / 1e3, limit / 1e3),
+            (Language::Zh, Axis::Depth) => format!("{used}/{limit} 层任务"),
+            (Language::Zh, Axis::Children) => format!("{used}/{limit} 个子任务"),
         }
     }
 }
@@ -287,6 +346,9 @@ mod tests {
             (r#"{"steps":5,"counts":[]}"#, "counts"),
             (r#"{"warn_at":0.0}"#, "warn_at"),
             (r#"{"warn_at":1.5}"#, "warn_at"),
+            (r#"{"depth":17}"#, "depth"),
+            (r#"{"fan_out":{"alive":0}}"#, "fan_out.alive"),
+            (r#"{"fan_out":{"total":1001}}"#, "fan_out.total"),
         ] {
             assert_eq!(check(json), Err(field), "{json}");
         }

@@ -6,9 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    agent::Agent,
     conversation::Exchange,
-    fact::{PlanNote, PlanReply},
-    id::{AskId, Attempt, Generation, Pool, Seq, StepId, TimerName, ToolName, WorkId},
+    fact::{PlanNote, PlanReply, Signal},
+    family::Offered,
+    id::{AskId, Attempt, Generation, JobId, Pool, Seq, StepId, TimerName, ToolName, WorkId},
     interaction::Question,
     job::Outcome,
     lang::Language,
@@ -36,6 +38,9 @@ pub enum Decision {
     Ask(AskWork),
     /// Wait for the clock before trying again.
     Wait(Wait),
+    /// Hand a task to another agent: a job of its own, the child of this one. The supervisor that
+    /// decided carries it out itself.
+    Spawn(Box<SpawnWork>),
     /// Something others must know and nobody answers.
     Note(Note),
     /// The job has ended.
@@ -56,6 +61,8 @@ pub enum DecisionKind {
     Ask,
     /// [`Decision::Wait`].
     Wait,
+    /// See [`Decision::Spawn`].
+    Spawn,
     /// [`Decision::Note`].
     Note,
     /// [`Decision::Finish`].
@@ -64,8 +71,16 @@ pub enum DecisionKind {
 
 impl DecisionKind {
     /// All kinds.
-    pub const ALL: [Self; 7] =
-        [Self::Plan, Self::Turn, Self::Call, Self::Ask, Self::Wait, Self::Note, Self::Finish];
+    pub const ALL: [Self; 8] = [
+        Self::Plan,
+        Self::Turn,
+        Self::Call,
+        Self::Ask,
+        Self::Wait,
+        Self::Spawn,
+        Self::Note,
+        Self::Finish,
+    ];
 
     /// The token in subjects and the kind of the record.
     #[must_use]
@@ -76,6 +91,7 @@ impl DecisionKind {
             Self::Call => "call",
             Self::Ask => "ask",
             Self::Wait => "wait",
+            Self::Spawn => "spawn",
             Self::Note => "note",
             Self::Finish => "finish",
         }
@@ -92,6 +108,7 @@ impl Decision {
             Self::Call(_) => DecisionKind::Call,
             Self::Ask(_) => DecisionKind::Ask,
             Self::Wait(_) => DecisionKind::Wait,
+            Self::Spawn(_) => DecisionKind::Spawn,
             Self::Note(_) => DecisionKind::Note,
             Self::Finish(_) => DecisionKind::Finish,
         }
@@ -104,7 +121,16 @@ impl Decision {
             Self::Plan(_) | Self::Turn(_) => pools::models(),
             Self::Call(call) => call.pool.clone(),
             Self::Ask(_) | Self::Note(Note::QuestionClosed { .. }) => pools::people(),
-            Self::Note(Note::Stopped { .. }) | Self::Wait(_) | Self::Finish(_) => pools::nobody(),
+            Self::Note(
+                Note::Stopped { .. }
+                | Note::Spawned { .. }
+                | Note::ChildTold { .. }
+                | Note::ParentTold { .. }
+                | Note::Concluded { .. },
+            )
+            | Self::Wait(_)
+            | Self::Spawn(_)
+            | Self::Finish(_) => pools::nobody(),
         }
     }
 }
@@ -119,7 +145,14 @@ impl Decision {
             Self::Call(work) => work.work.generation(),
             Self::Ask(work) => work.work.generation(),
             Self::Wait(wait) => wait.work.generation(),
-            Self::Note(Note::QuestionClosed { generation, .. }) => *generation,
+            Self::Note(
+                Note::QuestionClosed { generation, .. }
+                | Note::Spawned { generation, .. }
+                | Note::ChildTold { generation, .. }
+                | Note::ParentTold { generation, .. }
+                | Note::Concluded { generation, .. },
+            ) => *generation,
+            Self::Spawn(work) => work.work.generation(),
             Self::Note(Note::Stopped { work, .. }) => work.generation(),
             Self::Finish(finish) => finish.generation,
         }
@@ -129,6 +162,9 @@ impl Decision {
 /// The pools that are not toolsets.
 pub mod pools {
     use crate::id::Pool;
+
+    /// The name of the pool of decisions that no worker takes.
+    pub const NOBODY: &str = "none";
 
     fn known(name: &str) -> Pool {
         Pool::new(name).expect("the names in this module are ids")
@@ -149,7 +185,7 @@ pub mod pools {
     /// Nobody: decisions that nobody carries out.
     #[must_use]
     pub fn nobody() -> Pool {
-        known("none")
+        known(NOBODY)
     }
 
     /// The built-in tools.
@@ -174,6 +210,9 @@ pub struct ModelChoice {
     /// Tools it may use; all registered ones when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ToolName>>,
+    /// Agents that tasks may be handed to; called like tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<Offered>,
 }
 
 /// Make a plan. Holds all a planner needs.
@@ -400,6 +439,26 @@ pub struct CallWork {
     pub approved: Option<String>,
 }
 
+/// A task for another agent. Everything the child is begun with is here or in the job's own
+/// submission.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SpawnWork {
+    /// The unit of work that the child is.
+    pub work: WorkId,
+    /// Which attempt; each is a child of its own.
+    pub attempt: Attempt,
+    /// The step it belongs to.
+    pub step: StepId,
+    /// The child, derived from the job, the unit of work and the attempt.
+    pub child: JobId,
+    /// Its policies: those of its agent, within what is left of this job's budget and time.
+    pub agent: Agent,
+    /// What it is to reach, with what it must know for that.
+    pub goal: String,
+    /// The language it speaks.
+    pub language: Language,
+}
+
 /// Ask a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskWork {
@@ -445,6 +504,50 @@ pub enum Note {
         work: WorkId,
         /// What the guard saw.
         notice: Notice,
+    },
+    /// A child was submitted: its own log has begun.
+    Spawned {
+        /// The unit of work that it is.
+        work: WorkId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// In which generation of the job.
+        #[serde(default, skip_serializing_if = "Generation::is_first")]
+        generation: Generation,
+    },
+    /// A signal was passed on to a child: it is in the child's log.
+    ChildTold {
+        /// The unit of work that the child is.
+        work: WorkId,
+        /// Which attempt.
+        attempt: Attempt,
+        /// Which signal.
+        signal: Signal,
+        /// In which generation of the job.
+        #[serde(default, skip_serializing_if = "Generation::is_first")]
+        generation: Generation,
+    },
+    /// The parent was told of a question of this job or of one below it, or that it does not wait any
+    /// more: it is in the parent's log.
+    ParentTold {
+        /// The job whose question it is.
+        job: JobId,
+        /// The question.
+        ask: AskId,
+        /// Whether it waits for a person.
+        open: bool,
+        /// In which generation of the job.
+        #[serde(default, skip_serializing_if = "Generation::is_first")]
+        generation: Generation,
+    },
+    /// How a child ends is settled; nothing changes it from here. Its end follows when the parent has
+    /// been told.
+    Concluded {
+        /// How.
+        outcome: Outcome,
+        /// In which generation of the job.
+        #[serde(default, skip_serializing_if = "Generation::is_first")]
+        generation: Generation,
     },
 }
 

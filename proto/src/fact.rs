@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::{
     agent::Agent,
     conversation::Conversation,
+    family::{Callees, ChildSaid, Parent},
     fork::Forked,
     id::{AskId, Attempt, Seq, SnapshotName, TimerName, ToolName, WorkId},
     interaction::{Answer, Choice, Field},
@@ -68,12 +69,23 @@ pub enum Fact {
     Answered(Answered),
     /// A timer fired.
     Fired(Fired),
+    /// A job that works for this one said something.
+    Child(ChildSaid),
 }
 
 impl Fact {
     /// Every kind of fact, as it stands in a record.
-    pub const KINDS: [&'static str; 8] =
-        ["submitted", "signaled", "planned", "turned", "started", "called", "answered", "fired"];
+    pub const KINDS: [&'static str; 9] = [
+        "submitted",
+        "signaled",
+        "planned",
+        "turned",
+        "started",
+        "called",
+        "answered",
+        "fired",
+        "child",
+    ];
 
     /// The record kind.
     #[must_use]
@@ -87,6 +99,7 @@ impl Fact {
             Self::Called(_) => "called",
             Self::Answered(_) => "answered",
             Self::Fired(_) => "fired",
+            Self::Child(_) => "child",
         }
     }
 
@@ -101,7 +114,8 @@ impl Fact {
             | Self::Turned(_)
             | Self::Started(_)
             | Self::Called(_)
-            | Self::Fired(_) => None,
+            | Self::Fired(_)
+            | Self::Child(_) => None,
         }
     }
 
@@ -109,7 +123,7 @@ impl Fact {
     #[must_use]
     pub fn source(&self) -> Source {
         match self {
-            Self::Submitted(_) | Self::Signaled(_) => Source::Door,
+            Self::Submitted(_) | Self::Signaled(_) | Self::Child(_) => Source::Door,
             Self::Planned(_) | Self::Turned(_) | Self::Started(_) | Self::Called(_) => Source::Crew,
             Self::Answered(_) => Source::People,
             Self::Fired(_) => Source::Clock,
@@ -134,6 +148,12 @@ pub struct Submitted {
     /// The conversation it belongs to, and what it is told of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Conversation>,
+    /// What it works for, when it is the child of another job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+    /// The agents it may hand tasks to, and those that these may.
+    #[serde(default, skip_serializing_if = "Callees::is_empty")]
+    pub agents: Callees,
     /// The job it was forked from, up to the point from which it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<Box<Forked>>,
@@ -153,6 +173,10 @@ pub struct Signaled {
     /// Who, as the front door knows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// Where the parent's log says so, when the parent passed it on: of two such signals the one that
+    /// is later there counts, whatever the order they come in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_seq: Option<Seq>,
 }
 
 /// What an operator can say to a job.

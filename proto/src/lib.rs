@@ -18,6 +18,7 @@ pub mod escape;
 pub mod event;
 pub mod excerpt;
 pub mod fact;
+pub mod family;
 pub mod fork;
 pub mod guard;
 pub mod id;

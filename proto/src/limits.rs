@@ -16,6 +16,14 @@ pub const TITLE_BYTES_MAX: usize = 512;
 pub const DESCRIPTION_BYTES_MAX: usize = 32 * 1024;
 /// Tool calls of one model turn.
 pub const CALLS_PER_TURN_MAX: usize = 64;
+/// Agents that an agent may hand tasks to, and all that a job can reach over them.
+pub const SUB_AGENTS_MAX: usize = 32;
+/// Levels of jobs below one that a policy may allow.
+pub const DEPTH_MAX: u32 = 16;
+/// Children of one job that may be alive at once.
+pub const CHILDREN_ALIVE_MAX: u32 = 64;
+/// Children of one job that a policy may allow in all.
+pub const CHILDREN_MAX: u32 = 1_000;
 /// Options of one choice.
 pub const OPTIONS_MAX: usize = 200;
 /// Fields of one form.

@@ -70,6 +70,14 @@ pub struct Usage {
     pub output_tokens: u64,
 }
 
+impl Usage {
+    /// Whether there was none.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);

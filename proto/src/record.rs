@@ -144,6 +144,7 @@ impl Record {
             Fact::Called(b) => raw(b),
             Fact::Answered(b) => raw(b),
             Fact::Fired(b) => raw(b),
+            Fact::Child(b) => raw(b),
         }?;
         Ok(Self::new(fact.kind(), id, by, body))
     }
@@ -163,6 +164,7 @@ impl Record {
             Decision::Call(b) => raw(b),
             Decision::Ask(b) => raw(b),
             Decision::Wait(b) => raw(b),
+            Decision::Spawn(b) => raw(b),
             Decision::Note(b) => raw(b),
             Decision::Finish(b) => raw(b),
         }?;
@@ -216,6 +218,7 @@ impl Record {
             "called" => fact(Fact::Called(body.read()?)),
             "answered" => fact(Fact::Answered(body.read()?)),
             "fired" => fact(Fact::Fired(body.read()?)),
+            "child" => fact(Fact::Child(body.read()?)),
             _ => Ok(Known::Decision(Box::new(body.decision()?))),
         }
     }
@@ -250,6 +253,7 @@ impl Reader<'_> {
             DecisionKind::Call => Decision::Call(self.read()?),
             DecisionKind::Ask => Decision::Ask(self.read()?),
             DecisionKind::Wait => Decision::Wait(self.read()?),
+            DecisionKind::Spawn => Decision::Spawn(self.read()?),
             DecisionKind::Note => Decision::Note(self.read()?),
             DecisionKind::Finish => Decision::Finish(self.read()?),
         })

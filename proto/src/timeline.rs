@@ -75,7 +75,8 @@ impl Timeline {
             | Fact::Turned(_)
             | Fact::Called(_)
             | Fact::Answered(_)
-            | Fact::Fired(_) => {}
+            | Fact::Fired(_)
+            | Fact::Child(_) => {}
         }
         Turn::On
     }
@@ -110,7 +111,7 @@ mod tests {
             timeline,
             seq,
             Source::Door,
-            Fact::Signaled(Signaled { signal, reason: None, by: None }),
+            Fact::Signaled(Signaled { signal, reason: None, by: None, parent_seq: None }),
         )
     }
 
@@ -168,7 +169,7 @@ mod tests {
     fn nobody_but_the_door_rolls_a_job_back() {
         let mut timeline = of(&[1, 3]);
         let signal = Signal::RollBack { to: Seq(1), seen: Seq(3), again: true };
-        let fact = Fact::Signaled(Signaled { signal, reason: None, by: None });
+        let fact = Fact::Signaled(Signaled { signal, reason: None, by: None, parent_seq: None });
         assert_eq!(took(&mut timeline, 5, Source::Crew, fact), Turn::On);
         assert_eq!(shown(&timeline), [1, 3, 5]);
     }

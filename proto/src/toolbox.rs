@@ -58,6 +58,19 @@ impl<'a> Toolbox<'a> {
         Self { offered, held_back }
     }
 
+    /// The same with agents that tasks may be handed to, which are called like tools. A tool of the
+    /// same name is hidden by one: the agent was named for this job.
+    #[must_use]
+    pub fn with_agents(mut self, agents: &'a [ToolSpec]) -> Self {
+        if agents.is_empty() {
+            return self;
+        }
+        self.offered.retain(|tool| agents.iter().all(|agent| agent.name != tool.name));
+        self.offered.extend(agents);
+        self.offered.sort_by(|a, b| a.name.cmp(&b.name));
+        self
+    }
+
     /// What is offered, by name.
     #[must_use]
     pub fn offered(&self) -> &[&'a ToolSpec] {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::Gauge,
+    family::{ChildView, Parent},
     id::{AgentName, ConversationId, Generation, JobId, Seq, SnapshotName, StepId, ToolName},
     interaction::Question,
     job::{JobState, Outcome, SubStatus},
@@ -55,6 +56,12 @@ pub struct JobView {
     /// Questions that wait for a person, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
+    /// The job it works for, when it is the child of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Box<Parent>>,
+    /// Jobs that work for it or did, by their unit of work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildView>,
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
@@ -211,6 +218,9 @@ pub struct JobSummary {
     /// The conversation it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
+    /// The job it works for, when it is the child of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<JobId>,
     /// Steps that have ended.
     pub steps_done: u32,
     /// Steps in all.

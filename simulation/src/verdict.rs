@@ -134,9 +134,11 @@ pub(crate) fn tally(evidence: &Evidence, story: &Story) {
                 Decision::Plan(work) => work.attempt.0 > 1,
                 Decision::Turn(work) => work.attempt.0 > 1,
                 Decision::Call(work) => work.attempt.0 > 1,
-                Decision::Ask(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => {
-                    false
-                }
+                Decision::Ask(_)
+                | Decision::Wait(_)
+                | Decision::Spawn(_)
+                | Decision::Note(_)
+                | Decision::Finish(_) => false,
             };
             if again {
                 story.count("attempts after the first");

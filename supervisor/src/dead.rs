@@ -93,7 +93,8 @@ fn result_of(entries: &[Entry], work: &WorkId, attempt: Attempt) -> Option<Seq> 
             | Fact::Signaled(_)
             | Fact::Started(_)
             | Fact::Answered(_)
-            | Fact::Fired(_) => return false,
+            | Fact::Fired(_)
+            | Fact::Child(_) => return false,
         };
         of == (work, attempt)
     };

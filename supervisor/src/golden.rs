@@ -10,7 +10,7 @@ use runtime::log::Entry;
 use serde_json::{Value, json};
 
 use crate::{
-    machine::{Job, Next},
+    machine::{Job, Next, Tell},
     replay,
 };
 
@@ -61,7 +61,18 @@ fn standing(job: &Job) -> Value {
 
 fn next(next: &Next) -> Value {
     let arm: Vec<Value> = next.arm.iter().map(|arm| json!([arm.timer, arm.at])).collect();
-    json!({"decision": label(&next.decision), "arm": arm, "disarm": next.disarm})
+    let mut shown = json!({"decision": label(&next.decision), "arm": arm, "disarm": next.disarm});
+    if !next.tell.is_empty() {
+        shown["tell"] = next.tell.iter().map(tell).collect();
+    }
+    shown
+}
+
+fn tell(tell: &Tell) -> Value {
+    match tell {
+        Tell::Submit { job, submitted, .. } => json!([job, "submitted", submitted.goal]),
+        Tell::Say { job, fact } => json!([job, fact.kind()]),
+    }
 }
 
 /// A decision on one line: what makes it this one and no other.
@@ -81,6 +92,15 @@ pub fn label(decision: &Decision) -> String {
             format!("close {ask} {because:?}")
         }
         Decision::Note(Note::Stopped { work, notice }) => format!("stop {work} {notice:?}"),
+        Decision::Spawn(work) => format!("spawn {} #{} {}", work.work, work.attempt, work.child),
+        Decision::Note(Note::Spawned { work, attempt, .. }) => format!("spawned {work} #{attempt}"),
+        Decision::Note(Note::ChildTold { work, attempt, signal, .. }) => {
+            format!("tell {work} #{attempt} {}", signal.word())
+        }
+        Decision::Note(Note::ParentTold { job, ask, open, .. }) => {
+            format!("tell parent {job} {ask} {}", if *open { "asks" } else { "closed" })
+        }
+        Decision::Note(Note::Concluded { outcome, .. }) => format!("conclude {}", outcome.state()),
         Decision::Finish(finish) => format!("finish {}", finish.outcome.state()),
     }
 }

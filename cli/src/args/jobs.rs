@@ -77,6 +77,9 @@ pub(crate) struct ListArgs {
     /// Only jobs of this conversation
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<ConversationId>,
+    /// Show jobs below the ones they work for
+    #[arg(long)]
+    pub(crate) tree: bool,
     /// How many
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=500))]
     pub(crate) limit: u32,

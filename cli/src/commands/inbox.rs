@@ -70,7 +70,12 @@ async fn find(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliError
                 .hint(format!("callboard inbox ls --job {job}"))),
         };
     };
-    entries.into_iter().find(|entry| entry.question.id == *ask).ok_or_else(|| {
+    let mut named = entries.extract_if(.., |entry| entry.question.id == *ask).collect::<Vec<_>>();
+    if named.len() > 1 {
+        let why = format!("several jobs below {job} have an open question {ask}; name the job");
+        return Err(CliError::usage(why).hint(format!("callboard inbox ls --job {job}")));
+    }
+    named.pop().ok_or_else(|| {
         let why = format!(
             "job {job} has no open question {ask}: it was answered, closed, or never asked"
         );

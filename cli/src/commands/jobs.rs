@@ -66,10 +66,12 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
 
 async fn ls(global: &Global, output: Output, args: ListArgs) -> Outcome {
     let client = connect::client(global, output).await?;
-    let ListArgs { state, conversation, limit } = args;
+    let ListArgs { state, conversation, tree, limit } = args;
     let list = List { states: state, limit: Some(limit), conversation };
     let listed = client.list(&list).await?;
-    output.list(&listed, &listed.jobs, |j| j.job.to_string(), |look| jobs::list(look, &listed))?;
+    let show =
+        |look: &Look| if tree { jobs::tree(look, &listed) } else { jobs::list(look, &listed) };
+    output.list(&listed, &listed.jobs, |j| j.job.to_string(), show)?;
     Ok(Exit::Success)
 }
 

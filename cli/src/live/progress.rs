@@ -36,6 +36,27 @@ pub(crate) fn between(look: &Look, old: Option<&JobView>, new: &JobView) -> Vec<
             lines.push(line.add(Tone::Plain, escape::line(&question.prompt)).render(look));
         }
     }
+    for child in &new.children {
+        let was = old.and_then(|view| view.children.iter().find(|c| c.job == child.job));
+        if was.is_none_or(|was| was.state != child.state) {
+            let (mark, tone) = marks::job(child.state);
+            let head =
+                format!("{mark} {} · {} {}", escape::line(&child.path), child.agent, child.state);
+            lines.push(Line::new().add(tone, head).render(look));
+        }
+        for below in &child.questions {
+            if was.is_none_or(|was| {
+                was.questions
+                    .iter()
+                    .all(|q| q.question.id != below.question.id || q.job != below.job)
+            }) {
+                let head = format!("⏸ {} {}: ", escape::line(&below.path), below.question.id);
+                let line = Line::new().add(Tone::Wait, head);
+                lines
+                    .push(line.add(Tone::Plain, escape::line(&below.question.prompt)).render(look));
+            }
+        }
+    }
     lines
 }
 

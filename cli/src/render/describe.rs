@@ -9,6 +9,7 @@ use proto::{
 use crate::{
     look::{Look, Tone},
     render::{
+        family,
         line::Line,
         marks, question,
         table::{pairs, plain},
@@ -44,6 +45,7 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
             ("tokens", plain(usage)),
             ("budget", (budget_tone(view), budget(view))),
             ("conversation", plain(conversation)),
+            ("works for", plain(family::above(view))),
             ("records", plain(format!("{}, the last is {}", view.records, view.seq))),
             ("ignored", plain(ignored)),
         ],
@@ -58,6 +60,17 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
     for asked in &view.questions {
         out.push('\n');
         out.push_str(&question::show(look, &view.job, asked));
+    }
+    for line in family::lines(look, view) {
+        out.push('\n');
+        out.push_str(&line);
+    }
+    if !view.children.is_empty() {
+        out.push('\n');
+    }
+    for below in view.children.iter().flat_map(|child| &child.questions) {
+        out.push('\n');
+        out.push_str(&question::show(look, &below.job, &below.question));
     }
     if let Some(outcome) = &view.outcome {
         out.push('\n');

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::{
     look::{Look, Tone},
-    render::line::Line,
+    render::{family as kin, line::Line},
 };
 
 /// A stored record as the watch sends it.
@@ -123,6 +123,7 @@ fn fact(fact: &Fact) -> (Tone, String) {
             (Tone::Good, format!("{} {verdict} by {}{value}{text}", answered.ask, answered.by))
         }
         Fact::Fired(fired) => (Tone::Dim, fired.timer.to_string()),
+        Fact::Child(said) => kin::child_said(said),
     }
 }
 
@@ -183,6 +184,16 @@ fn decision(decision: &Decision) -> (Tone, String) {
             Tone::Wait,
             format!("{}#{} until {}: {}", wait.work, wait.attempt, wait.until, wait.reason),
         ),
+        Decision::Spawn(work) => (
+            Tone::Busy,
+            format!("{}#{} {} {}", work.work, work.attempt, work.agent.name, work.child),
+        ),
+        Decision::Note(
+            note @ (Note::Spawned { .. }
+            | Note::ChildTold { .. }
+            | Note::ParentTold { .. }
+            | Note::Concluded { .. }),
+        ) => (Tone::Dim, kin::note(note)),
         Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
             (Tone::Dim, format!("{ask} is closed: {}", word(because)))
         }

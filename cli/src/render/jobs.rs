@@ -3,6 +3,7 @@
 use proto::{
     door::Listed,
     escape,
+    id::JobId,
     job::{JobState, SubStatus},
     view::JobSummary,
 };
@@ -19,7 +20,32 @@ use crate::{
 pub(crate) fn list(look: &Look, listed: &Listed) -> String {
     let heads = ["JOB", "STATE", "STEPS?", "AGE", "AGENT?", "GOAL"];
     let rows = listed.jobs.iter().map(|job| row(look, job)).collect();
-    let mut out = table(look, &heads, rows, "no jobs");
+    shown(look, listed, &heads, rows)
+}
+
+/// The list with every job below the one it works for, as far as that one is listed.
+pub(crate) fn tree(look: &Look, listed: &Listed) -> String {
+    let heads = ["JOB", "STATE", "STEPS?", "AGE", "AGENT?", "GOAL"];
+    let is_listed = |id: &JobId| listed.jobs.iter().any(|job| job.job == *id);
+    let tops = listed.jobs.iter().filter(|job| !job.parent.as_ref().is_some_and(is_listed));
+    let mut rows = Vec::new();
+    let mut waiting: Vec<(usize, &JobSummary)> = tops.rev().map(|job| (0, job)).collect();
+    while let Some((depth, job)) = waiting.pop() {
+        let mut row = row(look, job);
+        if depth > 0
+            && let Some(first) = row.first_mut()
+        {
+            *first = plain(format!("{}└ {}", "  ".repeat(depth - 1), job.job));
+        }
+        rows.push(row);
+        let below = listed.jobs.iter().filter(|one| one.parent.as_ref() == Some(&job.job));
+        waiting.extend(below.map(|job| (depth + 1, job)));
+    }
+    shown(look, listed, &heads, rows)
+}
+
+fn shown(look: &Look, listed: &Listed, heads: &[&str], rows: Vec<Vec<Piece>>) -> String {
+    let mut out = table(look, heads, rows, "no jobs");
     if listed.more {
         out.push_str(&note(look, "there are more; raise --limit or narrow --state"));
     }

@@ -7,6 +7,7 @@ pub(crate) mod dead;
 pub(crate) mod describe;
 pub(crate) mod diff;
 pub(crate) mod event;
+mod family;
 pub(crate) mod findings;
 pub(crate) mod fsck;
 pub(crate) mod history;

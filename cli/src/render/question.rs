@@ -20,7 +20,7 @@ pub(crate) fn list(look: &Look, page: &proto::door::InboxPage) -> String {
     let rows = page.questions.iter().map(|entry| {
         let asked = &entry.question;
         vec![
-            plain(entry.job.as_str()),
+            plain(whose(entry)),
             (Tone::Wait, asked.id.to_string()),
             plain(asked.kind.name()),
             plain(look.time(entry.asked)),
@@ -33,6 +33,14 @@ pub(crate) fn list(look: &Look, page: &proto::door::InboxPage) -> String {
         out.push_str(&note(look, "there are more; raise --limit"));
     }
     out
+}
+
+/// The job that asks, and where it is when it works for another one.
+fn whose(entry: &proto::door::InboxEntry) -> String {
+    match &entry.path {
+        None => entry.job.to_string(),
+        Some(path) => format!("{} ({})", entry.job, escape::line(path)),
+    }
 }
 
 /// A question wholly, with how to answer it.

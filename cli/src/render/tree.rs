@@ -14,7 +14,7 @@ use proto::{
 
 use crate::{
     look::{Look, Tone, lasted},
-    render::{line::Line, marks},
+    render::{family, line::Line, marks},
     text,
 };
 
@@ -44,6 +44,7 @@ pub(crate) fn tree(
         let line = Line::new().add(Tone::Wait, "  ⏸ ").add(Tone::Wait, asked);
         lines.push(line.add(Tone::Plain, escape::line(&question.prompt)).render(look));
     }
+    lines.extend(family::lines(look, view));
     lines.push(footer(look, view));
     lines
 }

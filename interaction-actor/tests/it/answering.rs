@@ -64,7 +64,8 @@ async fn answers(office: &Office, job: &JobId) -> Vec<proto::fact::Answered> {
         | proto::fact::Fact::Turned(_)
         | proto::fact::Fact::Started(_)
         | proto::fact::Fact::Called(_)
-        | proto::fact::Fact::Fired(_) => None,
+        | proto::fact::Fact::Fired(_)
+        | proto::fact::Fact::Child(_) => None,
     });
     answers.collect()
 }

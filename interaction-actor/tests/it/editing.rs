@@ -51,7 +51,8 @@ async fn stored(office: &Office, job: &JobId) -> Option<(Verdict, Plan)> {
             | Fact::Turned(_)
             | Fact::Started(_)
             | Fact::Called(_)
-            | Fact::Fired(_) => None,
+            | Fact::Fired(_)
+            | Fact::Child(_) => None,
         },
         Ok(Known::Decision(_)) | Err(_) => None,
     })

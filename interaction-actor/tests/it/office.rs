@@ -149,6 +149,8 @@ impl Office {
             digest: "d".into(),
             by: Some("ann".into()),
             conversation: None,
+            parent: None,
+            agents: Default::default(),
             forked: None,
             plan: None,
         });
@@ -208,7 +210,8 @@ impl Office {
     }
 
     pub(crate) async fn cancel(&self, job: &JobId) {
-        let signaled = Signaled { signal: Signal::Cancel, reason: None, by: None };
+        let signaled =
+            Signaled { signal: Signal::Cancel, reason: None, by: None, parent_seq: None };
         self.broker.log.append(job, &Fact::Signaled(signaled), new_trace()).await.unwrap();
     }
 

@@ -261,7 +261,26 @@ impl Catalogue {
             let both = both.map_or(&[] as &[&str], |clash| &clash.fields);
             wrong(both, &invalid.field, invalid.why)
         })?;
+        if let Some((n, sub)) =
+            agent.agents.iter().enumerate().find(|(_, sub)| !self.is_there(&sub.name))
+        {
+            let why = match self.meant_among_all(&sub.name) {
+                Some(meant) => format!("there is no agent {}; did you mean {meant}?", sub.name),
+                None => format!("there is no agent {}", sub.name),
+            };
+            return Err(wrong(&["agents"], &format!("agents[{n}]"), &why));
+        }
         Ok(Arc::new(agent))
+    }
+
+    /// Whether there is an agent of this name, usable or not.
+    fn is_there(&self, name: &AgentName) -> bool {
+        self.top(name, None).is_some()
+    }
+
+    fn meant_among_all(&self, name: &AgentName) -> Option<String> {
+        let names: Vec<_> = self.layers.keys().map(|(name, _)| name.as_str()).collect();
+        source::meant(name.as_str(), &names).map(str::to_owned)
     }
 
     /// Everything that is said of an agent, by itself and by those it extends.

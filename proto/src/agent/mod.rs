@@ -11,6 +11,7 @@ mod plan;
 mod replan;
 pub mod source;
 mod step;
+mod sub;
 mod tool;
 pub mod words;
 
@@ -21,6 +22,7 @@ pub use self::{
     plan::{OnUnparseable, PlanWhen, Planning},
     replan::{Listed, ReplanApply, ReplanWhen, Replanning},
     step::{Dispatch, OnBlocked, OnFailure, StepExec, Stepping},
+    sub::SubAgent,
     tool::{Calling, OnGivenUp},
 };
 use crate::{
@@ -50,6 +52,9 @@ pub struct Agent {
     /// Tools it may use; all registered ones when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ToolName>>,
+    /// Agents it may hand tasks to, each of which is then a job of its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<SubAgent>,
     /// Whether and how a plan is made.
     pub plan: Planning,
     /// Whether a person confirms the plan before anything runs.
@@ -89,6 +94,7 @@ impl Default for Agent {
             temperature: None,
             system: String::new(),
             tools: None,
+            agents: Vec::new(),
             plan: Planning::default(),
             confirm: true,
             ask: Asking::default(),
@@ -164,6 +170,7 @@ impl Agent {
     /// # Errors
     /// The first field that is out of bounds, or cannot be with another one.
     pub fn check(&self) -> Result<(), InvalidAgent> {
+        self.check_agents()?;
         self.plan.check()?;
         self.ask.check()?;
         self.step.check()?;

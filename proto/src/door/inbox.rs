@@ -53,7 +53,7 @@ pub struct AnswerTaken {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Inbox {
-    /// Only those of one job.
+    /// Only those of one job; where it has none of its own, those of the jobs below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<JobId>,
     /// How many (1 to 1000, 100 when absent).
@@ -75,6 +75,12 @@ pub struct InboxPage {
 pub struct InboxEntry {
     /// The job that waits.
     pub job: JobId,
+    /// The job at the top, when that one works for another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<JobId>,
+    /// Where it is below that, for people: the root and the steps on the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// Its goal, cut to one line.
     pub goal: String,
     /// When it was asked, by the server's clock.

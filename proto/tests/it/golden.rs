@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use callboard_proto::{
     decision::DecisionKind,
+    fact::Fact,
     id::WorkerId,
     record::{Body, Known, Record},
 };
@@ -50,8 +51,7 @@ fn every_golden_record_is_understood_and_written_again_as_it_was() {
 
 #[test]
 fn every_kind_has_a_golden_record() {
-    let facts =
-        ["submitted", "signaled", "planned", "turned", "started", "called", "answered", "fired"];
+    let facts = Fact::KINDS;
     let decisions = DecisionKind::ALL.map(DecisionKind::as_str);
     let wanted: BTreeSet<_> = facts.into_iter().chain(decisions).map(str::to_owned).collect();
     let found: BTreeSet<_> = samples()

@@ -142,6 +142,7 @@ fn work_of(decision: &Decision) -> Option<(&WorkId, u32)> {
         Decision::Call(work) => Some((&work.work, work.attempt.0)),
         Decision::Wait(wait) => Some((&wait.work, wait.attempt.0)),
         Decision::Ask(ask) => Some((&ask.work, 1)),
+        Decision::Spawn(work) => Some((&work.work, work.attempt.0)),
         Decision::Note(_) | Decision::Finish(_) => None,
     }
 }
@@ -154,6 +155,7 @@ fn context_of(job: &JobId, decision: &Decision, trace: TraceContext) -> TraceCon
         | Decision::Turn(_)
         | Decision::Call(_)
         | Decision::Wait(_)
+        | Decision::Spawn(_)
         | Decision::Note(_)
         | Decision::Finish(_) => telemetry::child_of(trace),
     }

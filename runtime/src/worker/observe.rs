@@ -144,6 +144,7 @@ fn describe(span: &mut Span, job: &JobId, decision: &Decision) {
     match decision {
         Decision::Plan(plan) => span.work(job, &plan.work, plan.attempt),
         Decision::Wait(wait) => span.work(job, &wait.work, wait.attempt),
+        Decision::Spawn(work) => span.work(job, &work.work, work.attempt),
         Decision::Turn(turn) => {
             span.work(job, &turn.work, turn.attempt);
             span.set(keys::STEP_ID, turn.step.as_str().to_owned());

@@ -47,6 +47,10 @@ fn failed(decision: &Decision, message: String, fault: Fault) -> Option<Fact> {
             fault: Some(fault),
             duration_ms: 0,
         })),
-        Decision::Ask(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => None,
+        Decision::Ask(_)
+        | Decision::Wait(_)
+        | Decision::Spawn(_)
+        | Decision::Note(_)
+        | Decision::Finish(_) => None,
     }
 }

@@ -82,7 +82,8 @@ impl Wanted {
                 | Fact::Signaled(_)
                 | Fact::Started(_)
                 | Fact::Answered(_)
-                | Fact::Fired(_) => false,
+                | Fact::Fired(_)
+                | Fact::Child(_) => false,
             })
     }
 }
@@ -93,7 +94,11 @@ fn unit(decision: &Decision) -> Option<(WorkId, Attempt)> {
         Decision::Plan(work) => Some((work.work.clone(), work.attempt)),
         Decision::Turn(work) => Some((work.work.clone(), work.attempt)),
         Decision::Call(work) => Some((work.work.clone(), work.attempt)),
-        Decision::Ask(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => None,
+        Decision::Ask(_)
+        | Decision::Wait(_)
+        | Decision::Spawn(_)
+        | Decision::Note(_)
+        | Decision::Finish(_) => None,
     }
 }
 

@@ -66,6 +66,7 @@ impl Acts {
                     | Fact::Turned(_)
                     | Fact::Started(_)
                     | Fact::Called(_)
+                    | Fact::Child(_)
                     | Fact::Fired(_) => {}
                 },
             }
@@ -118,6 +119,7 @@ fn answer(job: &Job, heard: &[Entry], of: &WorkId, recorded: &Answered) -> Optio
             | Decision::Turn(_)
             | Decision::Call(_)
             | Decision::Wait(_)
+            | Decision::Spawn(_)
             | Decision::Note(_)
             | Decision::Finish(_) => None,
         }

@@ -90,6 +90,7 @@ impl Trick {
             | Fact::Signaled(_)
             | Fact::Started(_)
             | Fact::Answered(_)
+            | Fact::Child(_)
             | Fact::Fired(_) => return Reported::So(fact.clone()),
         };
         let dies = self.mishap == Mishap::DiesBeforeReporting(work.clone());

@@ -122,6 +122,7 @@ impl Recording {
                 | Decision::Call(_)
                 | Decision::Ask(_)
                 | Decision::Wait(_)
+                | Decision::Spawn(_)
                 | Decision::Note(_)
                 | Decision::Finish(_) => None,
             },

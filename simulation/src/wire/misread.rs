@@ -29,7 +29,11 @@ impl Misreading {
             Decision::Plan(plan) => (&plan.work, plan.attempt),
             Decision::Turn(turn) => (&turn.work, turn.attempt),
             Decision::Call(call) => (&call.work, call.attempt),
-            Decision::Ask(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => {
+            Decision::Ask(_)
+            | Decision::Wait(_)
+            | Decision::Spawn(_)
+            | Decision::Note(_)
+            | Decision::Finish(_) => {
                 return;
             }
         };

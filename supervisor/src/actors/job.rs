@@ -21,6 +21,7 @@ use super::{
     inbox::{Inbox, Waiting},
     observe::{Census, Labels, Look, Place, Taken, Tally},
     shard::ShardMsg,
+    tell,
 };
 use crate::machine::{Job, Next};
 
@@ -265,11 +266,12 @@ async fn store(
     next: Next,
     trace: TraceContext,
 ) -> Result<Guarded, LogError> {
-    let Next { decision, arm, disarm } = next;
+    let Next { decision, arm, tell, disarm } = next;
     let id = folded.job.id().clone();
     for timer in arm {
         broker.log.arm(&id, &timer.timer, timer.at, trace).await?;
     }
+    tell::tell(broker, &id, tell, trace).await?;
     let (job, after) = (&folded.job, folded.job.last_decision());
     let ends = matches!(decision, Decision::Finish(_)) && job.has_work_out();
     let stops_work = ends || job.begins_anew();

@@ -21,6 +21,7 @@ mod proof;
 mod shard;
 mod supervisor;
 mod sweep;
+mod tell;
 #[cfg(test)]
 mod tests;
 

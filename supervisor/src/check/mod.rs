@@ -111,7 +111,8 @@ fn standing(job: &Job) -> Option<Finding> {
         let kind = next.decision.kind();
         return Some(Finding::MissingDecision { kind, after: job.last_decision() });
     }
-    let waits = job.has_work_out() || waits_outside(view.state, view.sub_status);
+    let waits =
+        job.has_work_out() || job.has_children_out() || waits_outside(view.state, view.sub_status);
     (!waits).then_some(Finding::WaitsForNothing { seq: job.seq() })
 }
 

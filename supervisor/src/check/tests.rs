@@ -115,6 +115,7 @@ fn answer(decision: &Decision) -> Option<Fact> {
         Decision::Turn(_)
         | Decision::Ask(_)
         | Decision::Wait(_)
+        | Decision::Spawn(_)
         | Decision::Note(_)
         | Decision::Finish(_) => None,
     }
@@ -130,6 +131,8 @@ fn sound() -> Log {
         digest: "d".into(),
         by: None,
         conversation: None,
+        parent: None,
+        agents: Default::default(),
         forked: None,
         plan: None,
     }));

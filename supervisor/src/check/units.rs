@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proto::{
     decision::{Decision, Note},
     fact::Fact,
+    family::News,
     id::{Attempt, Seq, WorkId},
 };
 use runtime::log::Entry;
@@ -53,6 +54,7 @@ impl Units {
             Decision::Plan(work) => (work.work.clone(), work.attempt),
             Decision::Turn(work) => (work.work.clone(), work.attempt),
             Decision::Call(work) => (work.work.clone(), work.attempt),
+            Decision::Spawn(work) => (work.work.clone(), work.attempt),
             Decision::Ask(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => {
                 return;
             }
@@ -75,6 +77,7 @@ impl Units {
                     self.findings.push(Finding::KeyChanged { seq, work: work.work.clone() });
                 }
             }
+            Decision::Spawn(work) => self.command(seq, &work.work, work.attempt),
             Decision::Ask(work) => self.other(seq, format!("question {}", work.question.id)),
             Decision::Wait(wait) => self.other(seq, format!("timer {}", wait.timer)),
             Decision::Note(Note::QuestionClosed { ask, .. }) => {
@@ -82,6 +85,14 @@ impl Units {
             }
             Decision::Note(Note::Stopped { work, .. }) => {
                 self.other(seq, format!("the stop before {work}"));
+            }
+            Decision::Note(Note::Spawned { work, attempt, .. }) => {
+                self.other(seq, format!("the beginning of {work} #{attempt}"));
+            }
+            // A child is paused and let go on, and a question of one may be asked about again.
+            Decision::Note(Note::ChildTold { .. } | Note::ParentTold { .. }) => {}
+            Decision::Note(Note::Concluded { .. }) => {
+                self.other(seq, "what it comes to".to_owned());
             }
             Decision::Finish(finish) => {
                 let end = if finish.generation.is_first() {
@@ -114,6 +125,9 @@ impl Units {
             Fact::Turned(turned) => (&turned.work, turned.attempt, true),
             Fact::Called(called) => (&called.work, called.attempt, true),
             Fact::Started(started) => (&started.work, started.attempt, false),
+            Fact::Child(said) => {
+                (&said.work, said.attempt, matches!(said.news, News::Ended { .. }))
+            }
             Fact::Submitted(_) | Fact::Signaled(_) | Fact::Answered(_) | Fact::Fired(_) => return,
         };
         let (seq, unit) = (entry.seq, (work.clone(), attempt));

@@ -8,6 +8,7 @@ use proto::{
     door::{AgentChoice, DirectCall, Submit},
     error::{Code, Failure},
     fact::Submitted,
+    family::{Callee, Callees},
     id::{AgentName, JobId},
     lang::Language,
     limits,
@@ -53,10 +54,21 @@ pub(super) fn submission(
     priced(&mut agent, price)?;
     let language = request.language.unwrap_or_else(|| Language::detect(&goal));
     // What stands in it is read by whoever stores the job: nothing is read here.
+    let agents = callees(&agent, agents, price)?;
     let conversation =
         request.conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
-    let submitted =
-        Submitted { goal, agent, language, digest, by, conversation, forked: None, plan: None };
+    let submitted = Submitted {
+        goal,
+        agent,
+        language,
+        digest,
+        by,
+        conversation,
+        parent: None,
+        agents,
+        forked: None,
+        plan: None,
+    };
     Ok(Admitted { id: request.id, submitted, fork: None, call: request.call })
 }
 
@@ -100,6 +112,8 @@ fn forked(
         digest,
         by,
         conversation: None,
+        parent: None,
+        agents: Callees::default(),
         forked: None,
         plan: None,
     };
@@ -208,6 +222,33 @@ fn agent(request: &Submit, agents: &Catalogue) -> Result<Agent, Failure> {
         Failure::new(Code::InvalidRequest, invalid.to_string()).at(field)
     })?;
     Ok(agent)
+}
+
+/// The agents that a job may hand tasks to, and those that these may: as they are now.
+fn callees(
+    agent: &Agent,
+    agents: &Catalogue,
+    price: Option<&ConfiguredPrice>,
+) -> Result<Callees, Failure> {
+    let mut found = Callees::new();
+    let mut wanted: Vec<AgentName> = agent.agents.iter().map(|sub| sub.name.clone()).collect();
+    while let Some(name) = wanted.pop() {
+        if found.contains_key(&name) {
+            continue;
+        }
+        let at = |failure: Failure| failure.at("agent.agents");
+        let mut agent = named(&name, agents).map_err(at)?;
+        priced(&mut agent, price).map_err(at)?;
+        wanted.extend(agent.agents.iter().map(|sub| sub.name.clone()));
+        let about = agents.entry(&name).map(|entry| entry.about).unwrap_or_default();
+        found.insert(name, Callee { about, agent });
+        if found.len() > limits::SUB_AGENTS_MAX {
+            let max = limits::SUB_AGENTS_MAX;
+            let why = format!("agent.agents: leads to more than {max} agents");
+            return Err(Failure::new(Code::TooLarge, why).at("agent.agents"));
+        }
+    }
+    Ok(found)
 }
 
 fn named(name: &AgentName, agents: &Catalogue) -> Result<Agent, Failure> {

@@ -149,6 +149,8 @@ mod tests {
             revisions: Vec::new(),
             instructions: Vec::new(),
             questions: Vec::new(),
+            parent: None,
+            children: Vec::new(),
             outcome: Some(Outcome::Completed {
                 summary: description.to_owned(),
                 results: json!({"s0": description.repeat(40)}),
@@ -193,6 +195,8 @@ mod tests {
                 digest: "d".to_owned(),
                 by: None,
                 conversation: None,
+                parent: None,
+                agents: Default::default(),
                 forked: None,
                 plan: None,
             })

@@ -52,7 +52,7 @@ pub(super) async fn submission(
         return Err(Failure::new(Code::TooLarge, why).at("fork.job"));
     }
     let forked = Forked { job: fork.job.clone(), seq, records };
-    let Submitted { goal, agent, language, conversation, .. } = first;
+    let Submitted { goal, agent, language, conversation, agents, .. } = first;
     let Submitted { digest, by, .. } = own;
     Ok(Submitted {
         goal,
@@ -61,6 +61,8 @@ pub(super) async fn submission(
         digest,
         by,
         conversation,
+        parent: None,
+        agents,
         plan: None,
         forked: Some(Box::new(forked)),
     })

@@ -131,6 +131,7 @@ fn unfolded(first: &Entry) -> Option<JobSummary> {
         goal: submitted.goal.lines().next().unwrap_or_default().chars().take(200).collect(),
         agent: submitted.agent.name,
         conversation: submitted.conversation.map(|conversation| conversation.id),
+        parent: submitted.parent.map(|parent| parent.job),
         steps_done: 0,
         steps: 0,
         questions: 0,

@@ -42,6 +42,7 @@ use runtime::{
 };
 use tokio::sync::Semaphore;
 
+pub(crate) use self::submit::first_submission;
 use self::{agents::Agents, quota::Quota};
 
 /// What a door is made of.

@@ -54,7 +54,12 @@ impl Door {
         };
         let folded = fold::whole(&request.job, &entries);
         if signal == Signal::Retry && folded.as_ref().map_or(true, is_parked) {
-            let fact = fact::Signaled { signal: Signal::Retry, reason: request.reason, by };
+            let fact = fact::Signaled {
+                signal: Signal::Retry,
+                reason: request.reason,
+                by,
+                parent_seq: None,
+            };
             let fact = Fact::Signaled(fact);
             let seq = self.broker.log.append(&request.job, &fact, call.trace).await?;
             return Handled::json(&Signaled { job: request.job, state: JobState::Working, seq });
@@ -64,7 +69,8 @@ impl Door {
         if let Signal::Snapshot { name } = &signal {
             room_for(&job, name)?;
         }
-        let signaled = fact::Signaled { signal: signal.clone(), reason: request.reason, by };
+        let signaled =
+            fact::Signaled { signal: signal.clone(), reason: request.reason, by, parent_seq: None };
         let fact = Fact::Signaled(signaled);
         let seq = self.broker.log.append(&request.job, &fact, call.trace).await?;
         match signal {
@@ -98,7 +104,7 @@ impl Door {
         })?;
         let (to, again, seen) = found.map_err(|refused| *refused)?;
         let signal = Signal::RollBack { to, seen, again };
-        let fact = Fact::Signaled(fact::Signaled { signal, reason, by });
+        let fact = Fact::Signaled(fact::Signaled { signal, reason, by, parent_seq: None });
         let seq = self.broker.log.append(job, &fact, call.trace).await?;
         let entries = fold::read(&*self.broker.log, job).await?;
         let past = fold::apart(job, || Past::of(job, &entries))?;

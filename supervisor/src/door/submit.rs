@@ -88,7 +88,7 @@ fn same(job: &JobId, first: &Entry, digest: &str) -> Result<(), Failure> {
 }
 
 /// The submission in a job's first record.
-pub(super) fn first_submission(first: &Entry) -> Option<Submitted> {
+pub(crate) fn first_submission(first: &Entry) -> Option<Submitted> {
     match first.record.as_ref().ok()?.known().ok()? {
         Known::Fact(fact) => match *fact {
             Fact::Submitted(submitted) => Some(submitted),
@@ -98,7 +98,8 @@ pub(super) fn first_submission(first: &Entry) -> Option<Submitted> {
             | Fact::Started(_)
             | Fact::Called(_)
             | Fact::Answered(_)
-            | Fact::Fired(_) => None,
+            | Fact::Fired(_)
+            | Fact::Child(_) => None,
         },
         Known::Decision(_) => None,
     }

@@ -198,7 +198,8 @@ impl<'a> Past<'a> {
                     | Fact::Planned(_)
                     | Fact::Turned(_)
                     | Fact::Answered(_)
-                    | Fact::Fired(_) => {}
+                    | Fact::Fired(_)
+                    | Fact::Child(_) => {}
                 },
             }
         }
@@ -213,6 +214,7 @@ fn step_of(entry: &Entry) -> Option<(WorkId, StepId)> {
     match *decision {
         Decision::Turn(work) => Some((work.work, work.step)),
         Decision::Call(work) => Some((work.work, work.step)),
+        Decision::Spawn(work) => Some((work.work, work.step)),
         Decision::Ask(ask) => Some((ask.work, ask.question.step?)),
         Decision::Plan(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => None,
     }

@@ -32,6 +32,8 @@ pub(super) struct Claim {
     /// Open questions, and the command that put each into the inbox.
     pub(super) asks: Vec<(AskId, Option<Command>)>,
     pub(super) timers: Vec<TimerName>,
+    /// Jobs that work for it and have not ended, as far as its log says.
+    pub(super) children: Vec<JobId>,
     pub(super) rests: Rests,
 }
 
@@ -72,7 +74,8 @@ impl Claim {
         let wrong = checked.into_iter().filter(|found| {
             !matches!(found, check::Finding::Parked { .. } | check::Finding::MissingDecision { .. })
         });
-        let Waits { commands, questions, timers, backing_off, paused, .. } = folded.waits();
+        let Waits { commands, questions, timers, children, backing_off, paused, .. } =
+            folded.waits();
         let sent = Sent::of(entries);
         Self {
             seq: folded.seq(),
@@ -83,6 +86,7 @@ impl Claim {
             commands: commands.iter().filter_map(|unit| sent.works.get(unit).cloned()).collect(),
             asks: questions.into_iter().map(|ask| sent.with(ask)).collect(),
             timers,
+            children,
             rests: Rests { paused, backing_off },
         }
     }
@@ -98,6 +102,7 @@ impl Claim {
             commands: Vec::new(),
             asks: Vec::new(),
             timers: Vec::new(),
+            children: Vec::new(),
             rests: Rests::default(),
         }
     }
@@ -130,7 +135,10 @@ impl Sent {
                 Decision::Turn(work) => sent.work(work.work, work.attempt, command),
                 Decision::Call(work) => sent.work(work.work, work.attempt, command),
                 Decision::Ask(work) => drop(sent.asks.insert(work.question.id, command)),
-                Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => {}
+                Decision::Wait(_)
+                | Decision::Spawn(_)
+                | Decision::Note(_)
+                | Decision::Finish(_) => {}
             }
         }
         sent

@@ -4,7 +4,7 @@ use std::fmt;
 
 use proto::{
     decision::DecisionKind,
-    id::{AskId, Seq, TimerName},
+    id::{AskId, JobId, Seq, TimerName},
 };
 use runtime::log::Queue;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -60,6 +60,16 @@ pub enum Finding {
         /// Which.
         ask: AskId,
     },
+    /// A job that should work for this one has no log.
+    NoChild {
+        /// Which.
+        child: JobId,
+    },
+    /// A job that worked for this one has ended, and this one was not told.
+    ChildUnheard {
+        /// Which.
+        child: JobId,
+    },
     /// The inbox shows a question that is not open.
     StillInInbox {
         /// Which.
@@ -89,6 +99,8 @@ impl Finding {
             Self::NoTimer { .. } => "no_timer",
             Self::NotInInbox { .. } => "not_in_inbox",
             Self::StillInInbox { .. } => "still_in_inbox",
+            Self::NoChild { .. } => "no_child",
+            Self::ChildUnheard { .. } => "child_unheard",
         }
     }
 
@@ -113,6 +125,9 @@ impl Finding {
                 "answer it all the same: `callboard jobs describe JOB` shows it"
             }
             Self::StillInInbox { .. } => "harmless: an answer to it is refused",
+            Self::NoChild { .. } | Self::ChildUnheard { .. } => {
+                "cancel the job and submit its goal again; keep both logs and report it"
+            }
         }
     }
 }
@@ -141,6 +156,12 @@ impl fmt::Display for Finding {
             }
             Self::NotInInbox { ask } => {
                 write!(f, "the question {ask} is open and not in the inbox")
+            }
+            Self::NoChild { child } => {
+                write!(f, "the job {child}, which is to work for it, has no log")
+            }
+            Self::ChildUnheard { child } => {
+                write!(f, "the job {child}, which worked for it, has ended and it was not told")
             }
             Self::StillInInbox { ask } => {
                 write!(f, "the question {ask} is in the inbox and not open")
@@ -173,6 +194,8 @@ pub enum Standing {
     Person,
     /// It waits for the clock; the timer is armed.
     Clock,
+    /// It waits for a job that works for it; that one has a log and has not ended.
+    Child,
     /// An operator holds it.
     Held,
     /// Work of it was given up, and waits for an operator.
@@ -185,12 +208,13 @@ pub enum Standing {
 
 impl Standing {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Ended,
         Self::Queued,
         Self::Leased,
         Self::Person,
         Self::Clock,
+        Self::Child,
         Self::Held,
         Self::DeadLettered,
         Self::Parked,
@@ -206,6 +230,7 @@ impl Standing {
             Self::Leased => "with a worker",
             Self::Person => "waiting for a person",
             Self::Clock => "waiting for the clock",
+            Self::Child => "waiting for a child",
             Self::Held => "held by an operator",
             Self::DeadLettered => "dead-lettered",
             Self::Parked => "parked at a record",

@@ -17,6 +17,7 @@ use super::{
     claim::{Claim, Command},
     finding::{Finding, Standing},
 };
+use crate::replay;
 
 /// How far every queue of a shard has come.
 #[derive(Debug, Default)]
@@ -65,6 +66,7 @@ pub(super) async fn look(
         claim.commands.iter().for_each(|command| judge.command(command));
         judge.timers(broker, job, &claim).await?;
         judge.inbox(broker, job, &claim).await?;
+        judge.children(broker, job, &claim).await?;
     }
     Ok(Verdict {
         seq: claim.seq,
@@ -145,6 +147,26 @@ impl Judge<'_> {
         Ok(())
     }
 
+    /// A job that works for this one has a log, and tells this one when it ends.
+    async fn children(
+        &mut self,
+        broker: &Broker,
+        job: &JobId,
+        claim: &Claim,
+    ) -> Result<(), FsckError> {
+        // One that was decided and is not submitted yet is a decision that is missing.
+        for child in claim.children.iter().filter(|_| claim.due.is_none()) {
+            let entries = broker.log.read(child, Seq(0)).await?;
+            let folded = replay::replay(child, &entries);
+            if folded.parent().is_none_or(|parent| parent.job != *job) {
+                self.findings.push(Finding::NoChild { child: child.clone() });
+            } else if folded.has_ended() {
+                self.findings.push(Finding::ChildUnheard { child: child.clone() });
+            }
+        }
+        Ok(())
+    }
+
     fn standing(&self, claim: &Claim) -> Standing {
         if claim.ended {
             return Standing::Ended;
@@ -163,6 +185,8 @@ impl Judge<'_> {
             Standing::Person
         } else if claim.rests.backing_off {
             Standing::Clock
+        } else if !claim.children.is_empty() {
+            Standing::Child
         } else if !claim.dead.is_empty() {
             Standing::DeadLettered
         } else {

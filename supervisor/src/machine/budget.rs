@@ -60,6 +60,16 @@ impl Spent {
             Spend::Ask => return None,
         })
     }
+
+    /// Model turns, those of jobs below included.
+    pub(super) fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    /// A job below has ended, and took some turns.
+    pub(super) fn below(&mut self, turns: u32) {
+        self.turns = self.turns.saturating_add(turns);
+    }
 }
 
 /// Something that the next decisions would spend.
@@ -83,8 +93,8 @@ impl Wish {
                 Spend::Plan | Spend::Replan | Spend::Thought | Spend::Turn => true,
                 Spend::Tool | Spend::Ask | Spend::Step => false,
             },
-            // The deadline has a timer of its own.
-            Axis::Time => false,
+            // The deadline has a timer of its own, and a child is no unit of work like others.
+            Axis::Time | Axis::Depth | Axis::Children => false,
         }
     }
 }
@@ -92,7 +102,7 @@ impl Wish {
 impl Open {
     /// Once something is wanted that the budget has nothing left for, nothing new is started.
     pub(super) fn settle_budget(&mut self) {
-        if self.agent.budget.is_unlimited() {
+        if self.agent.budget.is_unlimited() && self.family.callees.is_none() {
             return;
         }
         match &self.stage {
@@ -132,10 +142,11 @@ impl Open {
             return None;
         }
         let wishes = self.wishes();
-        Axis::ALL
-            .into_iter()
-            .filter_map(used_up)
-            .find(|gauge| wishes.iter().any(|wish| wish.spends(gauge.axis, &self.agent.budget)))
+        let wants_child = matches!(self.stage, Stage::Execute) && self.wants_child();
+        Axis::ALL.into_iter().filter_map(used_up).find(|gauge| {
+            wants_child && spent_by_children(gauge.axis)
+                || wishes.iter().any(|wish| wish.spends(gauge.axis, &self.agent.budget))
+        })
     }
 
     /// What would be decided now, were there no budget.
@@ -215,8 +226,19 @@ impl Open {
             }
             Axis::Money => (self.cost(&budget.price?), budget.money?),
             Axis::Time => (float(age_ms), float(self.agent.deadline_ms?)),
+            Axis::Depth => {
+                let above = self.family.callees.as_ref().map(|_| self.family.depth())?;
+                (f64::from(above), f64::from(above.saturating_add(budget.depth)))
+            }
+            Axis::Children => {
+                self.family.callees.as_ref()?;
+                let children = u32::try_from(self.family.children.len()).unwrap_or(u32::MAX);
+                (f64::from(children), f64::from(budget.fan_out.total))
+            }
         };
-        Some(Gauge { axis, used, limit, warned: used >= limit * budget.warn_at })
+        // A job is as deep as it is: there is nothing to be careful about.
+        let warned = axis != Axis::Depth && used >= limit * budget.warn_at;
+        Some(Gauge { axis, used, limit, warned })
     }
 
     fn cost(&self, price: &Price) -> f64 {
@@ -268,7 +290,22 @@ impl Job {
 }
 
 fn is_limited(agent: &Agent) -> bool {
-    !agent.budget.is_unlimited() || agent.deadline_ms.is_some()
+    !agent.budget.is_unlimited() || agent.deadline_ms.is_some() || !agent.agents.is_empty()
+}
+
+/// Whether handing a task to another agent spends on an axis.
+fn spent_by_children(axis: Axis) -> bool {
+    match axis {
+        Axis::Turns
+        | Axis::TokensIn
+        | Axis::TokensOut
+        | Axis::Tokens
+        | Axis::Money
+        | Axis::Depth
+        | Axis::Children => true,
+        // A call of an agent is a call.
+        Axis::Steps | Axis::Time => false,
+    }
 }
 
 fn wishes_of(step: &StepRun) -> Vec<Wish> {

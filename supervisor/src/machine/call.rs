@@ -5,8 +5,10 @@ use proto::{
     agent::Agent,
     decision::{CallWork, Wait},
     fact::{Called, WorkError},
+    family::{self, Task},
     id::{AskId, Attempt, JobId, StepId, ToolName, WorkId},
     interaction::{QuestionKind, approval_digest},
+    job::Outcome,
     lang::Language,
     retry::RetryPolicy,
     tool::{Approval, Binding, Fault, ToolResult},
@@ -14,7 +16,7 @@ use proto::{
 };
 use serde_json::Value;
 
-use super::{excerpt, tries::Tries};
+use super::{excerpt, kin_text, tries::Tries};
 
 /// A tool call with its arguments in place.
 #[derive(Debug, Clone)]
@@ -27,6 +29,8 @@ pub(super) struct Call {
     pub(super) tries: Tries,
     /// Whether the attempt that broke ended with the tool's own no, rather than with a fault.
     said_no: bool,
+    /// Whether the job that it is waits for a person.
+    pub(super) asks_below: bool,
     pub(super) end: Option<CallEnd>,
 }
 
@@ -60,7 +64,17 @@ impl Call {
             Approval::Never => Agreement::NotNeeded,
             Approval::Always => Agreement::Wanted,
         };
-        Self { work, tool, binding, args, agreement, tries: Tries::Idle, said_no: false, end: None }
+        Self {
+            work,
+            tool,
+            binding,
+            args,
+            agreement,
+            tries: Tries::Idle,
+            said_no: false,
+            asks_below: false,
+            end: None,
+        }
     }
 
     /// The command that should be sent now.
@@ -185,11 +199,73 @@ impl Call {
     /// Whether it waits for a person or for the clock.
     pub(super) fn is_waiting(&self) -> bool {
         self.end.is_none()
-            && (matches!(self.agreement, Agreement::Asked(_)) || self.tries.timer().is_some())
+            && (matches!(self.agreement, Agreement::Asked(_))
+                || self.tries.timer().is_some()
+                || self.asks_below)
     }
 
+    /// Whether a command is in a queue or with a worker. A job that works for this one is neither.
     pub(super) fn has_work_out(&self) -> bool {
-        self.end.is_none() && self.tries.is_out()
+        self.end.is_none() && self.tries.is_out() && !self.is_agent()
+    }
+
+    /// Whether it hands a task to another agent.
+    pub(super) fn is_agent(&self) -> bool {
+        family::is_agent(&self.binding)
+    }
+
+    /// The task that is handed over.
+    pub(super) fn task(&self) -> Result<Task, String> {
+        let mut args = self.args.clone();
+        // A placeholder may stand for something that is no text.
+        for value in args.as_object_mut().into_iter().flat_map(|fields| fields.values_mut()) {
+            if !value.is_string() {
+                *value = Value::String(value.to_string());
+            }
+        }
+        let task: Task = serde_json::from_value(args).map_err(|error| error.to_string())?;
+        if task.goal.trim().is_empty() {
+            return Err("goal: must say what is to be reached".to_owned());
+        }
+        Ok(task)
+    }
+
+    /// Ends it before anything was sent.
+    pub(super) fn refuse(&mut self, why: String) {
+        self.end = Some(CallEnd::Answered(ToolResult::failed(why)));
+    }
+
+    /// The job that it is has ended. `is_step` when the call is a whole step: then it is tried again
+    /// by the step's policy, otherwise what came of it is for the model to see.
+    pub(super) fn child_ended(
+        &mut self,
+        outcome: &Outcome,
+        is_step: bool,
+        language: Language,
+        at: Timestamp,
+    ) {
+        let end = match outcome {
+            Outcome::Completed { summary, results } => {
+                let data = serde_json::json!({"response": summary, "results": results});
+                let message = is_step.then(|| summary.clone());
+                ToolResult { message, ..ToolResult::ok(data) }
+            }
+            Outcome::Failed { reason, message, .. } => {
+                let error = kin_text::failed(language, reason.as_str(), message);
+                if is_step {
+                    self.said_no = true;
+                    let error = WorkError { message: error, transient: true, retry_after_ms: None };
+                    return self.tries.broke(error, at);
+                }
+                ToolResult::failed(error)
+            }
+            // Somebody wanted it so: another attempt would be against that.
+            Outcome::Canceled { reason } => {
+                let reason = reason.as_deref().unwrap_or_default();
+                ToolResult::failed(kin_text::canceled(language, reason))
+            }
+        };
+        self.end = Some(CallEnd::Answered(end));
     }
 
     pub(super) fn view(&self) -> CallView {

@@ -9,6 +9,8 @@ use proto::{
 };
 
 use super::{
+    call::Call,
+    family::Tell,
     names,
     state::{AskState, Job, Open, Stage},
     step::{Exec, StepRun},
@@ -23,6 +25,9 @@ pub struct Next {
     /// Timers to arm *before* the decision is stored: should the process die in between, an orphan
     /// timer is harmless, while a missing one would be a job that never wakes up.
     pub arm: Vec<Arm>,
+    /// What must be said to other jobs *before* the decision is stored: should the process die in
+    /// between, it is said again, which changes nothing.
+    pub tell: Vec<Tell>,
     /// Timers that nothing waits for any more. The first is canceled by the same write as the
     /// decision; canceling the others may be tried and may fail.
     pub disarm: Vec<TimerName>,
@@ -52,15 +57,26 @@ impl Job {
         if matches!(decision, Decision::Finish(_)) {
             disarm.extend(open.timers());
         }
-        Some(Next { decision, arm, disarm })
+        let tell = self.tells(open, &decision);
+        Some(Next { decision, arm, tell, disarm })
     }
 
     fn choose(&self, open: &Open) -> Option<Decision> {
-        let ending = open.ending(self.records);
+        let concluded = open.family.concluded.clone();
+        let ending = concluded.or_else(|| open.ending(self.records));
         if let Some(note) = closing_note(open, ending.is_some()) {
             return Some(note);
         }
+        if let Some(note) = open.family_note(&self.id, ending.is_some()) {
+            return Some(Decision::Note(note));
+        }
         if let Some(outcome) = ending {
+            if open.family.parent.is_some() && open.family.concluded.is_none() {
+                return Some(Decision::Note(Note::Concluded {
+                    outcome,
+                    generation: open.generation,
+                }));
+            }
             return Some(Decision::Finish(Finish {
                 outcome,
                 usage: open.usage,
@@ -104,9 +120,8 @@ impl Job {
     fn for_step(&self, open: &Open, step: &StepRun) -> Option<Decision> {
         let job = self.id.as_str();
         let command = match &step.exec {
-            Exec::Tool(call) => call
-                .to_send(&self.id, step.id(), open.language)
-                .map(Decision::Call)
+            Exec::Tool(call) => self
+                .for_call(open, step, call)
                 .or_else(|| call.to_wait(&open.agent, &self.id, open.waits).map(Decision::Wait)),
             Exec::Turn(turn) => turn
                 .tries
@@ -117,11 +132,9 @@ impl Job {
                     turn.tries.to_wait(&turn.work, policy, job, open.waits).map(Decision::Wait)
                 }),
             Exec::Acting(acting) => acting.units.iter().find_map(|unit| match &unit.kind {
-                UnitKind::Tool(call) => {
-                    call.to_send(&self.id, step.id(), open.language).map(Decision::Call).or_else(
-                        || call.to_wait(&open.agent, &self.id, open.waits).map(Decision::Wait),
-                    )
-                }
+                UnitKind::Tool(call) => self.for_call(open, step, call).or_else(|| {
+                    call.to_wait(&open.agent, &self.id, open.waits).map(Decision::Wait)
+                }),
                 UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
             }),
             Exec::Rerun(tries) => {
@@ -134,6 +147,14 @@ impl Job {
             let wanted = open.step_question(&self.id, step)?;
             Some(Decision::Ask(open.ask_work(wanted, self.updated)))
         })
+    }
+
+    /// The command of a call: to a tool's worker, or to another agent.
+    fn for_call(&self, open: &Open, step: &StepRun, call: &Call) -> Option<Decision> {
+        if call.is_agent() {
+            return self.spawn(open, step, call).map(|work| Decision::Spawn(Box::new(work)));
+        }
+        call.to_send(&self.id, step.id(), open.language).map(Decision::Call)
     }
 
     /// The command of a turn, unless a guard says that the run leads nowhere. A turn that was begun
@@ -203,6 +224,7 @@ fn own_timer(decision: &Decision) -> Option<Arm> {
         Decision::Plan(_)
         | Decision::Turn(_)
         | Decision::Call(_)
+        | Decision::Spawn(_)
         | Decision::Note(_)
         | Decision::Finish(_) => None,
     }
@@ -239,7 +261,8 @@ fn turn_work(open: &Open, age_ms: u64, step: &StepRun, turn: &Turn, attempt: Att
     }
 }
 
-fn dependencies(open: &Open, step: &StepRun) -> Vec<proto::decision::StepEnd> {
+/// What came of the steps that one needs.
+pub(super) fn dependencies(open: &Open, step: &StepRun) -> Vec<proto::decision::StepEnd> {
     let depends = |run: &&StepRun| step.step.depends_on.contains(run.id());
     open.past.iter().chain(&open.steps).filter(depends).map(StepRun::as_end).collect()
 }

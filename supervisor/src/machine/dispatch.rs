@@ -21,6 +21,7 @@ impl Open {
     /// Draws every conclusion that follows from what is known, in a fixed order.
     pub(super) fn settle(&mut self, at: Timestamp) {
         self.settle_planning();
+        self.settle_agents();
         for step in &mut self.steps {
             step.settle(&self.agent, self.language, at);
         }

@@ -20,7 +20,7 @@ impl Open {
     /// is not concluded here: see [`Open::wants_replan`].
     pub(super) fn settle_failures(&mut self) {
         let at_once = self.agent.step.on_failure == OnFailure::FailRun;
-        if !matches!(self.stage, Stage::Execute) || (self.has_work_out() && !at_once) {
+        if !matches!(self.stage, Stage::Execute) || (self.has_anything_out() && !at_once) {
             return;
         }
         let Some(failed) = self.first_failed() else { return };
@@ -59,7 +59,7 @@ impl Open {
         }
         match &self.stage {
             Stage::Failing { reason, message }
-                if !self.has_work_out() || self.abandons(*reason) =>
+                if !self.has_anything_out() || self.abandons(*reason) =>
             {
                 Some(self.failed(*reason, message.clone()))
             }
@@ -71,6 +71,11 @@ impl Open {
             | Stage::Confused { .. }
             | Stage::Check { .. } => None,
         }
+    }
+
+    /// Whether something is out that may still come to something: work, or a child.
+    fn has_anything_out(&self) -> bool {
+        self.has_work_out() || self.has_children_out()
     }
 
     fn executed(&self) -> Option<Outcome> {

@@ -7,7 +7,7 @@ use proto::{
     budget::Spend,
     decision::{Decision, Note},
     fact::{Called, Fact, Fired, Signal, Signaled, Submitted, TurnReply, Turned},
-    id::{Attempt, Seq},
+    id::{Attempt, Seq, WorkId},
     notice::Notice,
     record::{Known, Unreadable},
     subject::Family,
@@ -124,7 +124,7 @@ impl Job {
             }
             return Counted::Yes;
         };
-        if open.outcome.is_some() {
+        if open.outcome.is_some() || open.family.concluded.is_some() {
             return Counted::No;
         }
         match fact {
@@ -138,6 +138,7 @@ impl Job {
                 open.answered(at.time, &self.id, &answered.ask, &answered.answer)
             }
             Fact::Fired(fired) => open.fired(at.time, &self.id, fired),
+            Fact::Child(said) => open.heard_child(at.time, said),
         }
     }
 
@@ -169,6 +170,13 @@ impl Job {
                     open.stopped(at.time, work, notice);
                     true
                 }
+                Decision::Spawn(work) => open.sent_spawn(at.time, work),
+                Decision::Note(
+                    note @ (Note::Spawned { .. }
+                    | Note::ChildTold { .. }
+                    | Note::ParentTold { .. }
+                    | Note::Concluded { .. }),
+                ) => open.noted_of_family(note),
                 Decision::Finish(finish) => {
                     open.finished(at.time, &finish.outcome);
                     true
@@ -194,6 +202,9 @@ fn begin(submitted: &Submitted) -> Open {
 
 impl Open {
     fn signaled(&mut self, at: At, signaled: &Signaled) -> Counted {
+        if !self.heeds(at.seq, signaled) {
+            return Counted::No;
+        }
         match &signaled.signal {
             Signal::Cancel => {
                 self.cancel.get_or_insert_with(|| signaled.clone());
@@ -346,13 +357,27 @@ impl Open {
     }
 
     fn sent_call(&mut self, at: Timestamp, work: &proto::decision::CallWork) -> bool {
+        self.sent_unit(at, &work.work, work.attempt)
+    }
+
+    fn sent_spawn(&mut self, at: Timestamp, work: &proto::decision::SpawnWork) -> bool {
+        self.spawned(work);
+        for step in &mut self.steps {
+            if let Some((call, _)) = step.call_mut(|call| call.work == work.work) {
+                call.asks_below = false;
+            }
+        }
+        self.sent_unit(at, &work.work, work.attempt)
+    }
+
+    fn sent_unit(&mut self, at: Timestamp, work: &WorkId, attempt: Attempt) -> bool {
         let spent = &mut self.spent;
         self.steps.iter_mut().any(|step| {
             let sent = step
-                .call_mut(|call| call.work == work.work)
-                .is_some_and(|(call, _)| call.end.is_none() && call.tries.sent(work.attempt));
+                .call_mut(|call| call.work == *work)
+                .is_some_and(|(call, _)| call.end.is_none() && call.tries.sent(attempt));
             if sent {
-                step.begun(at, spent, Spend::Tool, work.attempt);
+                step.begun(at, spent, Spend::Tool, attempt);
             }
             sent
         })

@@ -122,6 +122,9 @@ impl Open {
             orphans.extend(now.timers());
         }
         (self.questions, self.orphans, self.asks) = (questions, orphans, now.asks);
+        // Nobody waits for the children it has now: they are canceled.
+        self.family = now.family.clone();
+        self.family.concluded = None;
     }
 
     /// Another job's questions, timers and names are none of this one's, nor is what was said to it
@@ -130,6 +133,7 @@ impl Open {
         self.questions.clear();
         self.orphans.clear();
         self.snapshots.clear();
+        self.family.leave();
         (self.cancel, self.paused) = (None, None);
         for step in &mut self.steps {
             step.take_along();
@@ -182,6 +186,8 @@ impl Open {
             Decision::Plan(_)
             | Decision::Turn(_)
             | Decision::Call(_)
+            // It has no log: none is begun before the decision is noted.
+            | Decision::Spawn(_)
             | Decision::Note(_)
             | Decision::Finish(_) => {}
         }

@@ -21,11 +21,14 @@ mod deciding;
 mod dispatch;
 mod ending;
 mod excerpt;
+mod family;
 mod fold;
 mod generation;
+mod kin_text;
 mod names;
 mod planning;
 mod replanning;
+mod share;
 mod state;
 mod step;
 mod text;
@@ -37,6 +40,7 @@ mod waits;
 
 pub use self::{
     decide::{Arm, Next},
+    family::Tell,
     fold::At,
     state::{Awake, Job, Poison, Standing},
     timeline::Fold,

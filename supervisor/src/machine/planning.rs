@@ -200,6 +200,7 @@ impl Open {
             temperature: self.agent.temperature,
             system: self.agent.system.clone(),
             tools: self.agent.tools.clone(),
+            agents: self.offered(),
         }
     }
 }

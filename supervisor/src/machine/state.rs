@@ -11,6 +11,7 @@ use proto::{
     conversation::Conversation,
     decision::{Closed, PlanTalk},
     fact::{Asked, Signaled, Submitted},
+    family::Parent,
     id::{AgentName, AskId, Generation, JobId, Seq, StepId, TimerName, WorkId},
     interaction::Question,
     job::{FailReason, JobState, Outcome, SubStatus},
@@ -26,7 +27,8 @@ use proto::{
 };
 
 use super::{
-    anomaly::Watch, budget::Spent, replanning::Force, step::StepRun, timeline::Back, tries::Tries,
+    anomaly::Watch, budget::Spent, family::Family, replanning::Force, step::StepRun,
+    timeline::Back, tries::Tries,
 };
 
 /// A job, as far as its log has been read.
@@ -152,6 +154,7 @@ pub(super) struct Open {
     pub(super) notices: Vec<Notice>,
     /// Shared, as what never changes is not copied with the rest.
     pub(super) conversation: Option<Arc<Conversation>>,
+    pub(super) family: Family,
     pub(super) outcome: Option<Outcome>,
     /// What was found out about the goal.
     pub(super) detected: Option<Detected>,
@@ -319,6 +322,18 @@ impl Job {
         self.open.as_ref()?.outcome.as_ref()
     }
 
+    /// Whether a job that works for this one has not ended yet.
+    #[must_use]
+    pub fn has_children_out(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.outcome.is_none() && open.has_children_out())
+    }
+
+    /// The job that this one works for.
+    #[must_use]
+    pub fn parent(&self) -> Option<&Parent> {
+        self.open.as_ref()?.family.parent.as_deref()
+    }
+
     /// How often it was rolled back, all that were forked before it counted.
     #[must_use]
     pub fn generation(&self) -> Generation {
@@ -342,6 +357,7 @@ impl Job {
 impl Open {
     pub(super) fn new(submitted: Submitted) -> Self {
         Self {
+            family: Family::of(&submitted),
             generation: Generation::FIRST,
             has_decided: false,
             snapshots: Vec::new(),

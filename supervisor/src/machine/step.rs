@@ -411,6 +411,15 @@ impl StepRun {
         }
     }
 
+    /// Every call of what is carried out now.
+    pub(super) fn calls_mut(&mut self, change: &mut dyn FnMut(&mut Call)) {
+        match &mut self.exec {
+            Exec::Tool(call) => change(call),
+            Exec::Acting(acting) => acting.calls_mut().for_each(change),
+            Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => {}
+        }
+    }
+
     /// Every set of tries that a timer may be for.
     pub(super) fn tries_mut(&mut self) -> Vec<&mut Tries> {
         match &mut self.exec {

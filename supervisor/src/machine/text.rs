@@ -265,7 +265,15 @@ pub(super) fn used_up(language: Language, gauge: &Gauge) -> String {
         }
         (Language::En, Axis::Money) => format!("the money of the job is used up ({figures})"),
         (Language::En, Axis::Time) => format!("the time of the job is used up ({figures})"),
+        (Language::En, Axis::Depth) => {
+            format!("no task can be handed further down ({figures})")
+        }
+        (Language::En, Axis::Children) => {
+            format!("no more tasks can be handed to other agents ({figures})")
+        }
         (Language::Zh, Axis::Steps | Axis::Turns) => format!("已达到最大执行步数（{figures}）"),
+        (Language::Zh, Axis::Depth) => format!("任务不能再向下移交（{figures}）"),
+        (Language::Zh, Axis::Children) => format!("不能再把任务交给其他智能体（{figures}）"),
         (Language::Zh, Axis::TokensIn | Axis::TokensOut | Axis::Tokens) => {
             format!("已达到 token 预算上限（{figures}）")
         }

@@ -174,6 +174,13 @@ impl Acting {
         })
     }
 
+    pub(super) fn calls_mut(&mut self) -> impl Iterator<Item = &mut Call> {
+        self.units.iter_mut().filter_map(|unit| match &mut unit.kind {
+            UnitKind::Tool(call) => Some(call.as_mut()),
+            UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
+        })
+    }
+
     /// The call that was carried out, of a turn that may have one.
     pub(super) fn action(&self) -> Option<&UnitKind> {
         let kinds = self.units.iter().map(|unit| &unit.kind);

@@ -35,6 +35,8 @@ impl Job {
             revisions: open.revisions(),
             instructions: open.instructions_view(),
             questions: open.open_questions().map(|a| a.question.clone()).collect(),
+            parent: open.family.parent.as_deref().cloned().map(Box::new),
+            children: open.family.views(open.path(&self.id)),
             outcome: open.outcome.clone(),
             usage: open.usage,
             budget: open.gauges(self.age_ms()).collect(),
@@ -65,6 +67,7 @@ impl Job {
             goal: excerpt::line(&open.goal, 200),
             agent: open.agent.name.clone(),
             conversation: open.conversation_id(),
+            parent: open.family.parent.as_ref().map(|parent| parent.job.clone()),
             steps_done: count(steps().filter(|run| run.state.is_terminal()).count()),
             steps: count(steps().count()),
             questions: count(open.open_questions().count()),
@@ -83,7 +86,11 @@ impl Job {
             Some(SubStatus::Paused) => open.paused.as_ref().and_then(|p| p.reason.clone()),
             Some(SubStatus::Parked) => {
                 let asked = open.open_questions().next().map(|a| a.question.prompt.clone());
-                asked.or_else(|| {
+                let below = || {
+                    let below = open.family.questions().next()?;
+                    Some(format!("{}: {}", below.path, below.question.prompt))
+                };
+                asked.or_else(below).or_else(|| {
                     let lost = open.given_up().into_iter().next()?;
                     Some(format!(
                         "{} was given up after {} attempts: {}",
@@ -105,7 +112,8 @@ impl Job {
         if self.poison.is_some() {
             return (JobState::Working, Some(SubStatus::Poisoned));
         }
-        let asks = open.questions.values().any(|a| a.state == AskState::Open);
+        let asks = open.questions.values().any(|a| a.state == AskState::Open)
+            || open.family.questions().next().is_some();
         if open.paused.is_some() {
             let state = if asks { JobState::InputRequired } else { JobState::Working };
             return (state, Some(SubStatus::Paused));

@@ -2,7 +2,7 @@
 //! on its way. And what an operator's wish to try again does to it.
 
 use jiff::Timestamp;
-use proto::id::{AskId, Attempt, TimerName, WorkId};
+use proto::id::{AskId, Attempt, JobId, TimerName, WorkId};
 
 use super::{
     call::Call,
@@ -22,6 +22,8 @@ pub struct Waits {
     pub questions: Vec<AskId>,
     /// Timers that must be armed: without one of them something never happens.
     pub timers: Vec<TimerName>,
+    /// Jobs that work for it and have not ended, as far as it has been told.
+    pub children: Vec<JobId>,
     /// Whether a wait for the clock is among them, and not deadlines alone.
     pub backing_off: bool,
     /// Whether an operator holds it.
@@ -60,6 +62,7 @@ impl Job {
                 Tries::Idle | Tries::Broken { .. } | Tries::Due { .. } => {}
             }
         }
+        waits.children = open.family.alive().map(|child| child.spawn.child.clone()).collect();
         for asking in open.open_questions() {
             waits.questions.push(asking.question.id.clone());
             if asking.question.deadline.is_some() {

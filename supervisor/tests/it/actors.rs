@@ -135,7 +135,7 @@ async fn a_cancel_ends_a_job_that_nobody_works_on() {
     let mut company = Company::new(MemoryOptions::default());
     company.hire_supervisor("s1").await;
     let job = company.submit("j").await;
-    let cancel = Signaled { signal: Signal::Cancel, reason: None, by: None };
+    let cancel = Signaled { signal: Signal::Cancel, reason: None, by: None, parent_seq: None };
     company.broker.log.append(&job, &Fact::Signaled(cancel), new_trace()).await.unwrap();
     let view = company.ended(&job).await.view().unwrap();
     assert_eq!(view.state, JobState::Canceled);

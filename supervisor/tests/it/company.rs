@@ -82,6 +82,7 @@ impl Work for Answering {
             Decision::Turn(_)
             | Decision::Ask(_)
             | Decision::Wait(_)
+            | Decision::Spawn(_)
             | Decision::Note(_)
             | Decision::Finish(_) => None,
         }
@@ -219,6 +220,8 @@ impl Company {
             digest: "d".into(),
             by: None,
             conversation: None,
+            parent: None,
+            agents: Default::default(),
             forked: None,
             plan: None,
         });

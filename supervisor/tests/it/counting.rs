@@ -67,7 +67,7 @@ impl Metrics {
 const UNREADABLE: [&str; 1] = [r#"callboard_dead_letter_reason="unreadable""#];
 
 async fn signal(company: &Company, job: &JobId, signal: Signal) {
-    let fact = Fact::Signaled(Signaled { signal, reason: None, by: None });
+    let fact = Fact::Signaled(Signaled { signal, reason: None, by: None, parent_seq: None });
     company.broker.log.append(job, &fact, new_trace()).await.unwrap();
 }
 

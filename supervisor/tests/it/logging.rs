@@ -134,7 +134,7 @@ async fn what_a_panic_says_is_logged_at_debug_alone(
     company.hire_supervisor_with("s1", options, broken).await;
     let job = company.submit("j").await;
     company.until(&job, |job| job.last_decision() > Seq(0)).await;
-    let cancel = Signaled { signal: Signal::Cancel, reason: None, by: None };
+    let cancel = Signaled { signal: Signal::Cancel, reason: None, by: None, parent_seq: None };
     company.broker.log.append(&job, &Fact::Signaled(cancel), new_trace()).await.unwrap();
     let logged = lines.until(said).await;
     assert_eq!(logged.contains(CANARY), level == Level::DEBUG, "{logged}");

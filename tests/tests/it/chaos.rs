@@ -244,6 +244,7 @@ async fn check_logs(broker: &Broker, jobs: &[supervisor::machine::Job]) -> usize
                 | Decision::Turn(_)
                 | Decision::Ask(_)
                 | Decision::Wait(_)
+                | Decision::Spawn(_)
                 | Decision::Note(_) => {}
             }
         }

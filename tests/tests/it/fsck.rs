@@ -91,6 +91,8 @@ impl Stage {
             digest: "d".to_owned(),
             by: None,
             conversation: None,
+            parent: None,
+            agents: Default::default(),
             forked: None,
             plan: None,
         });
@@ -257,7 +259,7 @@ async fn jobs_that_are_where_they_should_be_are_counted_and_not_named() {
     stage.stands(&backing, Standing::Clock).await;
 
     let paused = stage.job("paused", |_| {}).await;
-    let pause = Signaled { signal: Signal::Pause, reason: None, by: None };
+    let pause = Signaled { signal: Signal::Pause, reason: None, by: None, parent_seq: None };
     stage.fact(&paused, Fact::Signaled(pause)).await;
     stage.stands(&paused, Standing::Held).await;
 

@@ -51,6 +51,8 @@ enum Act {
     Approve,
     Revise(&'static str),
     Answer(&'static str),
+    /// Answers the question of a job below, there.
+    AnswerBelow(&'static str),
     Reject,
     Edit(&'static str),
     Steer(&'static str),
@@ -165,6 +167,17 @@ const SCENARIOS: &[Scenario] = &[
         acts: &[Act::Approve],
         conversation: None,
     },
+    Scenario {
+        name: "family",
+        goal: "family",
+        agent: |agent| {
+            agent.confirm = false;
+            agent.agents =
+                serde_json::from_value(json!([{"name": "direct", "interactive": true}])).unwrap();
+        },
+        acts: &[Act::AnswerBelow("Ann")],
+        conversation: None,
+    },
 ];
 
 fn quick(attempts: u32) -> RetryPolicy {
@@ -202,6 +215,10 @@ async fn record_histories() {
         let job = play(&client, scenario).await;
         load::ended(&broker, std::slice::from_ref(&job), Duration::from_secs(60)).await;
         index.insert(scenario.name.to_owned(), write(&broker, scenario.name, &job).await);
+        for (n, child) in client.get(&job).await.unwrap().children.iter().enumerate() {
+            let name = format!("{}-child-{}", scenario.name, n + 1);
+            index.insert(name.clone(), write(&broker, &name, &child.job).await);
+        }
         eprintln!("{} is recorded", scenario.name);
     }
     let list = serde_json::to_string_pretty(&index).unwrap() + "\n";
@@ -251,6 +268,7 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
                 client.answer(&answer(&view, Verdict::Respond, None, value, None)).await.unwrap();
                 settled(client, &id, &view).await;
             }
+            Act::AnswerBelow(text) => answer_below(client, &id, text).await,
             Act::Reject => {
                 let view = asked().await;
                 client.answer(&answer(&view, Verdict::Reject, None, None, None)).await.unwrap();
@@ -282,6 +300,23 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
         }
     }
     id
+}
+
+/// Answers the question of a job below, where it was asked.
+async fn answer_below(client: &Client, id: &JobId, text: &str) {
+    let below = |view: &JobView| view.children.iter().find_map(|c| c.questions.first().cloned());
+    let asked = below(&until(client, id, |view| below(view).is_some()).await).unwrap();
+    let given = GiveAnswer {
+        job: asked.job,
+        ask: asked.question.id,
+        decision: Verdict::Respond,
+        value: Some(json!(text)),
+        text: None,
+        digest: None,
+        by: Some("ann".to_owned()),
+    };
+    client.answer(&given).await.unwrap();
+    until(client, id, |view| below(view).is_none()).await;
 }
 
 /// Waits until a question is no longer open.

@@ -91,6 +91,7 @@ async fn turns(broker: &Broker, id: &str) -> Vec<proto::decision::TurnWork> {
                 | Decision::Call(_)
                 | Decision::Ask(_)
                 | Decision::Wait(_)
+                | Decision::Spawn(_)
                 | Decision::Note(_)
                 | Decision::Finish(_) => None,
             },

@@ -17,6 +17,7 @@ mod dashboards;
 mod deployment;
 mod documents;
 mod events;
+mod family;
 mod fsck;
 mod histories;
 mod late;

@@ -71,6 +71,7 @@ async fn a_supervisor_stopped_for_twenty_seconds_and_continued_changes_nothing_t
                 | Decision::Turn(_)
                 | Decision::Ask(_)
                 | Decision::Wait(_)
+                | Decision::Spawn(_)
                 | Decision::Note(_) => {}
             }
         }

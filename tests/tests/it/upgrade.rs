@@ -171,6 +171,8 @@ async fn submit(broker: &Broker, ids: &[JobId]) {
             digest: "d".to_owned(),
             by: None,
             conversation: None,
+            parent: None,
+            agents: Default::default(),
             forked: None,
             plan: None,
         });

@@ -74,6 +74,8 @@ impl Stage {
             digest: "0".into(),
             by: None,
             conversation: None,
+            parent: None,
+            agents: Default::default(),
             forked: None,
             plan: None,
         });

@@ -183,3 +183,17 @@ fn a_change_that_breaks_others_is_known_before_it_is_made() {
     fine.set(Layer::Bucket, [source("parent", "confirm: true\n")]);
     assert!(before.broken_by(&fine).is_empty());
 }
+
+#[test]
+fn a_sub_agent_that_is_not_there_is_refused_with_the_one_that_was_meant() {
+    let there = [("boss", "agents: [helper, boss]\n"), ("helper", "about: helps\n")];
+    assert_eq!(agent(&catalogue(&there), "boss").agents.len(), 2);
+    let typo = [("boss", "about: b\nagents:\n  - helpr\n"), ("helper", "about: helps\n")];
+    assert_eq!(
+        refused(&catalogue(&typo), "boss"),
+        "boss.yaml:2:1: agents[0]: there is no agent helpr; did you mean helper?"
+    );
+    let mut after = catalogue(&there);
+    after.remove(Layer::Directory, &name("helper"));
+    assert_eq!(catalogue(&there).broken_by(&after).len(), 2);
+}

@@ -9,6 +9,7 @@ mod persons;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::{
     ErrorEvent, ErrorScope, Event, EventId, Happened, MessageEvent, Stream, ToolEvent, ToolPhase,
@@ -17,7 +18,9 @@ use super::{
 use crate::{
     decision::{Decision, Note},
     fact::{Called, Fact, PlanReply, Planned, TurnReply, Turned},
+    family::{ChildSaid, News},
     id::{Attempt, Seq, StepId, ToolName, WorkId},
+    job::Outcome,
     record::Known,
     view::{JobView, PlanView},
 };
@@ -116,6 +119,7 @@ impl Projection {
             | Fact::Signaled(_)
             | Fact::Started(_)
             | Fact::Answered(_)
+            | Fact::Child(_)
             | Fact::Fired(_) => {}
         }
     }
@@ -137,7 +141,17 @@ impl Projection {
 
     fn called(&mut self, known: &Known, events: &mut Vec<Happened>) {
         let Known::Fact(fact) = known else { return };
-        let Fact::Called(called) = &**fact else { return };
+        let called = match &**fact {
+            Fact::Called(called) => called,
+            Fact::Child(said) => return self.child_ended(said, events),
+            Fact::Submitted(_)
+            | Fact::Signaled(_)
+            | Fact::Planned(_)
+            | Fact::Turned(_)
+            | Fact::Started(_)
+            | Fact::Answered(_)
+            | Fact::Fired(_) => return,
+        };
         let Some(Out { step, tool: Some(tool) }) = self.out.get(&called.work).cloned() else {
             return;
         };
@@ -158,6 +172,36 @@ impl Projection {
         }));
     }
 
+    /// What another agent was asked for has come: told as what comes of a tool is.
+    fn child_ended(&self, said: &ChildSaid, events: &mut Vec<Happened>) {
+        let News::Ended { outcome, .. } = &said.news else { return };
+        let Some(Out { step, tool: Some(tool) }) = self.out.get(&said.work).cloned() else {
+            return;
+        };
+        let (result, error) = match outcome {
+            Outcome::Completed { summary, results } => {
+                (Some(json!({"response": summary, "results": results})), None)
+            }
+            Outcome::Failed { message, .. } => (None, Some(message.clone())),
+            Outcome::Canceled { reason } => (None, Some(reason.clone().unwrap_or_default())),
+        };
+        events.push(Happened::Tool(ToolEvent {
+            work: said.work.clone(),
+            attempt: said.attempt,
+            step,
+            tool,
+            phase: ToolPhase::Called {
+                success: error.is_none(),
+                result,
+                error,
+                message: None,
+                fault: None,
+                // The child's own events say how long it took.
+                duration_ms: 0,
+            },
+        }));
+    }
+
     fn spent(&mut self, known: &Known, after: &JobView, events: &mut Vec<Happened>) {
         let Known::Fact(fact) = known else { return };
         let (work, usage) = match &**fact {
@@ -167,6 +211,10 @@ impl Projection {
                 self.out.remove(&called.work);
                 return;
             }
+            Fact::Child(said) => match &said.news {
+                News::Ended { usage, .. } => (&said.work, *usage),
+                News::Asks { .. } | News::Closed { .. } => return,
+            },
             Fact::Submitted(_)
             | Fact::Signaled(_)
             | Fact::Started(_)
@@ -200,6 +248,20 @@ impl Projection {
                     step,
                     tool,
                     phase: ToolPhase::Calling { args: call.args.clone() },
+                }));
+            }
+            Decision::Spawn(spawn) => {
+                let Ok(tool) = ToolName::new(spawn.agent.name.as_str()) else { return };
+                let (step, work) = (spawn.step.clone(), spawn.work.clone());
+                let out = Out { step: step.clone(), tool: Some(tool.clone()) };
+                self.out.insert(work.clone(), out);
+                let args = json!({"goal": spawn.goal, "child": spawn.child});
+                events.push(Happened::Tool(ToolEvent {
+                    work,
+                    attempt: spawn.attempt,
+                    step,
+                    tool,
+                    phase: ToolPhase::Calling { args },
                 }));
             }
             Decision::Plan(_)

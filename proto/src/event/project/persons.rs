@@ -18,8 +18,15 @@ pub(super) fn said(
     let noted = known.and_then(|known| match known {
         Known::Decision(decision) => match &**decision {
             Decision::Note(Note::QuestionClosed { ask, because, .. }) => Some((ask, *because)),
-            Decision::Note(Note::Stopped { .. })
+            Decision::Note(
+                Note::Stopped { .. }
+                | Note::Spawned { .. }
+                | Note::ChildTold { .. }
+                | Note::ParentTold { .. }
+                | Note::Concluded { .. },
+            )
             | Decision::Plan(_)
+            | Decision::Spawn(_)
             | Decision::Turn(_)
             | Decision::Call(_)
             | Decision::Ask(_)
@@ -72,7 +79,8 @@ pub(super) fn said(
                 | Fact::Planned(_)
                 | Fact::Turned(_)
                 | Fact::Started(_)
-                | Fact::Called(_),
+                | Fact::Called(_)
+                | Fact::Child(_),
             )
             | None => {
                 let noted = noted.filter(|(closed, _)| **closed == ask);

@@ -173,7 +173,7 @@ async fn nothing_is_acknowledged_when_not_even_the_fault_can_be_stored() {
 }
 
 fn signal(signal: Signal) -> Entry {
-    let fact = Fact::Signaled(Signaled { signal, reason: None, by: None });
+    let fact = Fact::Signaled(Signaled { signal, reason: None, by: None, parent_seq: None });
     let record = Record::of_fact(&fact, "s", &by()).unwrap();
     entry(7, Family::In(fact.source()), record)
 }

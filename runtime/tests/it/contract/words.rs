@@ -58,6 +58,8 @@ pub(crate) fn submitted(goal: &str) -> Fact {
         digest: proto::digest::of_bytes(goal.as_bytes()),
         by: None,
         conversation: None,
+        parent: None,
+        agents: Default::default(),
         forked: None,
         plan: None,
     })
@@ -79,7 +81,7 @@ pub(crate) fn called_with(n: u64, data: &str) -> Fact {
 }
 
 pub(crate) fn signaled(signal: Signal) -> Fact {
-    Fact::Signaled(Signaled { signal, reason: None, by: None })
+    Fact::Signaled(Signaled { signal, reason: None, by: None, parent_seq: None })
 }
 
 pub(crate) fn answered(by: &str) -> Fact {

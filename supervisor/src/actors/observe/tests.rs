@@ -47,6 +47,8 @@ fn submitted(first: u64) -> Job {
         digest: "d".into(),
         by: None,
         conversation: None,
+        parent: None,
+        agents: Default::default(),
         forked: None,
         plan: None,
     };

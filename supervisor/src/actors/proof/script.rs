@@ -99,9 +99,12 @@ impl Script {
                 return Written { saying, entry, attempt, label, fired: None };
             }
             Saying::Submitted => Fact::Submitted(self.submitted()),
-            Saying::Cancel => {
-                Fact::Signaled(Signaled { signal: Signal::Cancel, reason: None, by: None })
-            }
+            Saying::Cancel => Fact::Signaled(Signaled {
+                signal: Signal::Cancel,
+                reason: None,
+                by: None,
+                parent_seq: None,
+            }),
             Saying::Approve => {
                 let view = before.job.view().expect("it was submitted");
                 let ask = view.questions.first().expect("it asks").id.clone();
@@ -128,6 +131,7 @@ impl Script {
             | Fact::Turned(_)
             | Fact::Started(_)
             | Fact::Called(_)
+            | Fact::Child(_)
             | Fact::Answered(_) => None,
         };
         Written { saying, entry, attempt, label: None, fired }
@@ -144,6 +148,8 @@ impl Script {
             digest: "d".into(),
             by: None,
             conversation: None,
+            parent: None,
+            agents: Default::default(),
             forked: None,
             plan: None,
         }
@@ -204,6 +210,7 @@ fn commanded(decision: &Decision) -> Option<(WorkId, Attempt)> {
         Decision::Plan(work) => Some((work.work.clone(), work.attempt)),
         Decision::Turn(work) => Some((work.work.clone(), work.attempt)),
         Decision::Call(work) => Some((work.work.clone(), work.attempt)),
+        Decision::Spawn(work) => Some((work.work.clone(), work.attempt)),
         Decision::Ask(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => None,
     }
 }

@@ -38,6 +38,8 @@ fn fork(p: &Play, at: Seq) -> Play {
         digest: "d".into(),
         by: None,
         conversation: None,
+        parent: None,
+        agents: Default::default(),
         forked: Some(Box::new(forked)),
         plan: None,
     })
@@ -149,6 +151,8 @@ fn what_is_taken_along_and_cannot_be_read_parks_the_fork() {
             digest: "d".into(),
             by: None,
             conversation: None,
+            parent: None,
+            agents: Default::default(),
             forked: Some(Box::new(forked.clone())),
             plan: None,
         });

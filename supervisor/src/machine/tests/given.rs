@@ -23,6 +23,8 @@ fn submitted(plan: Plan) -> Submitted {
         digest: "d".into(),
         by: None,
         conversation: None,
+        parent: None,
+        agents: Default::default(),
         forked: None,
         plan: Some(plan),
     }

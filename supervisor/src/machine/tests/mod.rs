@@ -12,6 +12,7 @@ mod detecting;
 mod dispatching;
 mod editing;
 mod failing;
+mod family;
 mod forking;
 mod given;
 mod given_up;

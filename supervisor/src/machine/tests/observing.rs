@@ -164,6 +164,8 @@ fn what_was_said_before_reaches_the_planner_and_every_loop() {
         digest: "d".into(),
         by: None,
         conversation: Some(Conversation { id: id.clone(), earlier: earlier.clone(), omitted: 0 }),
+        parent: None,
+        agents: Default::default(),
         forked: None,
         plan: None,
     });

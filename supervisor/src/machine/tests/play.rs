@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use proto::{
     agent::Agent,
-    decision::Decision,
+    decision::{Decision, Note},
     fact::{
         Answered, Asked, AskedKind, CallTarget, Called, Fact, Fired, PlanReply, Planned, Signal,
         Signaled, Source, Submitted, TurnCall, TurnReply, Turned, WorkError,
@@ -24,7 +24,7 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-use crate::machine::{At, Fold, Job};
+use crate::machine::{At, Fold, Job, Tell};
 
 pub(super) struct Play {
     pub(super) job: Job,
@@ -32,6 +32,8 @@ pub(super) struct Play {
     pub(super) armed: BTreeMap<TimerName, Timestamp>,
     /// The whole of the last decisions, by their label.
     pub(super) decisions: Vec<Decision>,
+    /// What was said to other jobs and nobody has taken yet.
+    pub(super) tells: Vec<Tell>,
     now: Timestamp,
 }
 
@@ -113,17 +115,24 @@ impl Play {
             digest: "d".into(),
             by: None,
             conversation: None,
+            parent: None,
+            agents: Default::default(),
             forked: None,
             plan: None,
         })
     }
 
     pub(super) fn submit_as(submitted: Submitted) -> Self {
+        Self::submit_to(JobId::new("job").unwrap(), submitted)
+    }
+
+    pub(super) fn submit_to(job: JobId, submitted: Submitted) -> Self {
         let mut play = Self {
-            job: Job::new(JobId::new("job").unwrap()),
+            job: Job::new(job),
             log: Vec::new(),
             armed: BTreeMap::new(),
             decisions: Vec::new(),
+            tells: Vec::new(),
             now: Timestamp::from_second(1_000_000).unwrap(),
         };
         play.fact(Fact::Submitted(submitted));
@@ -199,6 +208,7 @@ impl Play {
         self.decisions.clear();
         while let Some(next) = self.job.decide() {
             assert!(labels.len() < 1000, "the machine never rests: {:?}", &labels[..10]);
+            self.tells.extend(next.tell);
             for arm in next.arm {
                 self.armed.insert(arm.timer, arm.at);
             }
@@ -296,7 +306,12 @@ impl Play {
     }
 
     pub(super) fn signal(&mut self, signal: Signal) {
-        self.fact(Fact::Signaled(Signaled { signal, reason: Some("because".into()), by: None }));
+        self.fact(Fact::Signaled(Signaled {
+            signal,
+            reason: Some("because".into()),
+            by: None,
+            parent_seq: None,
+        }));
     }
 
     /// Lets an armed timer fire.
@@ -331,6 +346,7 @@ impl Play {
                 Decision::Plan(w) if w.work == *work => Some(w.attempt),
                 Decision::Turn(w) if w.work == *work => Some(w.attempt),
                 Decision::Call(w) if w.work == *work => Some(w.attempt),
+                Decision::Spawn(w) if w.work == *work => Some(w.attempt),
                 _ => None,
             },
             Known::Fact(_) => None,
@@ -345,15 +361,22 @@ pub(super) fn transient() -> WorkError {
 
 fn label(decision: &Decision) -> String {
     match decision {
+        Decision::Spawn(_) => crate::golden::label(decision),
+        Decision::Note(note)
+            if !matches!(note, Note::QuestionClosed { .. } | Note::Stopped { .. }) =>
+        {
+            crate::golden::label(decision)
+        }
         Decision::Plan(w) => format!("plan {} #{}", w.work, w.attempt),
         Decision::Turn(w) => format!("turn {} #{}", w.work, w.attempt),
         Decision::Call(w) => format!("call {} #{}", w.work, w.attempt),
         Decision::Ask(w) => format!("ask {} {}", w.question.id, w.question.kind.name()),
         Decision::Wait(w) => format!("wait {} #{}", w.work, w.attempt),
-        Decision::Note(proto::decision::Note::QuestionClosed { ask, because, .. }) => {
+        Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
             format!("close {ask} {because:?}")
         }
-        Decision::Note(proto::decision::Note::Stopped { work, .. }) => format!("stop {work}"),
+        Decision::Note(Note::Stopped { work, .. }) => format!("stop {work}"),
+        Decision::Note(_) => unreachable!("written above"),
         Decision::Finish(f) => format!("finish {}", f.outcome.state()),
     }
 }

@@ -71,7 +71,7 @@ fn answer(
         }
         Decision::Ask(work) => p.answer(work.question.id.as_str(), Verdict::Approve, None),
         Decision::Wait(wait) => p.fire(wait.timer.as_str()),
-        Decision::Note(_) | Decision::Finish(_) => {}
+        Decision::Spawn(_) | Decision::Note(_) | Decision::Finish(_) => {}
     }
 }
 

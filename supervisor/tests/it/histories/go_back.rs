@@ -50,6 +50,7 @@ impl Recorded {
                 Decision::Plan(_)
                 | Decision::Turn(_)
                 | Decision::Call(_)
+                | Decision::Spawn(_)
                 | Decision::Note(_)
                 | Decision::Finish(_) => {}
             }
@@ -77,7 +78,7 @@ impl GoBack {
         let last = entries.last().unwrap();
         let seen = last.seq;
         let signal = Signal::RollBack { to: entries[cut - 1].seq, seen, again: true };
-        let fact = Fact::Signaled(Signaled { signal, reason: None, by: None });
+        let fact = Fact::Signaled(Signaled { signal, reason: None, by: None, parent_seq: None });
         let marker = Entry {
             seq: Seq(seen.0 + 1),
             family: Family::In(Source::Door),
@@ -127,6 +128,7 @@ impl GoBack {
             Fact::Planned(planned) => bare(&planned.work),
             Fact::Turned(turned) => bare(&turned.work),
             Fact::Called(called) => bare(&called.work),
+            Fact::Child(said) => bare(&said.work),
             Fact::Fired(fired) => {
                 self.recorded.timers.get(&fired.timer).cloned().unwrap_or_default()
             }
@@ -163,6 +165,10 @@ impl GoBack {
                 if let Some(timer) = work.and_then(|work| self.timers.get(work)) {
                     fired.timer = timer.clone();
                 }
+            }
+            Fact::Child(said) => {
+                unit(&mut said.work, &mut said.attempt);
+                said.child = proto::family::child_id(self.job.id(), &said.work, said.attempt);
             }
             Fact::Submitted(_) | Fact::Signaled(_) => {}
         }
@@ -209,6 +215,7 @@ impl GoBack {
             Decision::Plan(work) => sent(&work.work, work.attempt),
             Decision::Turn(work) => sent(&work.work, work.attempt),
             Decision::Call(work) => sent(&work.work, work.attempt),
+            Decision::Spawn(work) => sent(&work.work, work.attempt),
             Decision::Ask(ask) => {
                 let unit = (ask.work.clone(), Attempt::FIRST);
                 self.sent.insert(format!("ask {}", ask.question.id), unit);

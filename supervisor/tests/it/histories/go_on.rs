@@ -43,6 +43,7 @@ impl Names {
             Decision::Plan(_)
             | Decision::Turn(_)
             | Decision::Call(_)
+            | Decision::Spawn(_)
             | Decision::Note(_)
             | Decision::Finish(_) => {}
         }
@@ -70,7 +71,8 @@ impl Names {
             | Fact::Planned(_)
             | Fact::Turned(_)
             | Fact::Started(_)
-            | Fact::Called(_) => fact,
+            | Fact::Called(_)
+            | Fact::Child(_) => fact,
         }
     }
 }

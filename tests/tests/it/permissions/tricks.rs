@@ -147,6 +147,8 @@ async fn an_id_that_a_worker_took_is_refused_and_not_waited_for() {
         digest: String::new(),
         by: None,
         conversation: None,
+        parent: None,
+        agents: Default::default(),
         forked: None,
         plan: None,
     });

@@ -1,0 +1,155 @@
+//! Sub-agents: which other agents an agent may hand a task to. A task that is handed over is a job of
+//! its own, the child of the one that handed it over.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, value::MapAccessDeserializer},
+};
+
+use super::{Agent, Checked, OnUnparseable, refuse};
+use crate::{id::AgentName, limits, policy::AskLimit};
+
+/// Names under which models call something else.
+const RESERVED: [&str; 4] = ["ask_user", "finish", "set_plan", "update_plan"];
+
+/// An agent that another one may hand a task to. In a file, the name alone says the same as a mapping
+/// with nothing but the name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SubAgent {
+    /// Which agent.
+    pub name: AgentName,
+    /// Whether its plans are confirmed and its questions asked as its own policies say. Otherwise it
+    /// plans without being checked and asks nobody; only its tools are approved as ever.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interactive: bool,
+}
+
+impl<'de> Deserialize<'de> for SubAgent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SubAgentVisitor)
+    }
+}
+
+struct SubAgentVisitor;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    name: AgentName,
+    #[serde(default)]
+    interactive: bool,
+}
+
+impl<'de> de::Visitor<'de> for SubAgentVisitor {
+    type Value = SubAgent;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of an agent, or a mapping with name and interactive")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<SubAgent, E> {
+        let name = AgentName::new(name).map_err(E::custom)?;
+        Ok(SubAgent { name, interactive: false })
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<SubAgent, A::Error> {
+        let Fields { name, interactive } = Fields::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(SubAgent { name, interactive })
+    }
+}
+
+impl SubAgent {
+    /// The policies under which it works for another agent.
+    #[must_use]
+    pub fn policies(&self, agent: &Agent) -> Agent {
+        let mut agent = agent.clone();
+        if !self.interactive {
+            agent.confirm = false;
+            agent.ask.limit = AskLimit::AtMost(0);
+            agent.plan.on_unparseable = OnUnparseable::Fail;
+        }
+        agent
+    }
+}
+
+impl Agent {
+    /// The sub-agent of a name.
+    #[must_use]
+    pub fn sub_agent(&self, name: &str) -> Option<&SubAgent> {
+        self.agents.iter().find(|sub| sub.name.as_str() == name)
+    }
+
+    pub(super) fn check_agents(&self) -> Checked {
+        if self.agents.len() > limits::SUB_AGENTS_MAX {
+            return refuse("agents", "must be at most 32");
+        }
+        for (n, sub) in self.agents.iter().enumerate() {
+            let name = sub.name.as_str();
+            if RESERVED.contains(&name) {
+                return refuse(
+                    "agents",
+                    "must not name an agent that is called like ask_user, finish, set_plan or update_plan, which models call for something else",
+                );
+            }
+            if self.agents.iter().skip(n + 1).any(|other| other.name == sub.name) {
+                return refuse("agents", "must not name an agent twice");
+            }
+            let tools = self.tools.as_deref().unwrap_or_default();
+            if tools.iter().any(|tool| tool.as_str() == name) {
+                return refuse(
+                    "agents",
+                    "must not name an agent that is called like a tool of this agent: models could not tell them apart",
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(json: &str) -> Result<Agent, String> {
+        serde_json::from_str(json).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_name_alone_is_a_sub_agent_that_asks_nobody() {
+        let read = agent(r#"{"agents":["a",{"name":"b","interactive":true}]}"#).unwrap();
+        let written = serde_json::to_value(&read).unwrap();
+        assert_eq!(
+            written["agents"],
+            serde_json::json!([{"name": "a"}, {"name": "b", "interactive": true}])
+        );
+        assert_eq!(serde_json::from_value::<Agent>(written).unwrap(), read);
+        let asks = |sub: &str| {
+            let policies = read.sub_agent(sub).unwrap().policies(&Agent::default());
+            (policies.confirm, policies.ask.limit)
+        };
+        assert_eq!(asks("a"), (false, AskLimit::AtMost(0)));
+        assert_eq!(asks("b"), (true, AskLimit::AtMost(3)));
+        assert!(read.sub_agent("c").is_none());
+    }
+
+    #[test]
+    fn names_that_would_be_confused_are_refused() {
+        let check = |json: &str| agent(json).unwrap().check().map_err(|e| e.to_string());
+        assert_eq!(check(r#"{"agents":["a"],"tools":["b"]}"#), Ok(()));
+        for (json, why) in [
+            (r#"{"agents":["a","a"]}"#, "twice"),
+            (r#"{"agents":["a"],"tools":["a"]}"#, "called like a tool"),
+            (r#"{"agents":["ask_user"]}"#, "called like ask_user"),
+        ] {
+            let error = check(json).unwrap_err();
+            assert!(error.starts_with("agent.agents must not") && error.contains(why), "{error}");
+        }
+        for json in
+            [r#"{"agents":[7]}"#, r#"{"agents":["a b"]}"#, r#"{"agents":[{"name":"a","x":1}]}"#]
+        {
+            assert!(agent(json).is_err(), "{json}");
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! Jobs that work for this one, and the one it works for: which children there should be and what
+//! they are begun with, what they are told and tell, and what their end means.
+//!
+//! Everything is level-triggered like the rest. What must be said to another job is said before the
+//! note that says so is stored: whoever dies in between says it again, and hearing it twice changes
+//! nothing. A child is submitted only after the decision to have it is stored, so that none is ever
+//! without one.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use proto::{
+    decision::{Decision, Finish, Note, SpawnWork},
+    digest,
+    fact::{Fact, Signal, Signaled, Submitted},
+    family::{self, Callees, ChildQuestion, ChildSaid, ChildView, News, Offered, Parent},
+    id::{AskId, Attempt, JobId, Seq, WorkId},
+    job::{JobState, Outcome},
+    message::Usage,
+};
+
+use super::{
+    fold::Counted,
+    kin_text,
+    state::{Job, Open},
+    step::{Exec, StepRun},
+};
+
+/// What a job knows of those it works for and those that work for it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Family {
+    pub(super) parent: Option<Arc<Parent>>,
+    /// The agents it may hand tasks to, and those that these may. Shared, as what never changes is
+    /// not copied with the rest.
+    pub(super) callees: Option<Arc<Callees>>,
+    pub(super) children: BTreeMap<(WorkId, Attempt), Child>,
+    /// Where the parent's log has the last signal that came from there.
+    parent_seq: Seq,
+    /// Where this log has the last signal to pause or to go on.
+    halted: Seq,
+    /// Questions that the parent was told of and that it was not told are closed.
+    passed_on: BTreeSet<(JobId, AskId)>,
+    /// How the job ends, once nothing can change it.
+    pub(super) concluded: Option<Outcome>,
+}
+
+/// A job that works for this one, or did.
+#[derive(Debug, Clone)]
+pub(super) struct Child {
+    pub(super) spawn: Arc<SpawnWork>,
+    /// Whether its own log has begun.
+    is_there: bool,
+    told: Told,
+    /// Questions that wait for a person, in it or below it.
+    asks: BTreeMap<(JobId, AskId), ChildQuestion>,
+    /// Those that did: none of them ever waits again, however late it is heard that it does.
+    closed: BTreeSet<(JobId, AskId)>,
+    pub(super) ended: Option<JobState>,
+    usage: Usage,
+}
+
+/// What a child was told last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    GoOn,
+    Pause,
+    Cancel,
+}
+
+/// Something to say to another job before a decision is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Tell {
+    /// Its log is to begin with this, unless it has.
+    Submit {
+        /// The job.
+        job: JobId,
+        /// What it is begun with.
+        submitted: Box<Submitted>,
+        /// What this job is told should the other one be there and be nobody's child of its.
+        refused: Box<Fact>,
+    },
+    /// It is told this.
+    Say {
+        /// The job.
+        job: JobId,
+        /// What.
+        fact: Box<Fact>,
+    },
+}
+
+impl Family {
+    pub(super) fn of(submitted: &Submitted) -> Self {
+        let callees = (!submitted.agents.is_empty()).then(|| Arc::new(submitted.agents.clone()));
+        Self { parent: submitted.parent.clone().map(Arc::new), callees, ..Self::default() }
+    }
+
+    /// How many jobs are above this one.
+    pub(super) fn depth(&self) -> u32 {
+        self.parent.as_ref().map_or(0, |parent| parent.depth)
+    }
+
+    /// What a fork of the job keeps of it: neither those above nor those below.
+    pub(super) fn leave(&mut self) {
+        *self = Self { callees: self.callees.take(), ..Self::default() };
+    }
+
+    pub(super) fn alive(&self) -> impl Iterator<Item = &Child> {
+        self.children.values().filter(|child| child.ended.is_none())
+    }
+
+    /// Questions that wait for a person in a job below.
+    pub(super) fn questions(&self) -> impl Iterator<Item = &ChildQuestion> {
+        self.alive().flat_map(|child| child.asks.values())
+    }
+
+    pub(super) fn views(&self, own_path: &str) -> Vec<ChildView> {
+        self.children.values().map(|child| child.view(own_path)).collect()
+    }
+}
+
+impl Child {
+    fn path(&self, own_path: &str) -> String {
+        format!("{own_path}/{}", self.spawn.step)
+    }
+
+    fn view(&self, own_path: &str) -> ChildView {
+        let asks =
+            || if self.asks.is_empty() { JobState::Working } else { JobState::InputRequired };
+        ChildView {
+            job: self.spawn.child.clone(),
+            agent: self.spawn.agent.name.clone(),
+            path: self.path(own_path),
+            work: self.spawn.work.clone(),
+            attempt: self.spawn.attempt,
+            state: self.ended.unwrap_or_else(asks),
+            usage: self.usage,
+            questions: self.asks.values().cloned().collect(),
+        }
+    }
+}
+
+impl Open {
+    /// Where the job is among its family, for people.
+    pub(super) fn path<'a>(&'a self, job: &'a JobId) -> &'a str {
+        self.family.parent.as_ref().map_or(job.as_str(), |parent| parent.path.as_str())
+    }
+
+    /// The agents that models are offered.
+    pub(super) fn offered(&self) -> Vec<Offered> {
+        let Some(callees) = &self.family.callees else { return Vec::new() };
+        let offer = |name| callees.get(name).map(|callee| callee.about.clone());
+        let subs = self.agent.agents.iter().map(|sub| &sub.name);
+        subs.filter_map(|name| Some(Offered { name: name.clone(), about: offer(name)? })).collect()
+    }
+
+    /// Whether a child is out.
+    pub(super) fn has_children_out(&self) -> bool {
+        self.family.alive().any(|child| self.is_awaited(&child.spawn))
+    }
+
+    fn is_awaited(&self, spawn: &SpawnWork) -> bool {
+        let awaits = |call: &super::call::Call| {
+            call.work == spawn.work && call.end.is_none() && call.tries.awaits(spawn.attempt)
+        };
+        self.steps.iter().any(|step| match &step.exec {
+            Exec::Tool(call) => awaits(call),
+            Exec::Acting(acting) => acting.calls().any(awaits),
+            Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => false,
+        })
+    }
+
+    /// Ends calls of agents that the job may not call, or that are given what is no task.
+    pub(super) fn settle_agents(&mut self) {
+        let (agent, language) = (Arc::clone(&self.agent), self.language);
+        let known = |name: &str| {
+            let sub = agent.sub_agent(name)?;
+            self.family.callees.as_ref()?.get(&sub.name)
+        };
+        for step in &mut self.steps {
+            step.calls_mut(&mut |call| {
+                if !call.is_agent() || call.end.is_some() || call.tries.attempts() > 0 {
+                    return;
+                }
+                if known(call.tool.as_str()).is_none() {
+                    call.refuse(kin_text::no_such_agent(language, &agent, call.tool.as_str()));
+                } else if let Err(why) = call.task() {
+                    call.refuse(kin_text::no_task(language, &why));
+                }
+            });
+        }
+    }
+
+    /// The next thing that another job of the family must be told, as the note that it was.
+    pub(super) fn family_note(&self, job: &JobId, ends: bool) -> Option<Note> {
+        if self.family.concluded.is_some() {
+            return None;
+        }
+        let generation = self.generation;
+        for ((work, attempt), child) in &self.family.children {
+            if child.ended.is_some() {
+                continue;
+            }
+            let (work, attempt) = (work.clone(), *attempt);
+            if !child.is_there {
+                return Some(Note::Spawned { work, attempt, generation });
+            }
+            if let Some(signal) = self.wanted(child, ends) {
+                return Some(Note::ChildTold { work, attempt, signal, generation });
+            }
+        }
+        if ends || self.family.parent.is_none() {
+            return None;
+        }
+        let open: BTreeSet<(JobId, AskId)> =
+            self.asking(job).map(|q| (q.job, q.question.id)).collect();
+        let opened = open.difference(&self.family.passed_on).next().map(|ask| (ask, true));
+        let closed = || self.family.passed_on.difference(&open).next().map(|ask| (ask, false));
+        let ((job, ask), open) = opened.or_else(closed)?;
+        Some(Note::ParentTold { job: job.clone(), ask: ask.clone(), open, generation })
+    }
+
+    /// What a child should be told that it has not been.
+    fn wanted(&self, child: &Child, ends: bool) -> Option<Signal> {
+        let told = if ends || !self.is_awaited(&child.spawn) {
+            Told::Cancel
+        } else if self.paused.is_some() {
+            Told::Pause
+        } else {
+            Told::GoOn
+        };
+        (child.told != told && child.told != Told::Cancel).then_some(match told {
+            Told::Cancel => Signal::Cancel,
+            Told::Pause => Signal::Pause,
+            Told::GoOn => Signal::Resume,
+        })
+    }
+
+    /// Questions that wait for a person, in this job and below it.
+    fn asking<'a>(&'a self, job: &'a JobId) -> impl Iterator<Item = ChildQuestion> + 'a {
+        let own = self.open_questions().map(move |asking| ChildQuestion {
+            path: self.path(job).to_owned(),
+            job: job.clone(),
+            question: asking.question.clone(),
+        });
+        own.chain(self.family.questions().cloned())
+    }
+
+    /// A signal came; whether it counts. One that a parent passed on and that was overtaken does not.
+    pub(super) fn heeds(&mut self, seq: Seq, signaled: &Signaled) -> bool {
+        if matches!(signaled.signal, Signal::Pause | Signal::Resume) {
+            if let Some(at) = signaled.parent_seq {
+                if at < self.family.parent_seq {
+                    return false;
+                }
+                self.family.parent_seq = at;
+            }
+            self.family.halted = seq;
+        }
+        true
+    }
+
+    /// A child was decided.
+    pub(super) fn spawned(&mut self, spawn: &SpawnWork) {
+        let child = Child {
+            spawn: Arc::new(spawn.clone()),
+            is_there: false,
+            told: Told::GoOn,
+            asks: BTreeMap::new(),
+            closed: BTreeSet::new(),
+            ended: None,
+            usage: Usage::default(),
+        };
+        self.family.children.insert((spawn.work.clone(), spawn.attempt), child);
+    }
+
+    /// A note about the family was stored; whether it can follow.
+    pub(super) fn noted_of_family(&mut self, note: &Note) -> bool {
+        let family = &mut self.family;
+        match note {
+            Note::Spawned { work, attempt, .. } => {
+                let child = family.children.get_mut(&(work.clone(), *attempt));
+                child.is_some_and(|child| !std::mem::replace(&mut child.is_there, true))
+            }
+            Note::ChildTold { work, attempt, signal, .. } => {
+                let told = match signal {
+                    Signal::Cancel => Told::Cancel,
+                    Signal::Pause => Told::Pause,
+                    Signal::Resume => Told::GoOn,
+                    Signal::Retry
+                    | Signal::Steer { .. }
+                    | Signal::Snapshot { .. }
+                    | Signal::RollBack { .. } => return false,
+                };
+                let child = family.children.get_mut(&(work.clone(), *attempt));
+                child.is_some_and(|child| {
+                    child.told = told;
+                    true
+                })
+            }
+            Note::ParentTold { job, ask, open, .. } => {
+                let ask = (job.clone(), ask.clone());
+                if *open { family.passed_on.insert(ask) } else { family.passed_on.remove(&ask) }
+            }
+            Note::Concluded { outcome, .. } => {
+                family.concluded = Some(outcome.clone());
+                family.parent.is_some()
+            }
+            Note::QuestionClosed { .. } | Note::Stopped { .. } => false,
+        }
+    }
+
+    /// A child said something.
+    pub(super) fn heard_child(&mut self, at: Timestamp, said: &ChildSaid) -> Counted {
+        let found = self.family.children.get_mut(&(said.work.clone(), said.attempt));
+        let is_it = |child: &&mut Child| child.ended.is_none() && child.spawn.child == said.child;
+        let Some(child) = found.filter(is_it) else { return Counted::No };
+        match &said.news {
+            News::Asks { path, job, question } => {
+                let ask = (job.clone(), question.id.clone());
+                if child.closed.contains(&ask) || child.asks.contains_key(&ask) {
+                    return Counted::No;
+                }
+                let question = Question::of(path, job, question);
+                child.asks.insert(ask, question);
+                self.asks_below(said);
+            }
+            News::Closed { job, ask } => {
+                let ask = (job.clone(), ask.clone());
+                child.asks.remove(&ask);
+                if !child.closed.insert(ask) {
+                    return Counted::No;
+                }
+                self.asks_below(said);
+            }
+            News::Ended { outcome, usage, turns } => {
+                child.ended = Some(outcome.state());
+                child.usage = *usage;
+                child.asks.clear();
+                self.usage += *usage;
+                self.spent.below(*turns);
+                self.child_ended(at, said, outcome);
+            }
+        }
+        Counted::Yes
+    }
+
+    /// Lets the call that a child is know whether the child waits for a person.
+    fn asks_below(&mut self, said: &ChildSaid) {
+        let child = self.family.children.get(&(said.work.clone(), said.attempt));
+        let asks = child.is_some_and(|child| !child.asks.is_empty());
+        for step in &mut self.steps {
+            if let Some((call, _)) = step.call_mut(|call| call.work == said.work) {
+                call.asks_below = asks;
+            }
+        }
+    }
+
+    fn child_ended(&mut self, at: Timestamp, said: &ChildSaid, outcome: &Outcome) {
+        let language = self.language;
+        let found = self.steps.iter_mut().find_map(|step| {
+            step.call_mut(|call| {
+                call.work == said.work && call.end.is_none() && call.tries.awaits(said.attempt)
+            })
+        });
+        // Nobody waits for one that was canceled because nobody did.
+        if let Some((call, is_step)) = found {
+            call.asks_below = false;
+            call.child_ended(outcome, is_step, language, at);
+        }
+    }
+}
+
+/// How a question of a job below is kept.
+struct Question;
+
+impl Question {
+    fn of(path: &str, job: &JobId, question: &proto::interaction::Question) -> ChildQuestion {
+        ChildQuestion { path: path.to_owned(), job: job.clone(), question: question.clone() }
+    }
+}
+
+impl Job {
+    /// What must be said to other jobs before a decision is stored.
+    pub(super) fn tells(&self, open: &Open, decision: &Decision) -> Vec<Tell> {
+        let tell = match decision {
+            Decision::Note(note) => self.tell(open, note),
+            Decision::Finish(Finish { outcome, usage, .. }) => {
+                let (outcome, usage) = (outcome.clone(), *usage);
+                let turns = open.spent.turns();
+                self.to_parent(open, News::Ended { outcome, usage, turns })
+            }
+            Decision::Plan(_)
+            | Decision::Turn(_)
+            | Decision::Call(_)
+            | Decision::Ask(_)
+            | Decision::Wait(_)
+            | Decision::Spawn(_) => None,
+        };
+        tell.into_iter().collect()
+    }
+
+    fn tell(&self, open: &Open, note: &Note) -> Option<Tell> {
+        match note {
+            Note::Spawned { work, attempt, .. } => {
+                let child = open.family.children.get(&(work.clone(), *attempt))?;
+                Some(self.submit(open, &child.spawn))
+            }
+            Note::ChildTold { work, attempt, signal, .. } => {
+                let child = open.family.children.get(&(work.clone(), *attempt))?;
+                let reason = match signal {
+                    Signal::Cancel => Some(kin_text::ended_above(open.language, self.id.as_str())),
+                    Signal::Pause => open.paused.as_ref().and_then(|paused| paused.reason.clone()),
+                    Signal::Resume
+                    | Signal::Retry
+                    | Signal::Steer { .. }
+                    | Signal::Snapshot { .. }
+                    | Signal::RollBack { .. } => None,
+                };
+                let (signal, parent_seq) = (signal.clone(), Some(open.family.halted));
+                let said = Signaled { signal, reason, by: None, parent_seq };
+                let (job, fact) = (child.spawn.child.clone(), Box::new(Fact::Signaled(said)));
+                Some(Tell::Say { job, fact })
+            }
+            Note::ParentTold { job, ask, open: true, .. } => {
+                let mut asking = open.asking(&self.id);
+                let found = asking.find(|q| q.job == *job && q.question.id == *ask)?;
+                let ChildQuestion { path, job, question } = found;
+                self.to_parent(open, News::Asks { path, job, question: Box::new(question) })
+            }
+            Note::ParentTold { job, ask, open: false, .. } => {
+                self.to_parent(open, News::Closed { job: job.clone(), ask: ask.clone() })
+            }
+            Note::QuestionClosed { .. } | Note::Stopped { .. } | Note::Concluded { .. } => None,
+        }
+    }
+
+    fn to_parent(&self, open: &Open, news: News) -> Option<Tell> {
+        let parent = open.family.parent.as_ref()?;
+        let (work, attempt) = (parent.work.clone(), parent.attempt);
+        let said = ChildSaid { work, attempt, child: self.id.clone(), news };
+        Some(Tell::Say { job: parent.job.clone(), fact: Box::new(Fact::Child(said)) })
+    }
+
+    /// The first record of a child.
+    fn submit(&self, open: &Open, spawn: &SpawnWork) -> Tell {
+        let parent = Parent {
+            job: self.id.clone(),
+            work: spawn.work.clone(),
+            attempt: spawn.attempt,
+            root: open.family.parent.as_ref().map_or(&self.id, |above| &above.root).clone(),
+            path: format!("{}/{}", open.path(&self.id), spawn.step),
+            depth: open.family.depth().saturating_add(1),
+        };
+        let callees = open.family.callees.as_deref();
+        let submitted = Submitted {
+            goal: spawn.goal.clone(),
+            agent: spawn.agent.clone(),
+            language: spawn.language,
+            digest: digest::of_bytes(spawn.child.as_str().as_bytes()),
+            by: None,
+            conversation: None,
+            parent: Some(parent),
+            agents: callees.map(|all| family::reachable(&spawn.agent, all)).unwrap_or_default(),
+            forked: None,
+            plan: None,
+        };
+        let message = kin_text::id_taken(open.language, spawn.child.as_str());
+        let reason = proto::job::FailReason::StepFailed;
+        let outcome = Outcome::Failed { reason, message, results: serde_json::Value::Null };
+        let refused = ChildSaid {
+            work: spawn.work.clone(),
+            attempt: spawn.attempt,
+            child: spawn.child.clone(),
+            news: News::Ended { outcome, usage: Usage::default(), turns: 0 },
+        };
+        let (job, refused) = (spawn.child.clone(), Box::new(Fact::Child(refused)));
+        Tell::Submit { job, submitted: Box::new(submitted), refused }
+    }
+
+    /// The command that hands a task to another agent, when one should be sent now.
+    pub(super) fn spawn(
+        &self,
+        open: &Open,
+        step: &StepRun,
+        call: &super::call::Call,
+    ) -> Option<SpawnWork> {
+        let attempt = call.would_send()?;
+        let sub = open.agent.sub_agent(call.tool.as_str())?;
+        let callee = open.family.callees.as_ref()?.get(&sub.name)?;
+        let share = open.share()?;
+        let mut agent = sub.policies(&callee.agent);
+        share.bound(&mut agent, &open.agent);
+        if let Some(ms) = open.agent.deadline_ms {
+            let left = ms.saturating_sub(self.age_ms()).max(1);
+            agent.deadline_ms = Some(agent.deadline_ms.map_or(left, |own| own.min(left)));
+        }
+        let task = call.task().ok()?;
+        let is_step = matches!(step.exec, Exec::Tool(_));
+        let before = if is_step { super::decide::dependencies(open, step) } else { Vec::new() };
+        Some(SpawnWork {
+            work: call.work.clone(),
+            attempt,
+            step: step.id().clone(),
+            child: family::child_id(&self.id, &call.work, attempt),
+            agent,
+            goal: kin_text::task(open.language, &task, &before),
+            language: open.language,
+        })
+    }
+}

@@ -1,0 +1,180 @@
+//! Jobs that work for jobs: a real nats-server, a scripted model over HTTP, the program, and what
+//! kills it.
+
+use callboard_tests::{
+    company::{Company, Process},
+    load,
+};
+use client::Client;
+use proto::{
+    family::ChildView,
+    id::{JobId, Seq},
+    job::{FailReason, JobState, Outcome},
+    view::JobView,
+};
+use runtime::broker::Broker;
+use serde_json::json;
+use supervisor::fsck::Standing;
+
+use super::{
+    chaos::{connect, wait_for_door},
+    parking::until,
+};
+
+/// What the model says. A boss plans two tasks for others: one counts for a while, one asks.
+const SCRIPT: &str = r#"
+rules:
+  - name: a plan that hands everything over
+    when: { system: 'You are a planner', last: 'report' }
+    reply:
+      json:
+        title: a report
+        steps:
+          - { id: s1, description: "count", tool: counter, args: { goal: "count the pages" } }
+          - { id: s2, description: "ask", tool: asker, args: { goal: "find out the year" } }
+  - name: counting takes time
+    when: { turn: 1, any: 'count the pages' }
+    reply: { calls: [ { tool: sleep, args: { ms: @ms@ } } ] }
+  - name: counted
+    when: { turn: 2, any: 'count the pages' }
+    reply: { calls: [ { tool: finish, args: { success: true, response: "42 pages" } } ] }
+  - name: a question
+    when: { offers: ask_user, turn: 1, any: 'find out the year' }
+    reply: { calls: [ { tool: ask_user, args: { mode: query, prompt: "Which year?" } } ] }
+  - name: answered
+    when: { turn: 2, any: 'find out the year', last: '(?<year>\d{4})' }
+    reply: { calls: [ { tool: finish, args: { success: true, response: "the year {{ captures.year }}" } } ] }
+"#;
+
+struct House {
+    company: Company,
+    client: Client,
+    broker: Broker,
+    process: Process,
+}
+
+impl House {
+    /// An installation whose `boss` has two agents to hand tasks to. The one takes `ms` to count.
+    async fn new(ms: u32) -> Self {
+        let mut company = Company::start(&SCRIPT.replace("@ms@", &ms.to_string())).await;
+        let dir = company.workspace().join("agents");
+        std::fs::create_dir(&dir).unwrap();
+        for (name, text) in [
+            ("counter", "extends: direct\nabout: counts\n"),
+            ("asker", "extends: direct\nabout: asks\n"),
+            ("boss", "confirm: false\nagents: [counter, {name: asker, interactive: true}]\n"),
+            ("lonely", "extends: boss\nbudget: {depth: 0}\n"),
+            ("stingy", "extends: boss\nbudget: {fan_out: {total: 1}}\n"),
+        ] {
+            std::fs::write(dir.join(format!("{name}.yaml")), text).unwrap();
+        }
+        company.set("DOOR__AGENTS_DIR", &dir.display().to_string());
+        let process = company.serve("all", "all");
+        let broker = connect(&company).await;
+        let client = Client::new(&broker);
+        wait_for_door(&client).await;
+        Self { company, client, broker, process }
+    }
+
+    #[track_caller]
+    fn does(&self, arguments: &[&str]) -> String {
+        let output = self.company.command().args(arguments).output().unwrap();
+        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        assert!(output.status.success(), "{arguments:?}: {}", said.concat());
+        said.concat()
+    }
+
+    async fn until(&self, id: &str, state: JobState) -> JobView {
+        until(&self.client, &JobId::new(id).unwrap(), state).await
+    }
+
+    /// Records of a kind in a job's log.
+    async fn count(&self, job: &JobId, kind: &str) -> usize {
+        let entries = self.broker.log.read(job, Seq(0)).await.unwrap();
+        entries.iter().filter(|e| e.record.as_ref().is_ok_and(|r| r.kind == kind)).count()
+    }
+}
+
+fn child<'a>(view: &'a JobView, path: &str) -> &'a ChildView {
+    view.children.iter().find(|child| child.path == path).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn children_work_side_by_side_one_asks_at_the_root_and_a_kill_begins_none_twice() {
+    let mut house = House::new(3_000).await;
+    house.does(&["submit", "the report", "--agent", "boss", "--id", "report-7"]);
+    let view = house.until("report-7", JobState::InputRequired).await;
+    let asks = &child(&view, "report-7/s2").questions;
+    assert_eq!(
+        (asks[0].path.as_str(), asks[0].question.prompt.as_str()),
+        ("report-7/s2", "Which year?")
+    );
+    assert_eq!(child(&view, "report-7/s1").state, JobState::Working);
+    house.process.kill9();
+    house.process.restart(&house.company);
+    wait_for_door(&house.client).await;
+
+    let shown = house.does(&["jobs", "get", "report-7"]);
+    for words in ["input-required", "report-7/s2", "Which year?", "counter working"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let inbox = house.does(&["inbox", "ls"]);
+    assert!(inbox.contains("report-7/s2"), "{inbox}");
+    let tree = house.does(&["jobs", "ls", "--tree"]);
+    let at = |words: &str| tree.find(words).unwrap_or_else(|| panic!("{words}: {tree}"));
+    assert!(at("report-7 ") < at("└ "), "{tree}");
+    house.does(&["inbox", "answer", "report-7", "--text", "1984"]);
+
+    let view = house.until("report-7", JobState::Completed).await;
+    let Some(Outcome::Completed { results, .. }) = &view.outcome else { panic!() };
+    assert_eq!(
+        *results,
+        json!({
+            "s1": {"response": "Carried out 1 step:\n1. 42 pages", "results": {"goal": "42 pages"}},
+            "s2": {"response": "Carried out 1 step:\n1. the year 1984", "results": {"goal": "the year 1984"}},
+        })
+    );
+    let ids: Vec<JobId> =
+        view.children.iter().map(|c| c.job.clone()).chain([view.job.clone()]).collect();
+    assert_eq!(ids.len(), 3);
+    let ended = load::ended(&house.broker, &ids, std::time::Duration::from_secs(30)).await;
+    assert_eq!(load::unclean(&ended), Vec::<String>::new());
+    for id in &ids {
+        assert_eq!((house.count(id, "submitted").await, house.count(id, "finish").await), (1, 1));
+    }
+    assert_eq!(house.count(&view.job, "spawn").await, 2);
+    let used: u64 = view.children.iter().map(|child| child.usage.input_tokens).sum();
+    assert!(view.usage.input_tokens > used && used > 0, "{:?} {used}", view.usage);
+    assert_eq!(load::proved(&house.broker).await.standing(Standing::Ended), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn canceling_the_root_cancels_the_whole_family() {
+    let house = House::new(60_000).await;
+    house.does(&["submit", "the report", "--agent", "boss", "--id", "report-8"]);
+    let view = house.until("report-8", JobState::InputRequired).await;
+    assert_eq!(load::proved(&house.broker).await.jobs, 3);
+    house.does(&["jobs", "cancel", "report-8", "--reason", "no need", "--yes"]);
+    house.until("report-8", JobState::Canceled).await;
+    for child in &view.children {
+        let view = house.until(child.job.as_str(), JobState::Canceled).await;
+        assert_eq!(view.parent.unwrap().root.as_str(), "report-8");
+    }
+    assert_eq!(load::proved(&house.broker).await.standing(Standing::Ended), 3);
+    assert!(house.does(&["inbox", "ls"]).contains("no open questions"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_family_beyond_its_bounds_is_refused_before_it_is_begun() {
+    let house = House::new(10).await;
+    for (agent, children, words) in
+        [("lonely", 0, "0 of 0 levels of jobs"), ("stingy", 1, "1 of 1 child jobs")]
+    {
+        house.does(&["submit", "the report", "--agent", agent, "--id", agent]);
+        let view = house.until(agent, JobState::Failed).await;
+        let Some(Outcome::Failed { reason, message, .. }) = &view.outcome else { panic!() };
+        assert_eq!((*reason, view.children.len()), (FailReason::BudgetExceeded, children));
+        assert!(message.contains(words) && message.contains("Not done:"), "{message}");
+    }
+    load::proved(&house.broker).await;
+}
