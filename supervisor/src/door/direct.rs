@@ -10,6 +10,7 @@ use proto::{
     excerpt,
     fact::Submitted,
     id::StepId,
+    placeholder,
     plan::{Action, Plan, Step},
     tool::ToolSpec,
     toolbox::Toolbox,
@@ -41,6 +42,11 @@ pub(super) fn plan(
         toolbox.find(call.tool.as_str()).map_err(|e| refused("call.tool", e.to_string()))?;
     arguments::check(schemas, tool, &call.args, Placeholders::Literal)
         .map_err(|why| refused("call.args", why))?;
+    // The step would look for another step's result, and there is none.
+    if let Some(step) = placeholder::references(&call.args).first() {
+        let why = format!("a call by itself has no results to read: there is no step {step}");
+        return Err(refused("call.args", why));
+    }
     let step = Step {
         id: StepId::new("call").expect("`call` is an id"),
         title: tool.name.to_string(),

@@ -10,10 +10,10 @@ use proto::{
 
 use super::{
     call::Call,
-    family::Tell,
     names,
     state::{AskState, Job, Open, Stage},
     step::{Exec, StepRun},
+    telling::Tell,
     turn::{Turn, UnitKind},
 };
 

@@ -31,6 +31,7 @@ mod replanning;
 mod share;
 mod state;
 mod step;
+mod telling;
 mod text;
 mod timeline;
 mod tries;
@@ -40,9 +41,9 @@ mod waits;
 
 pub use self::{
     decide::{Arm, Next},
-    family::Tell,
     fold::At,
     state::{Awake, Job, Poison, Standing},
+    telling::Tell,
     timeline::Fold,
     waits::{GivenUp, Waits},
 };

@@ -1,0 +1,169 @@
+//! What a job says to those that work for it and to the one it works for, and what a child is begun
+//! with. Pure: it is said by whoever stores the decision that goes with it, and before.
+
+use proto::{
+    decision::{Decision, Finish, Note, SpawnWork},
+    digest,
+    fact::{Fact, Signal, Signaled, Submitted},
+    family::{self, ChildQuestion, ChildSaid, News, Parent},
+    id::JobId,
+    job::Outcome,
+    message::Usage,
+};
+
+use super::{
+    kin_text,
+    state::{Job, Open},
+    step::{Exec, StepRun},
+};
+
+/// Something to say to another job before a decision is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Tell {
+    /// Its log is to begin with this, unless it has.
+    Submit {
+        /// The job.
+        job: JobId,
+        /// What it is begun with.
+        submitted: Box<Submitted>,
+        /// What this job is told should the other one be there and be nobody's child of its.
+        refused: Box<Fact>,
+    },
+    /// It is told this.
+    Say {
+        /// The job.
+        job: JobId,
+        /// What.
+        fact: Box<Fact>,
+    },
+}
+
+impl Job {
+    /// What must be said to other jobs before a decision is stored.
+    pub(super) fn tells(&self, open: &Open, decision: &Decision) -> Vec<Tell> {
+        let tell = match decision {
+            Decision::Note(note) => self.tell(open, note),
+            Decision::Finish(Finish { outcome, usage, .. }) => {
+                let (outcome, usage) = (outcome.clone(), *usage);
+                let turns = open.spent.turns();
+                self.to_parent(open, News::Ended { outcome, usage, turns })
+            }
+            Decision::Plan(_)
+            | Decision::Turn(_)
+            | Decision::Call(_)
+            | Decision::Ask(_)
+            | Decision::Wait(_)
+            | Decision::Spawn(_) => None,
+        };
+        tell.into_iter().collect()
+    }
+
+    fn tell(&self, open: &Open, note: &Note) -> Option<Tell> {
+        match note {
+            Note::Spawned { work, attempt, .. } => {
+                let child = open.family.children.get(&(work.clone(), *attempt))?;
+                Some(self.submit(open, &child.spawn))
+            }
+            Note::ChildTold { work, attempt, signal, .. } => {
+                let child = open.family.children.get(&(work.clone(), *attempt))?;
+                let reason = match signal {
+                    Signal::Cancel => Some(kin_text::ended_above(open.language, self.id.as_str())),
+                    Signal::Pause => open.paused.as_ref().and_then(|paused| paused.reason.clone()),
+                    Signal::Resume
+                    | Signal::Retry
+                    | Signal::Steer { .. }
+                    | Signal::Snapshot { .. }
+                    | Signal::RollBack { .. } => None,
+                };
+                let (signal, parent_seq) = (signal.clone(), Some(open.family.halted));
+                let said = Signaled { signal, reason, by: None, parent_seq };
+                let (job, fact) = (child.spawn.child.clone(), Box::new(Fact::Signaled(said)));
+                Some(Tell::Say { job, fact })
+            }
+            Note::ParentTold { job, ask, open: true, .. } => {
+                let mut asking = open.asking(&self.id);
+                let found = asking.find(|q| q.job == *job && q.question.id == *ask)?;
+                let ChildQuestion { path, job, question } = found;
+                self.to_parent(open, News::Asks { path, job, question: Box::new(question) })
+            }
+            Note::ParentTold { job, ask, open: false, .. } => {
+                self.to_parent(open, News::Closed { job: job.clone(), ask: ask.clone() })
+            }
+            Note::QuestionClosed { .. } | Note::Stopped { .. } | Note::Concluded { .. } => None,
+        }
+    }
+
+    fn to_parent(&self, open: &Open, news: News) -> Option<Tell> {
+        let parent = open.family.parent.as_ref()?;
+        let (work, attempt) = (parent.work.clone(), parent.attempt);
+        let said = ChildSaid { work, attempt, child: self.id.clone(), news };
+        Some(Tell::Say { job: parent.job.clone(), fact: Box::new(Fact::Child(said)) })
+    }
+
+    /// The first record of a child.
+    fn submit(&self, open: &Open, spawn: &SpawnWork) -> Tell {
+        let parent = Parent {
+            job: self.id.clone(),
+            work: spawn.work.clone(),
+            attempt: spawn.attempt,
+            root: open.family.parent.as_ref().map_or(&self.id, |above| &above.root).clone(),
+            path: format!("{}/{}", open.path(&self.id), spawn.step),
+            depth: open.family.depth().saturating_add(1),
+        };
+        let callees = open.family.callees.as_deref();
+        let submitted = Submitted {
+            goal: spawn.goal.clone(),
+            agent: spawn.agent.clone(),
+            language: spawn.language,
+            digest: digest::of_bytes(spawn.child.as_str().as_bytes()),
+            by: None,
+            conversation: None,
+            parent: Some(parent),
+            agents: callees.map(|all| family::reachable(&spawn.agent, all)).unwrap_or_default(),
+            forked: None,
+            plan: None,
+        };
+        let message = kin_text::id_taken(open.language, spawn.child.as_str());
+        let reason = proto::job::FailReason::StepFailed;
+        let outcome = Outcome::Failed { reason, message, results: serde_json::Value::Null };
+        let refused = ChildSaid {
+            work: spawn.work.clone(),
+            attempt: spawn.attempt,
+            child: spawn.child.clone(),
+            news: News::Ended { outcome, usage: Usage::default(), turns: 0 },
+        };
+        let (job, refused) = (spawn.child.clone(), Box::new(Fact::Child(refused)));
+        Tell::Submit { job, submitted: Box::new(submitted), refused }
+    }
+
+    /// The command that hands a task to another agent, when one should be sent now.
+    pub(super) fn spawn(
+        &self,
+        open: &Open,
+        step: &StepRun,
+        call: &super::call::Call,
+    ) -> Option<SpawnWork> {
+        let attempt = call.would_send()?;
+        let sub = open.agent.sub_agent(call.tool.as_str())?;
+        let callee = open.family.callees.as_ref()?.get(&sub.name)?;
+        let share = open.share()?;
+        let mut agent = sub.policies(&callee.agent);
+        share.bound(&mut agent, &open.agent);
+        if let Some(ms) = open.agent.deadline_ms {
+            let left = ms.saturating_sub(self.age_ms()).max(1);
+            agent.deadline_ms = Some(agent.deadline_ms.map_or(left, |own| own.min(left)));
+        }
+        let task = call.task().ok()?;
+        let is_step = matches!(step.exec, Exec::Tool(_));
+        let before = if is_step { super::decide::dependencies(open, step) } else { Vec::new() };
+        Some(SpawnWork {
+            work: call.work.clone(),
+            attempt,
+            step: step.id().clone(),
+            child: family::child_id(&self.id, &call.work, attempt),
+            agent,
+            goal: kin_text::task(open.language, &task, &before),
+            language: open.language,
+        })
+    }
+}
