@@ -126,7 +126,7 @@ async fn fill(ground: Arc<Ground>, post: Arc<Post>) {
         link.set(Standing::Gone);
         life.abort();
         if let Some(root) = root.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            ActorCell::kill(&root);
+            kill(root);
         }
         ground.story.tell(&name, || end);
         let empty_for = {
@@ -181,5 +181,17 @@ fn equip(
         },
         shutdown,
         root,
+    }
+}
+
+/// Kills all actors of a process. By itself a killed actor kills its children in the order of a hash
+/// map, which is another one in every run.
+fn kill(root: ActorCell) {
+    let mut pending = vec![root];
+    while let Some(actor) = pending.pop() {
+        actor.kill();
+        let mut children = actor.get_children();
+        children.sort_by_key(|child| std::cmp::Reverse(child.get_id().pid()));
+        pending.extend(children);
     }
 }
