@@ -208,6 +208,12 @@ impl PoolState {
             Ok(decision) => decision,
             Err(error) => return put_off((&entry.job, entry.seq), delivered, error, &*ack).await,
         };
+        if self.has(&entry.job, entry.seq) {
+            // The broker had not heard of it for too long, because this process stood still. Whoever
+            // has it in hand acknowledges it, and to begin it beside itself would help nobody.
+            tracing::debug!(job = %entry.job, seq = %entry.seq, delivered, "is in hand already");
+            return;
+        }
         let args = &self.args;
         let basis = Assignment {
             broker: args.broker.clone(),
@@ -229,6 +235,12 @@ impl PoolState {
         let held =
             Held { job: entry.job, record, basis, _slot: slot, _counted: args.gauge.count() };
         self.start(held, Mission::Run(Box::new(decision)), myself).await;
+    }
+
+    /// Whether a command is in hand. One that has stalled does not count: it may never end.
+    fn has(&self, job: &JobId, seq: Seq) -> bool {
+        let is_it = |held: &Held| held.job == *job && held.basis.seq == seq;
+        self.in_hand.values().any(|in_hand| !in_hand.stalled && is_it(&in_hand.delivery))
     }
 
     /// Gives a command to a child of its own.

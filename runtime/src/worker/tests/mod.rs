@@ -258,6 +258,23 @@ async fn no_more_is_taken_than_there_are_slots() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_command_that_is_in_hand_is_not_begun_again_beside_itself() {
+    let mut stage = stage(4).await;
+    for delivered in 1..=3 {
+        stage.give(command(&call("wait", Effect::Idempotent)), delivered);
+    }
+    stage.started(1).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!((stage.running.load(Ordering::SeqCst), stage.gauge.load().in_flight), (1, 1));
+    stage.release.notify_one();
+    assert!(matches!(stage.next().await, Seen::Stored(_)));
+    assert_eq!(stage.next().await, Seen::Done);
+    // What is handed out after its end is begun, and finds in the log what came of it.
+    stage.give(command(&call("fine", Effect::Idempotent)), 4);
+    assert!(matches!(stage.next().await, Seen::Stored(_)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_draining_pool_finishes_what_it_has_and_takes_nothing_new() {
     let mut stage = stage(4).await;
     stage.call("wait", Effect::Pure);

@@ -322,6 +322,7 @@ pub(super) struct Stage {
     pub(super) seen: mpsc::UnboundedReceiver<Seen>,
     pub(super) release: Arc<Notify>,
     pub(super) running: Arc<AtomicU64>,
+    calls: AtomicU64,
     pub(super) gauge: Gauge,
     pub(super) shutdown: CancellationToken,
     pub(super) actor: ActorRef<PoolMsg>,
@@ -349,7 +350,8 @@ pub(super) async fn stage(slots: usize) -> Stage {
     let args = PoolArgs::new(broker.clone(), by(), work, options, shutdown.clone());
     let gauge = args.gauge.clone();
     let (actor, pool) = Actor::spawn(None, PoolActor, args).await.unwrap();
-    Stage { log, broker, queue, acks, seen, release, running, gauge, shutdown, actor, pool }
+    let calls = AtomicU64::new(0);
+    Stage { log, broker, queue, acks, seen, release, running, calls, gauge, shutdown, actor, pool }
 }
 
 impl Stage {
@@ -357,8 +359,10 @@ impl Stage {
         let ack = Box::new(Acks(self.acks.clone()));
         self.queue.send(Delivery { entry, delivered, ack, slot: None }).unwrap();
     }
+    /// Hands out another command.
     pub(super) fn call(&self, tool: &str, effect: Effect) {
-        self.give(command(&call(tool, effect)), 1);
+        let seq = Seq(5 + self.calls.fetch_add(1, Ordering::Relaxed));
+        self.give(Entry { seq, ..command(&call(tool, effect)) }, 1);
     }
     /// The next thing that happens; heartbeats are passed over.
     pub(super) async fn next(&mut self) -> Seen {

@@ -1,6 +1,8 @@
 //! Jobs that work for each other, each with a log of its own: what one says reaches the other, once,
 //! twice or late.
 
+mod bounds;
+
 use std::collections::BTreeMap;
 
 use proto::{
@@ -382,81 +384,6 @@ fn a_model_calls_an_agent_as_it_calls_a_tool_and_is_told_what_came_of_it() {
     );
     assert!(told[2].contains("goal: must say"), "{}", told[2]);
     assert!(told[3].contains("\"success\":false") && told[3].contains("no"), "{}", told[3]);
-}
-
-#[rstest]
-#[case::depth(json!({"depth": 0}), 0, Axis::Depth)]
-#[case::in_all(json!({"fan_out": {"total": 2}}), 2, Axis::Children)]
-fn a_job_that_may_have_no_more_children_fails_before_it_has_one(
-    #[case] budget: Value,
-    #[case] children: usize,
-    #[case] axis: Axis,
-) {
-    let mut kin = Kin::planned("a:helper b:helper c:helper", |a| {
-        a.budget = serde_json::from_value(budget).unwrap();
-    });
-    assert_eq!(kin.jobs.len(), 1 + children);
-    assert!(kin.view().budget.iter().any(|gauge| gauge.axis == axis && gauge.is_used_up()));
-    for unit in ["g0.r0.a", "g0.r0.b"].into_iter().take(children) {
-        kin.ends(unit, 1, true, "done");
-    }
-    let Outcome::Failed { reason, message, .. } = kin.root().outcome() else { panic!() };
-    assert_eq!(reason, FailReason::BudgetExceeded);
-    assert!(message.contains("\nNot done:") && message.contains("do c"), "{message}");
-}
-
-#[test]
-fn levels_run_out_for_those_below() {
-    let mut kin = Kin::planned("a:helper", |a| a.budget.depth = 2);
-    let deeper = || calls(vec![agent_call("c1", "helper", json!({"goal": "deeper"}))]);
-    kin.child("g0.r0.a", 1).turn("g0.r0.goal.n1.t1", deeper());
-    kin.run();
-    let deepest = kin.jobs.values_mut().find(|p| p.view().parent.is_some_and(|p| p.depth == 2));
-    deepest.unwrap().turn("g0.r0.goal.n1.t1", deeper());
-    kin.run();
-    assert_eq!(kin.jobs.len(), 3, "nobody is below");
-    let deepest =
-        kin.jobs.values().find(|p| p.view().parent.is_some_and(|p| p.depth == 2)).unwrap();
-    let Outcome::Failed { message, .. } = deepest.outcome() else { panic!() };
-    assert!(message.contains("2 of 2 levels of jobs"), "{message}");
-}
-
-#[test]
-fn children_beyond_those_that_may_be_alive_at_once_wait_their_turn() {
-    let mut kin = Kin::planned("a:helper b:helper c:helper", |a| a.budget.fan_out.alive = 1);
-    assert_eq!(kin.jobs.len(), 2);
-    kin.ends("g0.r0.a", 1, true, "A");
-    assert_eq!(kin.jobs.len(), 3);
-    kin.ends("g0.r0.b", 1, true, "B");
-    kin.ends("g0.r0.c", 1, true, "C");
-    assert_eq!(kin.view().state, JobState::Completed);
-}
-
-#[test]
-fn children_share_what_is_left_and_never_have_more_than_that_together() {
-    let mut kin = Kin::planned("a:helper b:helper c:helper<a", |a| {
-        a.budget.tokens = Some(1000);
-        a.budget.turns = Some(10);
-        a.deadline_ms = Some(60_000);
-    });
-    let caps = |kin: &mut Kin, unit: &str| {
-        let view = kin.child(unit, 1).view();
-        let of = |axis| view.budget.iter().find(|g| g.axis == axis).unwrap().limit;
-        (of(Axis::Tokens), of(Axis::Turns), of(Axis::Time) < 60_000.0)
-    };
-    assert_eq!(caps(&mut kin, "g0.r0.a"), (500.0, 5.0, true));
-    assert_eq!(caps(&mut kin, "g0.r0.b"), (500.0, 5.0, true));
-    kin.ends("g0.r0.a", 1, true, "A");
-    assert_eq!(
-        caps(&mut kin, "g0.r0.c"),
-        (489.0, 4.0, true),
-        "11 tokens and a turn are spent, and b's are set aside"
-    );
-    kin.ends("g0.r0.b", 1, true, "B");
-    kin.ends("g0.r0.c", 1, true, "C");
-    let view = kin.view();
-    let used = |axis| view.budget.iter().find(|g| g.axis == axis).unwrap().used;
-    assert_eq!((used(Axis::Tokens), used(Axis::Turns)), (33.0, 3.0));
 }
 
 #[test]
