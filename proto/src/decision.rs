@@ -12,9 +12,9 @@ pub use self::note::{Closed, Note};
 use crate::{
     agent::Agent,
     conversation::Exchange,
-    fact::{PlanNote, PlanReply, Signal},
+    fact::{PlanNote, PlanReply},
     family::Offered,
-    id::{AskId, Attempt, Generation, JobId, Pool, Seq, StepId, TimerName, ToolName, WorkId},
+    id::{Attempt, Generation, JobId, Pool, Seq, StepId, TimerName, ToolName, WorkId},
     interaction::Question,
     job::Outcome,
     lang::Language,
