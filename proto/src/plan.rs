@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::{
     id::{StepId, ToolName},
@@ -47,6 +47,29 @@ impl Step {
     #[must_use]
     pub fn label(&self) -> &str {
         if self.title.is_empty() { &self.description } else { &self.title }
+    }
+
+    /// The step as a planner writes it, without what only the machine needs:
+    /// [`draft::of`](crate::draft::of) reads it back.
+    #[must_use]
+    pub fn as_planned(&self) -> Value {
+        let mut fields = Map::new();
+        fields.insert("id".to_owned(), json!(self.id));
+        if !self.title.is_empty() {
+            fields.insert("title".to_owned(), json!(self.title));
+        }
+        fields.insert("description".to_owned(), json!(self.description));
+        if !self.depends_on.is_empty() {
+            fields.insert("depends_on".to_owned(), json!(self.depends_on));
+        }
+        match &self.action {
+            Action::Tool { tool, args, binding: _ } => {
+                fields.insert("tool".to_owned(), json!(tool));
+                fields.insert("args".to_owned(), args.clone());
+            }
+            Action::Agent => {}
+        }
+        Value::Object(fields)
     }
 }
 

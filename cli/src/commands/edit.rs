@@ -14,9 +14,9 @@ use proto::{
     escape,
     interaction::{Answer, QuestionKind, Verdict, plan_digest},
     limits,
-    plan::{Action, Plan},
+    plan::{Plan, Step},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::inbox::{request, taken};
 use crate::{
@@ -121,27 +121,8 @@ fn written(plan: &Plan) -> Result<String, CliError> {
 
 /// A plan as a planner writes it: without what only the machine needs.
 fn as_planned(plan: &Plan) -> Value {
-    let step = |step: &proto::plan::Step| {
-        let mut fields = Map::new();
-        fields.insert("id".to_owned(), json!(step.id));
-        if !step.title.is_empty() {
-            fields.insert("title".to_owned(), json!(step.title));
-        }
-        fields.insert("description".to_owned(), json!(step.description));
-        if !step.depends_on.is_empty() {
-            fields.insert("depends_on".to_owned(), json!(step.depends_on));
-        }
-        match &step.action {
-            Action::Tool { tool, args, binding: _ } => {
-                fields.insert("tool".to_owned(), json!(tool));
-                fields.insert("args".to_owned(), args.clone());
-            }
-            Action::Agent => {}
-        }
-        Value::Object(fields)
-    };
-    let mut written =
-        json!({"title": plan.title, "steps": plan.steps.iter().map(step).collect::<Vec<_>>()});
+    let steps: Vec<_> = plan.steps.iter().map(Step::as_planned).collect();
+    let mut written = json!({"title": plan.title, "steps": steps});
     if !plan.replan.is_empty() {
         written["replan"] = json!(plan.replan);
     }

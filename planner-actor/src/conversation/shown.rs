@@ -6,7 +6,7 @@ use proto::{
     plan::{Action, Plan, Step},
     policy::PlanProtocol,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// A plan as the model would have written it.
 pub(super) fn shown(plan: &Plan, work: &PlanWork) -> Value {
@@ -24,28 +24,10 @@ pub(super) fn shown(plan: &Plan, work: &PlanWork) -> Value {
         PlanProtocol::Steps
         | PlanProtocol::Decision
         | PlanProtocol::Phased
-        | PlanProtocol::InlineTools => json!({"title": plan.title, "steps": steps(usual)}),
-    }
-}
-
-fn usual(step: &Step) -> Value {
-    let mut fields = Map::new();
-    fields.insert("id".to_owned(), json!(step.id));
-    if !step.title.is_empty() {
-        fields.insert("title".to_owned(), json!(step.title));
-    }
-    fields.insert("description".to_owned(), json!(step.description));
-    if !step.depends_on.is_empty() {
-        fields.insert("depends_on".to_owned(), json!(step.depends_on));
-    }
-    match &step.action {
-        Action::Tool { tool, args, binding: _ } => {
-            fields.insert("tool".to_owned(), json!(tool));
-            fields.insert("args".to_owned(), args.clone());
+        | PlanProtocol::InlineTools => {
+            json!({"title": plan.title, "steps": steps(Step::as_planned)})
         }
-        Action::Agent => {}
     }
-    Value::Object(fields)
 }
 
 fn task(step: &Step) -> Value {
