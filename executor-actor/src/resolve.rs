@@ -190,7 +190,7 @@ fn of_call(call: &ModelCall, target: CallTarget) -> TurnCall {
 /// kept as a text.
 fn refused(call: &ModelCall, error: String) -> TurnCall {
     let mut refused = of_call(call, CallTarget::Refused { error });
-    if runtime::arguments::is_deep(&refused.args) {
+    if proto::strict::is_deep(&refused.args) {
         let text = refused.args.to_string();
         refused.args = Value::String(excerpt::ends(&text, DEEP_ARGS_CHARS));
     }

@@ -151,14 +151,16 @@ fn field(item: &Map<String, Value>, at: &str) -> Result<Field, Unaskable> {
             "must be a text, a number, true or false, or a list",
         );
     }
+    let input = input(item, at)?;
     Ok(Field {
         key,
         label,
-        input: input(item, at)?,
         required: flag(item, "required", &format!("{at}.required"))?,
         description: text(item, "description", &format!("{at}.description"))?
             .filter(|d| !d.is_empty()),
-        default: default.filter(|d| !d.is_null()).cloned(),
+        // What is filled in already is a help: what the field would not take is left out.
+        default: default.filter(|value| input.takes(value)).cloned(),
+        input,
     })
 }
 
@@ -203,7 +205,13 @@ fn input(item: &Map<String, Value>, at: &str) -> Result<Input, Unaskable> {
             {
                 return wrong(format!("{at}.min"), "must not be above max");
             }
-            Ok(Input::Number { min, max, integer: kind == "integer" })
+            let integer = kind == "integer";
+            if let (Some(least), Some(most), true) = (min, max, integer)
+                && least.ceil() > most
+            {
+                return wrong(format!("{at}.min"), "leaves no whole number up to max");
+            }
+            Ok(Input::Number { min, max, integer })
         }
         Some("boolean" | "switch") => Ok(Input::Boolean),
         Some(kind @ ("select" | "multipleSelect")) => Ok(Input::Select {
@@ -342,6 +350,10 @@ mod tests {
             (
                 form(json!([{"key": "a", "type": "number", "min": 3, "max": 1}])),
                 "ask_user: fields[0].min: must not be above max",
+            ),
+            (
+                form(json!([{"key": "a", "type": "integer", "min": 1.2, "max": 1.8}])),
+                "ask_user: fields[0].min: leaves no whole number up to max",
             ),
             (
                 form(json!([{"key": "a", "type": "text"}, {"key": "a", "type": "text"}])),

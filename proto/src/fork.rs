@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    fact::Fact,
     id::{Generation, JobId, Seq},
-    record::{Known, Record, Unreadable},
+    record::{Record, Unreadable},
     subject::Family,
-    timeline::{Timeline, Turn},
+    timeline::Timeline,
 };
 
 /// What a position of a record that was taken along is moved up by, each time that it is: no stream
@@ -49,21 +48,13 @@ impl Forked {
     /// The generation in which the fork begins.
     #[must_use]
     pub fn generation(&self) -> Generation {
-        let (mut generation, mut timeline) = (Generation::FIRST, Timeline::default());
+        let mut timeline = Timeline::default();
         for stored in &self.records {
             let Ok(family) = stored.family() else { continue };
             let known = stored.record().and_then(|record| record.known()).ok();
-            if let Turn::Back(_) = timeline.take(stored.seq, &family, known.as_ref()) {
-                generation = generation.next();
-            }
-            if let Some(Known::Fact(fact)) = known
-                && let Fact::Submitted(submitted) = *fact
-                && let Some(forked) = submitted.forked
-            {
-                generation = forked.generation();
-            }
+            timeline.take(stored.seq, &family, known.as_ref());
         }
-        generation.next()
+        timeline.generation().next()
     }
 }
 

@@ -327,6 +327,46 @@ pub fn edited(answer: &Answer, completed: &[StepId]) -> Result<Plan, Misfit> {
 }
 
 impl Input {
+    /// Whether a value is one that the field takes, as the schema of its form says it.
+    #[must_use]
+    pub fn takes(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Text { max_length, min_length, .. }, Value::String(text)) => {
+                let length = text.chars().count();
+                let within = |bound: &u32| usize::try_from(*bound).is_ok_and(|b| length <= b);
+                let most = max_length.as_ref().map_or(length <= limits::ANSWER_BYTES_MAX, within);
+                most && min_length.is_none_or(|least| u64::from(least) <= length as u64)
+            }
+            (Self::Number { min, max, integer }, Value::Number(number)) => {
+                number.as_f64().is_some_and(|n| {
+                    min.is_none_or(|min| min <= n)
+                        && max.is_none_or(|max| n <= max)
+                        && (!integer || n.fract() == 0.0)
+                })
+            }
+            (Self::Boolean, Value::Bool(_)) => true,
+            (Self::Select { options, multiple: false }, Value::String(chosen)) => {
+                options.iter().any(|option| option.value == *chosen)
+            }
+            (Self::Select { options, multiple: true }, Value::Array(chosen)) => {
+                let offered = |value: &Value| options.iter().any(|o| *value == *o.value);
+                let twice = |(n, value): (usize, &Value)| chosen.iter().take(n).any(|v| v == value);
+                !chosen.is_empty()
+                    && chosen.iter().all(offered)
+                    && !chosen.iter().enumerate().any(twice)
+            }
+            (
+                Self::Text { .. } | Self::Number { .. } | Self::Boolean | Self::Select { .. },
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Array(_)
+                | Value::Object(_),
+            ) => false,
+        }
+    }
+
     fn schema(&self, required: bool) -> Value {
         match self {
             Self::Text { max_length, min_length, .. } => {

@@ -7,7 +7,8 @@
 
 use crate::{
     fact::{Fact, Signal, Source},
-    id::Seq,
+    fork::Forked,
+    id::{Generation, Seq},
     record::Known,
     subject::Family,
 };
@@ -19,6 +20,8 @@ pub struct Timeline {
     seqs: Vec<Seq>,
     /// The last record that said that a `once` tool begins, in the timeline or not.
     began: Seq,
+    /// How often it was gone back, in this log and in those it was forked from.
+    generation: Generation,
 }
 
 /// What a record does to the timeline.
@@ -44,6 +47,7 @@ impl Timeline {
         };
         if let Turn::Back(to) = turn {
             self.seqs.truncate(self.seqs.partition_point(|seq| *seq <= to));
+            self.generation = self.generation.next();
         }
         self.seqs.push(seq);
         turn
@@ -61,8 +65,18 @@ impl Timeline {
         &self.seqs
     }
 
+    /// The generation of what is decided after the records that were taken.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        self.generation
+    }
+
     fn fact(&mut self, seq: Seq, fact: &Fact) -> Turn {
         match fact {
+            Fact::Submitted(submitted) if self.seqs.is_empty() => {
+                let forked = submitted.forked.as_deref();
+                self.generation = forked.map_or(Generation::FIRST, Forked::generation);
+            }
             Fact::Started(_) => self.began = seq,
             Fact::Signaled(signaled) => {
                 if let Signal::RollBack { to, seen, again } = signaled.signal {

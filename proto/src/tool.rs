@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::id::{Pool, ToolName};
+use crate::{
+    id::{Pool, ToolName},
+    strict::is_deep,
+};
 
 /// What may happen when a call is carried out more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -152,6 +155,17 @@ impl ToolResult {
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.message = Some(message.into());
+        self
+    }
+
+    /// The result as it can be written into further records: data that is nested deeper than
+    /// [`limits::JSON_DEPTH_MAX`](crate::limits::JSON_DEPTH_MAX) is given as its JSON text, because
+    /// a record that holds it once more a few levels down could not be read again.
+    #[must_use]
+    pub fn flattened(mut self) -> Self {
+        if self.data.as_ref().is_some_and(is_deep) {
+            self.data = self.data.map(|data| Value::String(data.to_string()));
+        }
         self
     }
 

@@ -6,6 +6,7 @@
 use proto::{
     excerpt, limits,
     placeholder::{self, Unknown},
+    strict::is_deep,
     tool::ToolSpec,
 };
 use serde_json::{Map, Value};
@@ -60,24 +61,6 @@ pub fn check(
     }
     mistakes.truncate(MISTAKES_MAX);
     if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join("; ")) }
-}
-
-/// Whether a value is nested deeper than [`limits::JSON_DEPTH_MAX`]: what is written to the log must
-/// be readable again inside its record.
-#[must_use]
-pub fn is_deep(value: &Value) -> bool {
-    let mut level = vec![value];
-    for _ in 0..limits::JSON_DEPTH_MAX {
-        level = level
-            .into_iter()
-            .flat_map(|value| match value {
-                Value::Array(items) => items.iter().collect(),
-                Value::Object(fields) => fields.values().collect::<Vec<_>>(),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
-            })
-            .collect();
-    }
-    level.iter().any(|value| value.is_array() || value.is_object())
 }
 
 /// The names a schema knows, when it means to know all of them: a schema that lists properties and

@@ -9,9 +9,9 @@ use std::time::Duration;
 use proto::{
     decision::CallWork,
     fact::{Fact, Started},
-    id::{JobId, Seq},
+    id::{Generation, JobId, Seq},
     record::{Known, Unreadable},
-    timeline::{self, Timeline, Turn},
+    timeline::Timeline,
     trace::TraceContext,
 };
 use runtime::log::{Entry, Log, LogError};
@@ -35,42 +35,35 @@ pub(crate) async fn claim(
     trace: TraceContext,
 ) -> Result<bool, LogError> {
     let mine = Fact::Started(Started { work: call.work.clone(), attempt: call.attempt });
-    // Somebody who began earlier is seen before anything is written.
-    if first(&retried(|| log.read(job, command)).await?, call).is_some() {
+    // Somebody who began earlier is seen before anything is written. The whole log is read: the
+    // decision to run may have been stored after a roll-back that whoever decided had not seen.
+    let mut entries = retried(|| log.read(job, Seq(0))).await?;
+    if first(&entries, command, call).is_some() {
         return Ok(false);
     }
     let stored = retried(|| log.append(job, &mine, trace)).await?;
-    let since = retried(|| log.read(job, command)).await?;
-    if first(&since, call) != Some(stored) {
-        return Ok(false);
-    }
-    // A roll-back that was stored before it is said that the run begins takes the command out of the
-    // job's timeline; one that is stored later knows of the run.
-    let may_be_gone = since.iter().any(|entry| entry.seq < stored && is_roll_back(entry));
-    Ok(!may_be_gone || !is_gone(&retried(|| log.read(job, Seq(0))).await?, command, stored))
+    let seen = entries.last().map_or(command, |entry| entry.seq);
+    entries.extend(retried(|| log.read(job, seen)).await?);
+    // A roll-back that was stored before it is said that the run begins leaves the command behind;
+    // one that is stored later knows of the run.
+    let mine_it_is = first(&entries, command, call) == Some(stored);
+    Ok(mine_it_is && call.work.generation() == generation(&entries, stored))
 }
 
-fn is_roll_back(entry: &Entry) -> bool {
-    let Ok(record) = &entry.record else { return false };
-    record.kind == "signaled"
-        && record.known().is_ok_and(|known| timeline::wanted(&entry.family, &known).is_some())
-}
-
-/// Whether a roll-back that counts lies between a command and the word that its run begins.
-fn is_gone(entries: &[Entry], command: Seq, begun: Seq) -> bool {
+/// The generation of the job when it is said that a run begins.
+fn generation(entries: &[Entry], begun: Seq) -> Generation {
     let mut timeline = Timeline::default();
-    entries.iter().take_while(|entry| entry.seq < begun).any(|entry| {
-        if matches!(entry.record, Err(Unreadable::Forged)) {
-            return false;
+    for entry in entries.iter().take_while(|entry| entry.seq < begun) {
+        if !matches!(entry.record, Err(Unreadable::Forged)) {
+            let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
+            timeline.take(entry.seq, &entry.family, known.as_ref());
         }
-        let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
-        let turn = timeline.take(entry.seq, &entry.family, known.as_ref());
-        entry.seq > command && matches!(turn, Turn::Back(_))
-    })
+    }
+    timeline.generation()
 }
 
 /// Where the run of this attempt was first said to begin.
-fn first(entries: &[Entry], call: &CallWork) -> Option<Seq> {
+fn first(entries: &[Entry], command: Seq, call: &CallWork) -> Option<Seq> {
     let began = |entry: &&Entry| {
         let Ok(record) = &entry.record else { return false };
         record.kind == "started"
@@ -79,7 +72,7 @@ fn first(entries: &[Entry], call: &CallWork) -> Option<Seq> {
                 Fact::Started(s) if s.work == call.work && s.attempt == call.attempt
             ))
     };
-    entries.iter().find(began).map(|entry| entry.seq)
+    entries.iter().filter(|entry| entry.seq > command).find(began).map(|entry| entry.seq)
 }
 
 async fn retried<T, F: Future<Output = Result<T, LogError>>>(
@@ -98,25 +91,26 @@ async fn retried<T, F: Future<Output = Result<T, LogError>>>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use futures::future::join_all;
     use proto::{
         decision::pools,
+        fact::{Signal, Signaled},
         id::{Attempt, StepId, ToolName, WorkId},
         lang::Language,
         subject::Subjects,
         tool::Effect,
     };
+    use rstest::rstest;
     use runtime::memory::{self, MemoryOptions};
     use tokio::sync::Barrier;
 
     use super::*;
 
-    #[tokio::test]
-    async fn of_many_who_claim_a_run_at_once_one_has_it() {
-        let subjects = Subjects::new("cb", 1).unwrap();
-        let broker = memory::start(subjects, MemoryOptions::default());
-        let call = CallWork {
-            work: WorkId::new("g0.s1").unwrap(),
+    fn call(work: &str) -> CallWork {
+        CallWork {
+            work: WorkId::new(work).unwrap(),
             attempt: Attempt::FIRST,
             step: StepId::new("1").unwrap(),
             tool: ToolName::new("t").unwrap(),
@@ -127,13 +121,59 @@ mod tests {
             idempotency_key: "k".into(),
             approved: None,
             language: Language::En,
-        };
+        }
+    }
+
+    fn log() -> Arc<dyn Log> {
+        let subjects = Subjects::new("cb", 1).unwrap();
+        memory::start(subjects, MemoryOptions::default()).log
+    }
+
+    fn back_to(to: u64) -> Fact {
+        let signal = Signal::RollBack { to: Seq(to), seen: Seq(99), again: false };
+        Fact::Signaled(Signaled { signal, reason: None, by: None, parent_seq: None })
+    }
+
+    fn steered() -> Fact {
+        let signal = Signal::Steer { text: "on".into() };
+        Fact::Signaled(Signaled { signal, reason: None, by: None, parent_seq: None })
+    }
+
+    #[tokio::test]
+    async fn of_many_who_claim_a_run_at_once_one_has_it() {
+        let (log, call) = (log(), call("g0.s1"));
         let (job, trace) = (JobId::new("job").unwrap(), TraceContext::new(1, 1, false));
         let before = Barrier::new(16);
         let claims = join_all((0..16).map(|_| async {
             before.wait().await;
-            claim(&*broker.log, &job, Seq(0), &call, trace).await.unwrap()
+            claim(&*log, &job, Seq(0), &call, trace).await.unwrap()
         }));
         assert_eq!(claims.await.into_iter().filter(|mine| *mine).count(), 1);
+    }
+
+    /// The command is as good as the record at this place: only where it stands matters.
+    #[rstest]
+    #[case::nothing_went_back("g0.s1", &[steered(), steered()], 2, true)]
+    #[case::it_went_back_after_the_command("g0.s1", &[steered(), steered(), back_to(1)], 2, false)]
+    #[case::the_decider_had_not_seen_it("g0.s1", &[steered(), back_to(1), steered()], 3, false)]
+    #[case::the_decider_had_seen_it("g1.s1", &[steered(), back_to(1), steered()], 3, true)]
+    #[case::it_went_back_to_nowhere("g0.s1", &[steered(), back_to(7), steered()], 3, true)]
+    #[case::it_went_back_twice("g1.s1", &[steered(), back_to(1), steered(), back_to(2)], 3, false)]
+    #[tokio::test]
+    async fn what_a_roll_back_left_behind_is_not_run(
+        #[case] work: &str,
+        #[case] facts: &[Fact],
+        #[case] command: u64,
+        #[case] runs: bool,
+    ) {
+        let (log, call) = (log(), call(work));
+        let (job, trace) = (JobId::new("job").unwrap(), TraceContext::new(1, 1, false));
+        for fact in facts {
+            log.append(&job, fact, trace).await.unwrap();
+        }
+        assert_eq!(claim(&*log, &job, Seq(command), &call, trace).await.unwrap(), runs);
+        let said = log.read(&job, Seq(0)).await.unwrap().len();
+        assert_eq!(said, facts.len() + 1, "it is said that the run begins, whether it may or not");
+        assert!(!claim(&*log, &job, Seq(command), &call, trace).await.unwrap(), "a second time");
     }
 }

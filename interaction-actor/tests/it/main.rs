@@ -11,5 +11,6 @@ mod answering;
 mod editing;
 mod office;
 mod on_nats;
+mod properties;
 mod showing;
 mod waiting;

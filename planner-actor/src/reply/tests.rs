@@ -362,6 +362,30 @@ mod chance {
         }
 
         #[test]
+        fn a_plan_is_read_whatever_it_is_wrapped_in(
+            words in prop::collection::vec("[a-z一-八][a-z{},:' 一-八]{0,12}[a-z一-八]", 1..6),
+            dress in 0usize..7,
+        ) {
+            let steps: Vec<_> = words.iter().map(|w| json!({"description": w})).collect();
+            let bare = json!({"title": "T", "steps": steps}).to_string();
+            let text = match dress {
+                0 => bare,
+                1 => format!("```json\n{bare}\n```"),
+                2 => format!("Here is what I would do:\n\n{bare}\n\nShall I?"),
+                3 => format!("<think>first {{a}}, then [b]</think>\n{bare}"),
+                4 => bare.replace("}]}", "},],}"),
+                5 => bare.replacen('{', "{ // the plan\n", 1).replacen("\"title\"", "title", 1),
+                _ => bare.strip_suffix("]}").unwrap_or_default().to_owned(),
+            };
+            let reply = understood_all(&text, &[], json!({})).reply;
+            let PlanReply::Plan { plan } = &reply else {
+                return Err(TestCaseError::fail(format!("{text}\n{reply:?}")));
+            };
+            let read: Vec<_> = plan.steps.iter().map(|step| &step.description).collect();
+            prop_assert_eq!(read, words.iter().collect::<Vec<_>>());
+        }
+
+        #[test]
         fn a_valid_plan_cut_anywhere_is_itself_or_an_error(cut in 0usize..ACT.len()) {
             let Some(text) = ACT.get(..cut) else { return Ok(()) };
             let got = understood_all(text, &[], json!({"protocol": "decision"})).reply;

@@ -87,6 +87,8 @@ struct InHand {
     hint: Arc<Notify>,
     reporting: bool,
     last_beat: Arc<AtomicU64>,
+    /// Since when it has been seen to miss heartbeats, in milliseconds of the pool's life.
+    late_since: Option<u64>,
     stalled: bool,
 }
 
@@ -261,6 +263,7 @@ impl PoolState {
             last_beat: Arc::clone(&assignment.last_beat),
             delivery: held,
             reporting,
+            late_since: None,
             stalled: false,
         };
         self.in_hand.insert(child.get_id(), in_hand);
@@ -312,14 +315,20 @@ impl PoolState {
         }
     }
 
-    /// Says once of each task that it blocks its thread: it misses its heartbeats, and its command
-    /// will be handed to another worker.
+    /// Says of each task that it blocks its thread: it misses its heartbeats, and its command will be
+    /// handed to another worker. A process that stood still finds all its tasks late when it goes on;
+    /// so none is given up before it had time for a heartbeat.
     fn inspect(&mut self) {
         let now = millis(self.started.elapsed());
-        let late = millis(self.heartbeat.saturating_mul(2));
-        for in_hand in self.in_hand.values_mut().filter(|i| !i.stalled) {
+        let beat = millis(self.heartbeat);
+        for in_hand in self.in_hand.values_mut() {
             let silent_ms = now.saturating_sub(in_hand.last_beat.load(Ordering::Relaxed));
-            if silent_ms > late {
+            if silent_ms <= beat.saturating_mul(2) {
+                (in_hand.late_since, in_hand.stalled) = (None, false);
+                continue;
+            }
+            let since = *in_hand.late_since.get_or_insert(now);
+            if !in_hand.stalled && now.saturating_sub(since) > beat / 2 {
                 in_hand.stalled = true;
                 let (job, seq) = (&in_hand.delivery.job, in_hand.delivery.basis.seq);
                 tracing::error!(%job, %seq, silent_ms, "a task has stalled: it misses its heartbeats");

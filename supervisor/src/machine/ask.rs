@@ -1,6 +1,6 @@
 //! Questions: which should be asked, what their answers lead to, and how they close.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use proto::{
     decision::{AskWork, Closed, PlanTalk},
     fact::AskedKind,
@@ -20,6 +20,9 @@ use super::{
     text,
     turn::UnitKind,
 };
+
+/// How much sooner than its time a timer may fire. Timers and records have one clock, the server's.
+const TIMER_SLACK: SignedDuration = SignedDuration::from_secs(5);
 
 /// A question that should be asked.
 pub(super) struct Wanted {
@@ -125,7 +128,9 @@ impl Open {
             state: AskState::Open,
         };
         self.questions.insert(id.clone(), asking);
-        if self.early.remove(&names::ask_timer(&id)) {
+        // A timer of the same name may be left of a question that was never stored.
+        let due = |deadline: Timestamp| deadline <= at.saturating_add(TIMER_SLACK).unwrap_or(at);
+        if self.early.remove(&names::ask_timer(&id)) && ask.question.deadline.is_none_or(due) {
             self.expired(at, job, &id);
         }
         true

@@ -176,8 +176,10 @@ impl Call {
                 self.said_no = false;
                 self.tries.broke(broken(true), at);
             }
-            Some(Fault::Unknown) => self.end = Some(CallEnd::Unknown(called.result.clone())),
-            None | Some(_) => self.end = Some(CallEnd::Answered(called.result.clone())),
+            Some(Fault::Unknown) => {
+                self.end = Some(CallEnd::Unknown(called.result.clone().flattened()))
+            }
+            None | Some(_) => self.end = Some(CallEnd::Answered(called.result.clone().flattened())),
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proto::{
     agent::{Agent, Dispatch, Listed, OnBlocked, OnFailure, ReplanApply, ReplanWhen},
-    budget::{AtLimit, Axis, Spend},
+    budget::{AtLimit, Axis, Price, Spend},
     decision::Decision,
     fact::{Fact, Fired, PlanReply, Signal, TurnReply},
     guard::Guard,
@@ -81,17 +81,22 @@ impl Axes {
 #[derive(Debug, Clone)]
 struct Limits {
     steps: u32,
+    turns: u32,
     tokens: u64,
+    /// Millionths of a dollar, at one of them for a token.
+    money: u8,
     abandon: bool,
     guard: u32,
     max_calls: u32,
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
-    (0u32..12, 0u64..200, any::<bool>(), 0u32..5, 1u32..4).prop_map(
-        |(steps, tokens, abandon, guard, max_calls)| Limits {
+    (0u32..12, 0u32..9, 0u64..200, any::<u8>(), any::<bool>(), 0u32..5, 1u32..4).prop_map(
+        |(steps, turns, tokens, money, abandon, guard, max_calls)| Limits {
             steps,
+            turns,
             tokens,
+            money,
             abandon,
             guard,
             max_calls,
@@ -103,7 +108,10 @@ impl Limits {
     fn of(&self, agent: &mut Agent) {
         let budget = &mut agent.budget;
         budget.steps = (self.steps > 0).then_some(self.steps);
+        budget.turns = (self.turns > 0).then_some(self.turns);
         budget.tokens = (self.tokens > 0).then_some(self.tokens);
+        budget.money = (self.money > 0).then(|| f64::from(self.money) / 1e6);
+        budget.price = Some(Price { input_per_million: 1.0, output_per_million: 1.0 });
         budget.counts = [Spend::Plan, Spend::Replan, Spend::Turn, Spend::Tool].into();
         budget.at_limit = if self.abandon { AtLimit::Abandon } else { AtLimit::LetEnd };
         agent.guard = Guard {
@@ -160,9 +168,19 @@ fn play(chances: &Chances) {
 /// No more was ever decided than may be spent. Tokens are known afterwards, so they may be passed by
 /// what was out.
 fn within_budget(p: &Play) {
-    for gauge in p.view().budget.iter().filter(|gauge| gauge.axis == Axis::Steps) {
+    let counted = |axis| matches!(axis, Axis::Steps | Axis::Turns);
+    for gauge in p.view().budget.iter().filter(|gauge| counted(gauge.axis)) {
         assert!(gauge.used <= gauge.limit, "{gauge:?}");
     }
+}
+
+/// The axis that has nothing left and that a decision would spend on all the same. Tokens and money
+/// are spent by whatever asks a model, once more included.
+fn overspends(p: &Play, decision: &Decision) -> Option<Axis> {
+    let asks_a_model = matches!(decision, Decision::Plan(_) | Decision::Turn(_));
+    let of_tokens = |axis| matches!(axis, Axis::Tokens | Axis::Money);
+    let mut used_up = p.view().budget.into_iter().filter(proto::budget::Gauge::is_used_up);
+    used_up.find(|gauge| asks_a_model && of_tokens(gauge.axis)).map(|gauge| gauge.axis)
 }
 
 /// Stores what should follow. Sometimes a fact is stored between the moment something is decided and
@@ -171,6 +189,7 @@ fn within_budget(p: &Play) {
 fn drive(p: &mut Play, sent: &mut BTreeSet<(String, u32)>, chances: &Chances, chance: u8) {
     let mut interrupted = false;
     while let Some(next) = p.job.decide() {
+        assert_eq!(overspends(p, &next.decision), None, "{:?}", next.decision);
         for arm in next.arm {
             if chance % 5 == 4 {
                 // Storing the decision takes longer than its timer runs.

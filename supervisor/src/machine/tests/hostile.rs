@@ -93,6 +93,34 @@ fn a_deadline_that_passes_before_its_question_is_stored_is_not_lost() {
 }
 
 #[test]
+fn a_timer_left_of_a_question_that_was_never_stored_expires_no_other() {
+    let mut p = Play::submit(agent(|a| {
+        a.confirm = true;
+        a.ask.deadline_ms = Some(3_600_000);
+    }));
+    p.drive();
+    p.reply(1, proto::fact::PlanReply::Plan { plan: plan("a") });
+    let ask = p.job.decide().unwrap();
+    p.fact(Fact::Fired(Fired { timer: ask.arm[0].timer.clone() }));
+    p.decision(ask.decision);
+    p.expect(&[]);
+    assert_eq!(p.view().questions.len(), 1);
+}
+
+#[test]
+fn data_too_deep_to_be_written_once_more_is_kept_as_text() {
+    let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
+    let mut p = Play::planned(agent(|_| {}), plan("a"));
+    p.drive();
+    p.ok("g0.r0.a", deep.clone());
+    p.expect(&["finish completed"]);
+    let Some(Decision::Finish(finish)) = p.decisions.last() else { panic!("no end") };
+    let finish = serde_json::to_value(finish).unwrap();
+    assert!(!proto::strict::is_deep(&finish), "{finish}");
+    assert!(finish.to_string().contains(&deep.to_string()), "{finish}");
+}
+
+#[test]
 fn an_approval_forged_by_a_worker_is_ignored() {
     let mut p = Play::submit(agent(|a| a.confirm = true));
     p.drive();
