@@ -27,10 +27,19 @@ fn recordings() -> Vec<(String, Recording)> {
         let text = std::fs::read_to_string(directory.join(format!("{name}.jsonl"))).unwrap();
         (name.clone(), Recording::read(&text))
     };
-    // One job is played at a time: a family is not.
-    let alone = |name: &&String| !name.starts_with("family");
-    let all: Vec<_> = index.keys().filter(alone).map(read).collect();
+    // A family is played as one.
+    let (children, alone): (Vec<_>, Vec<_>) =
+        index.keys().partition(|name| name.contains("-child-"));
+    let with_children = |name: &String| {
+        let own = children.iter().filter(|child| child.starts_with(&format!("{name}-child-")));
+        let (name, recording) = read(name);
+        (name, recording.with(own.map(|child| read(child).1).collect()))
+    };
+    let all: Vec<_> = alone.into_iter().map(with_children).collect();
     assert!(all.len() >= 12, "recordings are missing");
+    for name in ["family", "rolled-back", "restarted"] {
+        assert!(all.iter().any(|(known, _)| known == name), "{name} is missing");
+    }
     all
 }
 
