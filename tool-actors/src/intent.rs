@@ -100,22 +100,24 @@ async fn retried<T, F: Future<Output = Result<T, LogError>>>(
 mod tests {
     use futures::future::join_all;
     use proto::{
-        decision::pools,
+        decision::{Decision, pools},
+        fact::{Signal, Signaled},
         id::{Attempt, StepId, ToolName, WorkId},
         lang::Language,
         subject::Subjects,
         tool::Effect,
     };
-    use runtime::memory::{self, MemoryOptions};
+    use rstest::rstest;
+    use runtime::{
+        log::Guarded,
+        memory::{self, MemoryOptions},
+    };
     use tokio::sync::Barrier;
 
     use super::*;
 
-    #[tokio::test]
-    async fn of_many_who_claim_a_run_at_once_one_has_it() {
-        let subjects = Subjects::new("cb", 1).unwrap();
-        let broker = memory::start(subjects, MemoryOptions::default());
-        let call = CallWork {
+    fn call() -> CallWork {
+        CallWork {
             work: WorkId::new("g0.s1").unwrap(),
             attempt: Attempt::FIRST,
             step: StepId::new("1").unwrap(),
@@ -127,7 +129,40 @@ mod tests {
             idempotency_key: "k".into(),
             approved: None,
             language: Language::En,
-        };
+        }
+    }
+
+    /// A roll-back that was stored before it was said that the run begins: whoever wanted it did not
+    /// know of the run, and the call is made again by another name.
+    #[rstest]
+    #[case::it_takes_the_command_out(Seq(1), false, false)]
+    #[case::to_the_command_itself(Seq(2), false, false)]
+    #[case::it_does_not_count(Seq(9), true, true)]
+    #[tokio::test]
+    async fn a_run_whose_command_a_roll_back_took_out_is_not_made(
+        #[case] to: Seq,
+        #[case] again: bool,
+        #[case] mine: bool,
+    ) {
+        let subjects = Subjects::new("cb", 1).unwrap();
+        let log = memory::start(subjects, MemoryOptions::default()).log;
+        let (job, trace) = (JobId::new("job").unwrap(), TraceContext::new(1, 1, false));
+        let say =
+            |signal| Fact::Signaled(Signaled { signal, reason: None, by: None, parent_seq: None });
+        assert_eq!(log.append(&job, &say(Signal::Resume), trace).await.unwrap(), Seq(1));
+        let decision = Decision::Call(call());
+        let stored = log.decide(&job, &decision, Seq(0), None, trace).await.unwrap();
+        assert_eq!(stored, Guarded::Stored(Seq(2)));
+        let back = say(Signal::RollBack { to, seen: Seq(2), again });
+        log.append(&job, &back, trace).await.unwrap();
+        assert_eq!(claim(&*log, &job, Seq(2), &call(), trace).await.unwrap(), mine);
+    }
+
+    #[tokio::test]
+    async fn of_many_who_claim_a_run_at_once_one_has_it() {
+        let subjects = Subjects::new("cb", 1).unwrap();
+        let broker = memory::start(subjects, MemoryOptions::default());
+        let call = call();
         let (job, trace) = (JobId::new("job").unwrap(), TraceContext::new(1, 1, false));
         let before = Barrier::new(16);
         let claims = join_all((0..16).map(|_| async {
