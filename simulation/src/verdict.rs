@@ -187,8 +187,11 @@ fn miscounted(id: &JobId, entries: &[Entry]) -> Option<String> {
         if finish.generation < replay::replay(id, &entries[..end]).generation() {
             return None;
         }
-        // Facts that came while it was decided are not in it.
-        let decided = entries[..end].iter().rposition(|e| matches!(e.family, Family::Do(..)));
+        // Facts that came while it was decided are not in it, nor those that came while others of its
+        // family were told so.
+        let decided = entries[..end]
+            .iter()
+            .rposition(|e| matches!(e.family, Family::Do(..)) && !kin::is_telling(e));
         let counts = |to: usize| replay::replay(id, &entries[..to]).view().map(|view| view.usage);
         let from = decided.map_or(1, |at| at + 1);
         let fits = (from..=end).any(|to| counts(to) == Some(finish.usage));

@@ -35,6 +35,14 @@ pub(crate) fn begun_by(entries: &[Entry]) -> Vec<JobId> {
     children.collect()
 }
 
+/// Whether it notes that another job of the family was told something.
+pub(super) fn is_telling(entry: &Entry) -> bool {
+    matches!(known(entry), Some(Known::Decision(decision)) if matches!(
+        *decision,
+        Decision::Note(Note::Spawned { .. } | Note::ChildTold { .. } | Note::ParentTold { .. })
+    ))
+}
+
 /// Everything that is wrong, in words.
 pub(super) fn wrong(logs: &Logs) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -94,7 +102,9 @@ impl Read {
                         since_decision.push(read.cost());
                         read.costs = Some((finish.usage, std::mem::take(&mut since_decision)));
                     }
-                    since_decision = vec![read.cost()];
+                    if !is_telling(entry) {
+                        since_decision = vec![read.cost()];
+                    }
                     read.note(*decision);
                 }
                 None => {}

@@ -100,10 +100,10 @@ const PLANTED: &[(Plant, u64)] = &[
     (Plant::AcceptAnyResult, 2),
     (Plant::CountTwice, 0),
     (Plant::NeverUnwanted, 13),
-    (Plant::CountOldResults, 0),
-    (Plant::ForgetParent, 0),
-    (Plant::ForgetChildren, 0),
-    (Plant::ShortFork, 0),
+    (Plant::CountOldResults, 22),
+    (Plant::ForgetParent, 6),
+    (Plant::ForgetChildren, 27),
+    (Plant::ShortFork, 100_004),
 ];
 
 #[rstest]

@@ -37,9 +37,7 @@ fn recordings() -> Vec<(String, Recording)> {
     };
     let all: Vec<_> = alone.into_iter().map(with_children).collect();
     assert!(all.len() >= 12, "recordings are missing");
-    for name in ["family", "rolled-back", "restarted"] {
-        assert!(all.iter().any(|(known, _)| known == name), "{name} is missing");
-    }
+    assert!(all.iter().any(|(name, _)| name == "family"), "a family is missing");
     all
 }
 
