@@ -113,8 +113,11 @@ impl Recording {
         let retry = json!({ "initial_interval_ms": 50, "max_attempts": 5 });
         let submitted = &mut patient.bodies[0]["body"];
         submitted["agent"]["tool"]["retry"] = retry.clone();
-        for callee in
-            submitted["agents"].as_object_mut().into_iter().flat_map(|all| all.values_mut())
+        for callee in submitted
+            .get_mut("agents")
+            .and_then(Value::as_object_mut)
+            .into_iter()
+            .flat_map(|all| all.values_mut())
         {
             callee["agent"]["tool"]["retry"] = retry.clone();
         }
@@ -224,7 +227,7 @@ impl Recording {
             if let Some(seq) = body["body"]["after"].as_u64() {
                 body["body"]["after"] = json!(there(seq));
             }
-            if let Some(back) = body["body"]["signal"].get_mut("roll_back") {
+            if let Some(back) = body.pointer_mut("/body/signal/roll_back") {
                 for named in ["to", "seen"] {
                     back[named] = json!(there(back[named].as_u64().unwrap_or_default()));
                 }

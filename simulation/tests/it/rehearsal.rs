@@ -139,7 +139,8 @@ fn commands_that_are_delivered_twice_change_nothing() {
 /// where the job has a deadline: it is over before the broker hands the dead worker's command out again.
 fn each_command(mishap: fn(proto::id::WorkId) -> Mishap, is_death: bool) -> Vec<Case> {
     let mut cases = Vec::new();
-    for (name, recording) in recordings() {
+    // Names of work are those of one job: of a family, several have it.
+    for (name, recording) in recordings().into_iter().filter(|(name, _)| name != "family") {
         let patient = recording.patient();
         let usual = play(&patient, &script(&recording), 1, &Mishap::None);
         assert_eq!(usual.wrong, Vec::<String>::new(), "{name}");
