@@ -3,9 +3,11 @@
 //! Whoever reads a log must agree on that, so it is found out here, from the records alone. A
 //! roll-back takes out what came after a record and goes on from there. It counts when that record is
 //! in the timeline at that moment, and when no `once` tool was begun that whoever wanted it had not
-//! seen; another one changes nothing.
+//! seen; another one changes nothing. Nor does any once it is settled what a job comes to that works
+//! for another one: that one has been told, and nothing tells it otherwise.
 
 use crate::{
+    decision::{Decision, Note},
     fact::{Fact, Signal, Source},
     fork::Forked,
     id::{Generation, Seq},
@@ -20,8 +22,10 @@ pub struct Timeline {
     seqs: Vec<Seq>,
     /// The last record that said that a `once` tool begins, in the timeline or not.
     began: Seq,
-    /// How often it was gone back, in this log and in those it was forked from.
+    /// How often it went back, in this log and in those it was forked from.
     generation: Generation,
+    /// Whether it is settled what the job comes to, which the one above it hears.
+    concluded: bool,
 }
 
 /// What a record does to the timeline.
@@ -43,11 +47,15 @@ impl Timeline {
             (Family::In(source), Some(Known::Fact(fact))) if fact.source() == *source => {
                 self.fact(seq, fact)
             }
+            (Family::Do(kind, _), Some(Known::Decision(decision))) if decision.kind() == *kind => {
+                self.decision(decision);
+                Turn::On
+            }
             _ => Turn::On,
         };
         if let Turn::Back(to) = turn {
-            self.seqs.truncate(self.seqs.partition_point(|seq| *seq <= to));
             self.generation = self.generation.next();
+            self.seqs.truncate(self.seqs.partition_point(|seq| *seq <= to));
         }
         self.seqs.push(seq);
         turn
@@ -71,6 +79,20 @@ impl Timeline {
         self.generation
     }
 
+    /// Whether it is settled what the job comes to, and the one that it works for hears it: from then
+    /// on it goes back no more.
+    #[must_use]
+    pub fn is_concluded(&self) -> bool {
+        self.concluded
+    }
+
+    fn decision(&mut self, decision: &Decision) {
+        if let Decision::Note(Note::Concluded { generation, .. }) = decision {
+            // One of an earlier generation was decided by somebody who did not know of this one.
+            self.concluded |= *generation == self.generation;
+        }
+    }
+
     fn fact(&mut self, seq: Seq, fact: &Fact) -> Turn {
         match fact {
             Fact::Submitted(submitted) if self.seqs.is_empty() => {
@@ -80,7 +102,7 @@ impl Timeline {
             Fact::Started(_) => self.began = seq,
             Fact::Signaled(signaled) => {
                 if let Signal::RollBack { to, seen, again } = signaled.signal {
-                    let counts = self.has(to) && (again || self.began <= seen);
+                    let counts = !self.concluded && self.has(to) && (again || self.began <= seen);
                     return if counts { Turn::Back(to) } else { Turn::Refused };
                 }
             }
@@ -177,6 +199,25 @@ mod tests {
         assert_eq!(back(&mut timeline, 6, 1, 3, false), Turn::Refused);
         assert_eq!(back(&mut timeline, 7, 1, 6, false), Turn::Back(Seq(1)));
         assert_eq!(back(&mut timeline, 8, 7, 3, true), Turn::Back(Seq(7)));
+    }
+
+    #[test]
+    fn what_a_job_comes_to_that_works_for_another_one_is_settled_once() {
+        let concluded = |timeline: &mut Timeline, seq: u64, generation: u32| {
+            let outcome = crate::job::Outcome::Canceled { reason: None };
+            let note = Note::Concluded { outcome, generation: Generation(generation) };
+            let decision = Decision::Note(note);
+            let family = Family::Do(decision.kind(), decision.pool());
+            timeline.take(Seq(seq), &family, Some(&Known::Decision(Box::new(decision))))
+        };
+        let mut timeline = of(&[1, 3]);
+        assert_eq!(back(&mut timeline, 5, 3, 3, false), Turn::Back(Seq(3)));
+        concluded(&mut timeline, 7, 0);
+        assert!(!timeline.is_concluded(), "it was decided before the roll-back was known");
+        assert_eq!(back(&mut timeline, 9, 3, 7, false), Turn::Back(Seq(3)));
+        concluded(&mut timeline, 11, 2);
+        assert!(timeline.is_concluded());
+        assert_eq!(back(&mut timeline, 13, 3, 11, true), Turn::Refused);
     }
 
     #[test]

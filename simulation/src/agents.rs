@@ -34,20 +34,30 @@ impl Agents {
         if chance.percent(25) {
             return json!(name);
         }
-        let mut agent = serde_json::to_value(preset).expect("an agent is JSON");
-        for _ in 0..chance.number(1..=CHANGES_MAX) {
-            let (path, value) = change(chance);
-            let mut changed = agent.clone();
-            set(&mut changed, path, value);
-            // What contradicts the rest is another agent's.
-            let read = serde_json::from_value::<Agent>(changed.clone());
-            if read.is_ok_and(|read| read.check().is_ok()) {
-                agent = changed;
-            }
-        }
-        agent["name"] = json!("errands");
-        agent
+        changed(chance, preset)
     }
+
+    /// The policies of one in full.
+    pub(crate) fn draw_in_full(&self, chance: &Chance) -> Value {
+        changed(chance, &chance.pick(&self.presets).1)
+    }
+}
+
+/// An agent with some of its policies changed.
+fn changed(chance: &Chance, preset: &Agent) -> Value {
+    let mut agent = serde_json::to_value(preset).expect("an agent is JSON");
+    for _ in 0..chance.number(1..=CHANGES_MAX) {
+        let (path, value) = change(chance);
+        let mut changed = agent.clone();
+        set(&mut changed, path, value);
+        // What contradicts the rest is another agent's.
+        let read = serde_json::from_value::<Agent>(changed.clone());
+        if read.is_ok_and(|read| read.check().is_ok()) {
+            agent = changed;
+        }
+    }
+    agent["name"] = json!("errands");
+    agent
 }
 
 /// Sets a field by its dotted path.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proto::{fact::Signal, id::JobId};
 use serde_json::{Value, json};
 
-use crate::{agents::Agents, chance::Chance};
+use crate::{agents::Agents, chance::Chance, customs::Deed};
 
 /// Shapes of plans that the model's script knows.
 const SHAPES: &[&str] = &[
@@ -30,6 +30,8 @@ pub(crate) struct Errand {
     pub(crate) twice: bool,
     /// What is said to it, and how long after it was accepted.
     pub(crate) signals: Vec<(Duration, Signal)>,
+    /// What else people do with it, in this order.
+    pub(crate) deeds: Vec<Deed>,
 }
 
 impl Errand {
@@ -58,6 +60,7 @@ impl Errand {
             body,
             twice: chance.percent(15),
             signals: signals(chance),
+            deeds: Vec::new(),
         }
     }
 }

@@ -10,9 +10,11 @@
 
 mod agents;
 mod chance;
+mod customs;
 mod desk;
 mod errand;
 mod ground;
+mod kin;
 mod ledger;
 mod link;
 mod mind;
@@ -21,6 +23,7 @@ mod plant;
 mod post;
 mod process;
 pub mod rehearsal;
+mod rest;
 mod run;
 mod story;
 mod tools;

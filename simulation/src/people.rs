@@ -2,6 +2,8 @@
 //! sometimes twice, sometimes wrongly, sometimes never. What they were told is held against the log
 //! in the end.
 
+mod turning;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -12,7 +14,7 @@ use proto::{
     door::{InboxEntry, InboxPage, verbs},
     error::Code,
     fact::Signal,
-    id::{AskId, JobId, StepId},
+    id::{AskId, JobId, Seq, StepId},
     interaction::{Field, Input, QuestionKind},
     plan::{Action, Plan, Step},
 };
@@ -51,6 +53,8 @@ pub(crate) struct Told {
     pub(crate) ignored: BTreeSet<(JobId, AskId)>,
     /// Answers that were taken, by question.
     pub(crate) answered: BTreeMap<(JobId, AskId), Vec<u64>>,
+    /// Roll-backs of which somebody was told that they count.
+    pub(crate) went_back: BTreeSet<(JobId, Seq)>,
     /// Things that are still to be said.
     pub(crate) busy: usize,
     /// What must not have been answered.
@@ -92,6 +96,14 @@ impl People {
             });
         }
         self.clone().submit(errand.clone()).await;
+        if !errand.deeds.is_empty() {
+            self.lock().busy += 1;
+            let (people, errand) = (self.clone(), errand.clone());
+            tokio::spawn(async move {
+                people.do_all(&errand).await;
+                people.lock().busy -= 1;
+            });
+        }
         for (after, signal) in &errand.signals {
             tokio::time::sleep(*after).await;
             self.signal(&errand.job, signal.clone()).await;

@@ -27,4 +27,12 @@ pub enum Plant {
     CountTwice,
     /// Work on a job goes on after its end: no worker ever sees that it has ended.
     NeverUnwanted,
+    /// Results of work that a roll-back has taken out count for what is done in its place.
+    CountOldResults,
+    /// Nobody tells a job what came of those that work for it, nor what they ask.
+    ForgetParent,
+    /// Nobody tells the jobs that work for a job that nobody waits for them any more.
+    ForgetChildren,
+    /// A fork lacks the last record before the point from which it goes on.
+    ShortFork,
 }

@@ -36,12 +36,15 @@ use supervisor::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    kin,
     rehearsal::{self, Stage},
     tools::{self, Bench},
 };
 
-/// The agents that come with the program, read once for all worlds.
-static PRESETS: LazyLock<Catalogue> = LazyLock::new(Catalogue::presets);
+/// The agents that come with the program, and those that tasks are handed to, read once for all
+/// worlds.
+static AGENTS: LazyLock<Catalogue> =
+    LazyLock::new(|| Catalogue::presets().with_given(kin::helpers()));
 
 /// What a process is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,7 +145,7 @@ impl Equipment {
         let door = Door::new(DoorParts {
             price: None,
             broker: self.broker.clone(),
-            agents: Agents::fixed(PRESETS.clone()),
+            agents: Agents::fixed(AGENTS.clone()),
             people: People::default(),
             submits_per_minute: None,
             watches: 16,

@@ -1,20 +1,27 @@
 //! What must hold at the end of every world: said of the logs, of what tools did, and of what people
 //! were told. Pure over what was collected.
 
+pub(crate) mod back;
+pub(crate) mod kin;
+
 use std::collections::BTreeMap;
 
 use proto::{
     decision::{Decision, DecisionKind},
     fact::{Fact, Signal},
-    id::{AskId, JobId},
-    job::{Outcome, SubStatus},
+    id::{Generation, JobId},
+    job::Outcome,
     record::Known,
     subject::Family,
     tool::Effect,
 };
 use runtime::log::Entry;
 use sha2::{Digest, Sha256};
-use supervisor::{check, machine::Job, replay};
+use supervisor::{
+    check,
+    machine::Job,
+    replay::{self, Replay},
+};
 use tokio::time::{Duration, Instant};
 
 use crate::{ledger::Run, link::Standing, people::Told, story::Story};
@@ -36,51 +43,14 @@ pub(crate) struct Evidence {
     pub(crate) told: Told,
     /// The keys of what the inbox shows.
     pub(crate) inbox: Vec<String>,
-    /// When the jobs ended that did.
-    pub(crate) ends: BTreeMap<JobId, Instant>,
+    /// Since when nobody wants what was decided in a generation of a job.
+    pub(crate) ends: BTreeMap<(JobId, Generation), Instant>,
     /// How long a command may go without a sign of life.
     pub(crate) ack_wait: Duration,
     /// How long a message may travel there and back.
     pub(crate) travel: Duration,
     /// Whether the broker handed out twice what nobody had let go of: then nobody can know.
     pub(crate) handed_out_twice: bool,
-}
-
-/// Where a job stands, as far as a simulation must know whether to go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Rest {
-    /// It has ended.
-    Ended,
-    /// It waits for somebody who will never come.
-    Forgotten,
-    /// It is to go on.
-    Moving,
-}
-
-/// Where a job stands by its log.
-pub(crate) fn rest(id: &JobId, entries: &[Entry], told: &Told) -> Rest {
-    let job = replay::replay(id, entries);
-    if job.has_ended() || job.poison().is_some() {
-        return Rest::Ended;
-    }
-    let Some(view) = job.view() else { return Rest::Moving };
-    if job.decide().is_some() || job.has_work_out() {
-        return Rest::Moving;
-    }
-    if view.sub_status == Some(SubStatus::Paused) {
-        // Whoever has something to say to it is still busy.
-        return if told.busy == 0 { Rest::Forgotten } else { Rest::Moving };
-    }
-    let waits = job.waits();
-    let ignored = |ask: &AskId| told.ignored.contains(&(id.clone(), ask.clone()));
-    let for_ever = waits.timers.is_empty() && waits.questions.iter().all(ignored);
-    // What was given up is tried again when somebody says so, and nobody is left who would.
-    let hopeless = !waits.given_up.is_empty() && told.busy == 0;
-    if for_ever && (hopeless || (waits.given_up.is_empty() && !waits.questions.is_empty())) {
-        Rest::Forgotten
-    } else {
-        Rest::Moving
-    }
 }
 
 /// Everything that is wrong, in words.
@@ -104,6 +74,8 @@ pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
             wrong.push(format!("{id}: {times} were told that they made it"));
         }
     }
+    wrong.extend(back::wrong(logs, runs, told));
+    wrong.extend(kin::wrong(logs));
     let lost = told.accepted.iter().filter(|id| logs.get(*id).is_none_or(Vec::is_empty));
     wrong.extend(lost.map(|id| format!("{id}: accepted, and not in the log")));
     wrong.extend(effects(runs));
@@ -126,10 +98,15 @@ pub(crate) fn tally(evidence: &Evidence, story: &Story) {
             None => "jobs that wait for ever",
         });
         (0..job.ignored()).for_each(|_| story.count("facts without effect"));
+        (0..job.generation().0).for_each(|_| story.count("generations after the first"));
+        let Some(view) = job.view() else { continue };
+        view.children.iter().for_each(|_| story.count("jobs for jobs"));
+        view.parent.iter().for_each(|_| story.count("jobs that work for a job"));
+        view.forked.iter().for_each(|_| story.count("forks"));
         for entry in entries {
             story.count("records");
             let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
-            let (Some(Known::Decision(decision)), _) = (known, ()) else { continue };
+            let Some(Known::Decision(decision)) = known else { continue };
             let again = match &*decision {
                 Decision::Plan(work) => work.attempt.0 > 1,
                 Decision::Turn(work) => work.attempt.0 > 1,
@@ -178,7 +155,7 @@ fn unheard_answers(id: &JobId, entries: &[Entry], told: &Told) -> Vec<String> {
     wrong
 }
 
-/// A cancel that is in the log of a job that goes on.
+/// A cancel that is in the log of a job that goes on, and that no roll-back has taken out.
 fn unheard_cancel(id: &JobId, entries: &[Entry]) -> Option<String> {
     let is_cancel = |entry: &&Entry| {
         entry.record.as_ref().is_ok_and(|record| {
@@ -187,24 +164,39 @@ fn unheard_cancel(id: &JobId, entries: &[Entry]) -> Option<String> {
                     if matches!(&*fact, Fact::Signaled(s) if s.signal == Signal::Cancel))
         })
     };
-    let canceled = entries.iter().find(is_cancel)?;
-    let ended = entries.iter().any(|e| matches!(e.family, Family::Do(DecisionKind::Finish, _)));
+    entries.iter().find(is_cancel)?;
+    let mut replay = Replay::of(id, entries);
+    entries.iter().for_each(|entry| replay.apply(entry));
+    let counts = |entry: &&Entry| replay.timeline().has(entry.seq);
+    let canceled = entries.iter().filter(counts).find(is_cancel)?;
+    let ended = replay.job().has_ended();
     (!ended).then(|| format!("{id}: canceled in record {} and not ended", canceled.seq))
 }
 
-/// A job that says at its end that it has cost something else than its results did.
+/// A job that says at an end that it has cost something else than its results did.
 fn miscounted(id: &JobId, entries: &[Entry]) -> Option<String> {
-    let end =
-        entries.iter().position(|e| matches!(e.family, Family::Do(DecisionKind::Finish, _)))?;
-    let Ok(Known::Decision(decision)) = entries[end].record.as_ref().ok()?.known() else {
-        return None;
-    };
-    let Decision::Finish(finish) = *decision else { return None };
-    // Facts that came while it was decided are not in it.
-    let decided = entries[..end].iter().rposition(|e| matches!(e.family, Family::Do(..)))?;
-    let counts = |to: usize| replay::replay(id, &entries[..to]).view().map(|view| view.usage);
-    let fits = (decided + 1..=end).any(|to| counts(to) == Some(finish.usage));
-    (!fits).then(|| format!("{id}: it says at its end that it cost {:?}", finish.usage))
+    entries.iter().enumerate().find_map(|(end, entry)| {
+        if !matches!(entry.family, Family::Do(DecisionKind::Finish, _)) {
+            return None;
+        }
+        let Ok(Known::Decision(decision)) = entry.record.as_ref().ok()?.known() else {
+            return None;
+        };
+        let Decision::Finish(finish) = *decision else { return None };
+        // One that was decided before a roll-back nobody knew of counts for nothing.
+        if finish.generation < replay::replay(id, &entries[..end]).generation() {
+            return None;
+        }
+        // Facts that came while it was decided are not in it, nor those that came while others of its
+        // family were told so.
+        let decided = entries[..end]
+            .iter()
+            .rposition(|e| matches!(e.family, Family::Do(..)) && !kin::is_telling(e));
+        let counts = |to: usize| replay::replay(id, &entries[..to]).view().map(|view| view.usage);
+        let from = decided.map_or(1, |at| at + 1);
+        let fits = (from..=end).any(|to| counts(to) == Some(finish.usage));
+        (!fits).then(|| format!("{id}: it says at its end that it cost {:?}", finish.usage))
+    })
 }
 
 /// What tools that must not repeat did.
@@ -247,7 +239,9 @@ fn overlaps(runs: &[Run]) -> Vec<String> {
 fn too_late(evidence: &Evidence) -> Vec<String> {
     let mut wrong = Vec::new();
     for run in evidence.runs.iter().filter(|run| run.effect != Effect::Pure) {
-        let Some(over) = evidence.ends.get(&run.job) else { continue };
+        let Some(over) = evidence.ends.get(&(run.job.clone(), run.work.generation())) else {
+            continue;
+        };
         let knew = run.up_since.is_some_and(|since| since <= *over);
         if knew && run.began > *over + evidence.travel {
             let canceled = evidence.told.canceled.contains_key(&run.job);
@@ -262,7 +256,9 @@ fn too_late(evidence: &Evidence) -> Vec<String> {
 fn unwanted(evidence: &Evidence) -> Vec<String> {
     let mut wrong = Vec::new();
     for run in &evidence.runs {
-        let Some(ended) = evidence.ends.get(&run.job) else { continue };
+        let Some(ended) = evidence.ends.get(&(run.job.clone(), run.work.generation())) else {
+            continue;
+        };
         let knew = run.link.up_since().is_some_and(|since| since <= *ended);
         let by = *ended + evidence.ack_wait / 3 + STOPS_WITHIN;
         if knew && run.began <= *ended && run.over.is_none_or(|over| over > by) {

@@ -155,6 +155,7 @@ mod tests {
     #[rstest]
     #[case::nothing_went_back("g0.s1", &[steered(), steered()], 2, true)]
     #[case::it_went_back_after_the_command("g0.s1", &[steered(), steered(), back_to(1)], 2, false)]
+    #[case::it_went_back_to_the_command("g0.s1", &[steered(), steered(), back_to(2)], 2, false)]
     #[case::the_decider_had_not_seen_it("g0.s1", &[steered(), back_to(1), steered()], 3, false)]
     #[case::the_decider_had_seen_it("g1.s1", &[steered(), back_to(1), steered()], 3, true)]
     #[case::it_went_back_to_nowhere("g0.s1", &[steered(), back_to(7), steered()], 3, true)]

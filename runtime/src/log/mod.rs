@@ -182,8 +182,8 @@ pub trait Log: Send + Sync + 'static {
     ) -> Result<Vec<Entry>, LogError>;
 
     /// Which of some jobs of one shard have ended, as far as is known where it is cheap to ask. One to
-    /// which something was said through the door after its end is not among them: it may have been
-    /// rolled back. At most 1,000 jobs at a time.
+    /// which something was said through the door after its end is not among them, nor one in which
+    /// something was decided after an end: it may have been rolled back. At most 1,000 jobs at a time.
     async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError>;
 
     /// How far each queue of a shard has come. What was handed out and was not acknowledged when this

@@ -325,7 +325,9 @@ impl Log for MemoryLog {
                 records.iter().rfind(|m| wanted(&m.family)).map(|m| m.seq)
             };
             let finish = last(&|family| matches!(family, Family::Do(DecisionKind::Finish, _)));
-            finish.is_some() && finish > last(&|family| *family == Family::In(Source::Door))
+            finish.is_some()
+                && finish > last(&|family| *family == Family::In(Source::Door))
+                && finish == last(&|family| matches!(family, Family::Do(..)))
         };
         Ok(jobs.iter().filter(ended).cloned().collect())
     }

@@ -6,6 +6,7 @@ use proto::{
     decision::{DecisionKind, pools},
     fact::Source,
     id::{JobId, Pool, Seq, Shard},
+    record::Record,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -120,29 +121,62 @@ pub(super) async fn ended(log: &NatsLog, jobs: &[JobId]) -> Result<BTreeSet<JobI
             ended.insert(place.job, last.seq);
         }
     }
-    // What came through the door later may have taken the job back: its log must be read.
+    // What came through the door later may have taken the job back: its log must be read. So must
+    // it when an end was stored by somebody who did not know yet that the job was taken back: then
+    // decisions follow it.
     let jobs: Vec<JobId> = ended.keys().cloned().collect();
+    let mut heard = Vec::new();
     for some in jobs.chunks(DOORS) {
-        for (job, said) in last_said(log, &stream, some).await? {
-            if ended.get(&job).is_some_and(|finish| said > *finish) {
-                ended.remove(&job);
+        for last in last_said(log, &stream, some).await? {
+            if ended.get(&last.job).is_some_and(|finish| last.seq > *finish) {
+                ended.remove(&last.job);
+            } else if !last.is_submission {
+                heard.push(last.job);
             }
+        }
+    }
+    for (job, decided) in decided(log, &stream, &heard).await? {
+        if ended.get(&job).is_some_and(|finish| decided > *finish) {
+            ended.remove(&job);
         }
     }
     Ok(ended.into_keys().collect())
 }
 
-/// Where the last thing was said to each of some jobs through the door.
-async fn last_said(
+/// What was said to a job last through the door.
+struct LastSaid {
+    job: JobId,
+    seq: Seq,
+    is_submission: bool,
+}
+
+/// Where the last decisions of each kind of some jobs are.
+async fn decided(
     log: &NatsLog,
     stream: &str,
     jobs: &[JobId],
 ) -> Result<Vec<(JobId, Seq)>, LogError> {
+    let mut all = Vec::new();
+    for job in jobs {
+        let request = json!({ "multi_last": [log.subjects.decisions_of(job)], "batch": DOORS });
+        let page = read::ask(&log.link, stream, &request).await?;
+        all.extend(page.messages.iter().map(|last| (job.clone(), last.seq)));
+    }
+    Ok(all)
+}
+
+/// Where the last thing was said to each of some jobs through the door.
+async fn last_said(log: &NatsLog, stream: &str, jobs: &[JobId]) -> Result<Vec<LastSaid>, LogError> {
     let subjects: Vec<String> =
         jobs.iter().map(|job| log.subjects.fact(job, Source::Door)).collect();
     let request = json!({ "multi_last": subjects, "batch": jobs.len() });
     let page = read::ask(&log.link, stream, &request).await?;
-    let said = |last: &Stored| Some((log.subjects.parse(&last.subject).ok()?.job, last.seq));
+    let said = |last: &Stored| {
+        let job = log.subjects.parse(&last.subject).ok()?.job;
+        let kind = Record::from_slice(&last.payload).map(|record| record.kind);
+        let is_submission = kind.is_ok_and(|kind| kind == "submitted");
+        Some(LastSaid { job, seq: last.seq, is_submission })
+    };
     Ok(page.messages.iter().filter_map(said).collect())
 }
 

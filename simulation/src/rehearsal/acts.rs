@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use proto::{
     decision::Decision,
-    fact::{Answered, Fact, Signaled, Source},
-    id::{AskId, Seq, WorkId},
+    fact::{Answered, Fact, Signal, Signaled, Source},
+    id::{AskId, JobId, Seq, WorkId},
     interaction::QuestionKind,
-    record::Known,
+    record::{Known, Record},
     step::StepState,
     subject::Family,
     trace::TraceContext,
@@ -17,7 +17,11 @@ use runtime::{
     log::{Entry, Guarded},
 };
 use serde_json::{Value, json};
-use supervisor::machine::Job;
+use supervisor::{
+    golden,
+    machine::Job,
+    replay::{Replay, wants_back},
+};
 
 use super::Recording;
 
@@ -27,7 +31,7 @@ enum Act {
     /// Answered the question of this unit of work.
     Answer { of: WorkId, answered: Answered },
     /// Said something to the job when it stood so.
-    Signal { at: Value, signaled: Signaled },
+    Signal { at: Value, signaled: Signaled, to: Option<Mark> },
 }
 
 /// What is still to be done.
@@ -39,25 +43,29 @@ pub(super) struct Acts {
 }
 
 impl Acts {
-    /// What was done after the first `cut` records.
-    pub(super) fn after(recording: &Recording, cut: usize) -> Self {
+    /// What was done to a job after the first `cut` records.
+    pub(super) fn after(recording: &Recording, id: &JobId, cut: usize) -> Self {
         let mut asks: BTreeMap<AskId, WorkId> = BTreeMap::new();
         let mut left = VecDeque::new();
-        let mut job = Job::new(recording.job().clone());
-        for (entry, (n, known)) in recording.entries().iter().zip(recording.known()) {
-            match known {
-                Known::Decision(decision) => {
+        let own = recording.of(id);
+        let mut replay = Replay::of(id, &own);
+        for (n, entry) in recording.entries().iter().enumerate().filter(|(_, e)| e.job == *id) {
+            match entry.record.as_ref().ok().and_then(|record| record.known().ok()) {
+                Some(Known::Decision(decision)) => {
                     if let Decision::Ask(ask) = *decision {
                         asks.insert(ask.question.id, ask.work);
                     }
                 }
-                Known::Fact(fact) => match *fact {
+                Some(Known::Fact(fact)) => match *fact {
                     Fact::Answered(answered) if n >= cut => {
                         let of = asks.get(&answered.ask).cloned();
                         left.extend(of.map(|of| Act::Answer { of, answered }));
                     }
-                    Fact::Signaled(signaled) if n >= cut => {
-                        left.push_back(Act::Signal { at: standing(&job), signaled });
+                    // What another job passed on is passed on again.
+                    Fact::Signaled(signaled) if n >= cut && signaled.parent_seq.is_none() => {
+                        let at = standing(replay.job());
+                        let to = wants_back(entry).and_then(|to| mark_of(&own, to));
+                        left.push_back(Act::Signal { at, signaled, to });
                     }
                     Fact::Answered(_)
                     | Fact::Signaled(_)
@@ -69,10 +77,16 @@ impl Acts {
                     | Fact::Child(_)
                     | Fact::Fired(_) => {}
                 },
+                None => {}
             }
-            supervisor::replay::apply(&mut job, entry);
+            replay.apply(entry);
         }
         Self { left, done: Seq(0) }
+    }
+
+    /// Whether there is nothing left to do.
+    pub(super) fn are_done(&self) -> bool {
+        self.left.is_empty()
     }
 
     /// Does the next thing, if the job stands where it was done.
@@ -84,8 +98,9 @@ impl Acts {
         let trace = TraceContext::new(1, 1, false);
         let log = &broker.log;
         let seq = match act {
-            Act::Signal { at, signaled } if *at == standing(job) => {
-                log.append(job.id(), &Fact::Signaled(signaled.clone()), trace).await.ok()
+            Act::Signal { at, signaled, to } if *at == standing(job) => {
+                let Some(signaled) = here(signaled, to.as_ref(), heard) else { return };
+                log.append(job.id(), &Fact::Signaled(signaled), trace).await.ok()
             }
             Act::Answer { of, answered } => {
                 let Some(fact) = answer(job, heard, of, answered) else { return };
@@ -103,6 +118,45 @@ impl Acts {
             self.left.pop_front();
         }
     }
+}
+
+/// What a record is, wherever it stands: what it says in a word, and the how-manieth it is.
+type Mark = (String, usize);
+
+fn words(entry: &Entry) -> String {
+    match entry.record.as_ref().map(Record::known) {
+        Ok(Ok(Known::Decision(decision))) => golden::label(&decision),
+        Ok(Ok(Known::Fact(fact))) => match &*fact {
+            Fact::Planned(said) => format!("planned {} {}", said.work, said.attempt),
+            Fact::Turned(said) => format!("turned {} {}", said.work, said.attempt),
+            Fact::Called(said) => format!("called {} {}", said.work, said.attempt),
+            Fact::Started(said) => format!("started {} {}", said.work, said.attempt),
+            Fact::Signaled(said) => format!("signaled {}", said.signal.word()),
+            Fact::Submitted(_) | Fact::Answered(_) | Fact::Fired(_) | Fact::Child(_) => {
+                entry.family.to_string()
+            }
+        },
+        Ok(Err(_)) | Err(_) => String::new(),
+    }
+}
+
+fn mark_of(entries: &[Entry], seq: Seq) -> Option<Mark> {
+    let words_there = words(entries.iter().find(|entry| entry.seq == seq)?);
+    let before = entries.iter().filter(|entry| entry.seq < seq && words(entry) == words_there);
+    let times = before.count();
+    Some((words_there, times))
+}
+
+/// The same signal for the log as it is here; nothing while the record that it names is not there.
+fn here(signaled: &Signaled, to: Option<&Mark>, heard: &[Entry]) -> Option<Signaled> {
+    let mut signaled = signaled.clone();
+    if let (Signal::RollBack { to: seq, seen, .. }, Some((says, times))) =
+        (&mut signaled.signal, to)
+    {
+        *seq = heard.iter().filter(|entry| words(entry) == *says).nth(*times)?.seq;
+        *seen = heard.last()?.seq;
+    }
+    Some(signaled)
 }
 
 /// The recorded answer, if the question of that unit of work is open.
@@ -144,5 +198,5 @@ fn standing(job: &Job) -> Value {
     let Some(view) = job.view() else { return Value::Null };
     let steps = view.plan.iter().flat_map(|plan| &plan.steps);
     let completed = steps.filter(|step| step.state == StepState::Completed).count();
-    json!([view.state, view.sub_status, completed, view.questions.len()])
+    json!([view.state, view.sub_status, completed, view.questions.len(), view.generation])
 }

@@ -8,7 +8,7 @@ mod recording;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use futures::StreamExt;
+use futures::{StreamExt, future::join_all};
 use model::script::{Script, ScriptModel};
 use proto::{
     id::{JobId, Seq},
@@ -90,38 +90,44 @@ async fn run(recording: &Recording, mind: ScriptModel, cut: usize, mishap: &Mish
         Post::open(&ground, "w1".to_owned(), Role::Worker),
         Post::open(&ground, "w2".to_owned(), Role::Worker),
     ];
-    follow(&witness, recording, cut).await;
+    let jobs = recording.jobs();
+    join_all(jobs.iter().map(|job| follow(&witness, recording, job, cut))).await;
     tokio::time::sleep(AFTER_END).await;
     for post in posts {
         post.link().set(Standing::Gone);
     }
-    let entries = witness.log.read(recording.job(), Seq(0)).await.unwrap_or_default();
-    let job = replay::replay(recording.job(), &entries);
     let mut effects = recording.effects(cut);
     let runs = ground.ledger.runs();
     for run in runs.iter().filter(|run| run.effect == Effect::Once && run.effect_at.is_some()) {
         *effects.entry(run.key.clone()).or_default() += 1;
     }
-    let checked = check::check(recording.job(), &entries);
-    Played {
-        end: end(&job),
-        effects,
-        wrong: checked.findings.iter().map(ToString::to_string).collect(),
-        story: entries.iter().map(crate::verdict::line).collect(),
+    let mut played = Played { end: Value::Null, effects, wrong: Vec::new(), story: Vec::new() };
+    for id in &jobs {
+        let entries = witness.log.read(id, Seq(0)).await.unwrap_or_default();
+        if id == recording.job() {
+            played.end = end(&replay::replay(id, &entries));
+        }
+        let findings = check::check(id, &entries).findings;
+        played.wrong.extend(findings.iter().map(|finding| format!("{id}: {finding}")));
+        let lines = entries.iter().map(crate::verdict::line);
+        played.story.extend(lines.map(|line| format!("{id} {line}")));
     }
+    played
 }
 
-/// Follows the job to its end, and does what people did.
-async fn follow(witness: &Broker, recording: &Recording, cut: usize) {
-    let id: &JobId = recording.job();
+/// Follows a job to its end, and does what people did.
+async fn follow(witness: &Broker, recording: &Recording, id: &JobId, cut: usize) {
     let Ok(mut entries) = witness.log.watch(id, Seq(0)).await else { return };
-    let mut acts = Acts::after(recording, cut);
+    let mut acts = Acts::after(recording, id, cut);
     let mut job = Job::new(id.clone());
     let mut heard: Vec<Entry> = Vec::new();
     while let Ok(Some(Ok(entry))) = tokio::time::timeout(STILL, entries.next()).await {
         replay::apply(&mut job, &entry);
         heard.push(entry);
-        if job.has_ended() {
+        if job.must_be_folded_anew() {
+            job = replay::replay(id, &heard);
+        }
+        if job.has_ended() && acts.are_done() {
             return;
         }
         acts.next(witness, &job, &heard).await;

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use proto::{
     decision::{CallWork, Decision, pools},
     fact::{Called, Fact, PlanReply, Planned, TurnReply, Turned, WorkError},
-    id::{Attempt, ToolName, WorkId},
+    id::{Attempt, JobId, ToolName, WorkId},
     record::Known,
     tool::{Approval, Effect, Fault, ToolResult, ToolSpec},
 };
@@ -104,26 +104,27 @@ impl Trick {
 /// What is on stage in place of what lies outside.
 #[derive(Debug)]
 pub(crate) struct Stage {
-    calls: Vec<(CallWork, Option<Called>)>,
+    calls: Vec<(JobId, CallWork, Option<Called>)>,
     trick: Trick,
 }
 
 impl Stage {
     pub(super) fn of(recording: &Recording, trick: Trick) -> Self {
-        let mut calls: Vec<(CallWork, Option<Called>)> = Vec::new();
-        for (_, known) in recording.known() {
+        let mut calls: Vec<(JobId, CallWork, Option<Called>)> = Vec::new();
+        for (n, known) in recording.known() {
+            let job = &recording.entries()[n].job;
             match known {
                 Known::Decision(decision) => {
                     if let Decision::Call(call) = *decision {
-                        calls.push((call, None));
+                        calls.push((job.clone(), call, None));
                     }
                 }
                 Known::Fact(fact) => {
                     if let Fact::Called(called) = *fact {
-                        let of = calls.iter_mut().find(|(call, _)| {
-                            call.work == called.work && call.attempt == called.attempt
+                        let of = calls.iter_mut().find(|(of, call, _)| {
+                            of == job && call.work == called.work && call.attempt == called.attempt
                         });
-                        if let Some((_, end)) = of {
+                        if let Some((_, _, end)) = of {
                             *end = Some(called);
                         }
                     }
@@ -139,12 +140,13 @@ impl Stage {
     }
 
     /// How a call with these arguments ended; that of the same unit of work first.
-    fn called(&self, work: &WorkId, tool: &ToolName, args: &Value) -> Option<Called> {
+    fn called(&self, job: &JobId, work: &WorkId, tool: &ToolName, args: &Value) -> Option<Called> {
         let same = |call: &CallWork| call.tool == *tool && call.args == *args;
-        let mut like = self.calls.iter().filter(|(call, _)| same(call));
+        let mut like = self.calls.iter().filter(|(_, call, _)| same(call));
         let mut all = self.calls.iter();
-        let found = all.find(|(call, end)| call.work == *work && same(call) && end.is_some());
-        found.or_else(|| like.find(|(_, end)| end.is_some()))?.1.clone()
+        let found = all
+            .find(|(of, call, end)| of == job && call.work == *work && same(call) && end.is_some());
+        found.or_else(|| like.find(|(_, _, end)| end.is_some()))?.2.clone()
     }
 }
 
@@ -213,7 +215,7 @@ impl Tool for Prop {
             effect_at: None,
             over: None,
         });
-        let Some(called) = self.stage.called(work, &tool, &args) else {
+        let Some(called) = self.stage.called(job, work, &tool, &args) else {
             tokio::time::sleep(NEVER_ENDED).await;
             return Err(ToolFault::new(Fault::Internal, format!("{tool} {args} was not recorded")));
         };

@@ -1,7 +1,7 @@
-//! A recorded log: reads it, and stores its first records as they were, at the times they were
-//! stored, with the timers that were armed.
+//! Recorded logs, of a job and of those that worked for it: reads them, and stores their first records
+//! as they were, at the times they were stored, with the timers that were armed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -16,12 +16,15 @@ use proto::{
 };
 use runtime::{broker::Broker, log::Entry, memory::Memory};
 use serde_json::{Value, json};
-use supervisor::{machine::Job, replay};
+use supervisor::{
+    machine::Job,
+    replay::{self, Replay},
+};
 
 /// Shards that an installation may have whose logs are recorded.
 const SHARDS_MAX: u16 = 256;
 
-/// A recorded log.
+/// The recorded log of a job, or of a family in the order of time.
 #[derive(Debug, Clone)]
 pub struct Recording {
     entries: Vec<Entry>,
@@ -57,6 +60,18 @@ impl Recording {
         }
     }
 
+    /// The same job with those that worked for it, each read by itself.
+    #[must_use]
+    pub fn with(self, others: Vec<Self>) -> Self {
+        let all = std::iter::once(self).chain(others);
+        let mut both: Vec<(Entry, Value)> =
+            all.flat_map(|one| one.entries.into_iter().zip(one.bodies)).collect();
+        // The sort is stable: the records of each job stay in order.
+        both.sort_by_key(|(entry, _)| entry.time);
+        let (entries, bodies) = both.into_iter().unzip();
+        Self { entries, bodies }
+    }
+
     /// How many records it has.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -69,7 +84,7 @@ impl Recording {
         self.entries.is_empty()
     }
 
-    /// The job.
+    /// The job, or the one at the top of the family.
     #[must_use]
     pub fn job(&self) -> &JobId {
         &self.entries[0].job
@@ -78,7 +93,17 @@ impl Recording {
     /// The job at its recorded end.
     #[must_use]
     pub fn whole(&self) -> Job {
-        replay::replay(self.job(), &self.entries)
+        replay::replay(self.job(), &self.of(self.job()))
+    }
+
+    /// All jobs in it.
+    pub(super) fn jobs(&self) -> BTreeSet<JobId> {
+        self.entries.iter().map(|entry| entry.job.clone()).collect()
+    }
+
+    /// The records of one job.
+    pub(super) fn of(&self, job: &JobId) -> Vec<Entry> {
+        self.entries.iter().filter(|entry| entry.job == *job).cloned().collect()
     }
 
     /// The same job, whose work is tried again up to five times.
@@ -86,7 +111,16 @@ impl Recording {
     pub fn patient(&self) -> Self {
         let mut patient = self.clone();
         let retry = json!({ "initial_interval_ms": 50, "max_attempts": 5 });
-        patient.bodies[0]["body"]["agent"]["tool"]["retry"] = retry;
+        let submitted = &mut patient.bodies[0]["body"];
+        submitted["agent"]["tool"]["retry"] = retry.clone();
+        for callee in submitted
+            .get_mut("agents")
+            .and_then(Value::as_object_mut)
+            .into_iter()
+            .flat_map(|all| all.values_mut())
+        {
+            callee["agent"]["tool"]["retry"] = retry.clone();
+        }
         let record = Record::from_slice(patient.bodies[0].to_string().as_bytes());
         patient.entries[0].record = record;
         patient
@@ -128,7 +162,8 @@ impl Recording {
             },
             Known::Fact(_) => None,
         });
-        commands.collect()
+        let mut seen = BTreeSet::new();
+        commands.filter(|(work, _)| seen.insert(work.clone())).collect()
     }
 
     pub(super) fn begin(&self) -> Timestamp {
@@ -158,14 +193,14 @@ impl Recording {
                     if let Decision::Call(call) = *decision
                         && call.effect == Effect::Once
                     {
-                        keys.insert(call.work, call.idempotency_key);
+                        keys.insert((&self.entries[n].job, call.work), call.idempotency_key);
                     }
                 }
                 Known::Fact(fact) => {
                     if let Fact::Called(called) = *fact
                         && called.fault.is_none()
                         && n < cut
-                        && let Some(key) = keys.get(&called.work)
+                        && let Some(key) = keys.get(&(&self.entries[n].job, called.work))
                     {
                         *effects.entry(key.clone()).or_default() += 1;
                     }
@@ -178,38 +213,46 @@ impl Recording {
     /// Stores the first `cut` records, each at its time, and arms what was armed then.
     pub(super) async fn store(&self, memory: &Memory, witness: &Broker, cut: usize) {
         let subjects = witness.log.subjects().clone();
-        let mut stored: BTreeMap<u64, u64> = BTreeMap::new();
-        let mut armed: BTreeMap<TimerName, Timestamp> = BTreeMap::new();
-        let mut job = Job::new(self.job().clone());
+        let mut stored: BTreeMap<(&JobId, u64), u64> = BTreeMap::new();
+        let mut armed: BTreeMap<(&JobId, TimerName), Timestamp> = BTreeMap::new();
+        let mut jobs: BTreeMap<&JobId, Replay> = BTreeMap::new();
         let mut now = self.begin();
         for (entry, body) in self.entries.iter().zip(&self.bodies).take(cut) {
             let wait = entry.time.duration_since(now);
             tokio::time::sleep(wait.try_into().unwrap_or_default()).await;
             now = now.max(entry.time);
-            let mut body = body.clone();
-            // A turn names the record that it follows by its position, which is another one here.
+            let (job, mut body) = (&entry.job, body.clone());
+            // Records name others by their positions, which are other ones here.
+            let there = |seq: u64| stored.get(&(job, seq)).copied().unwrap_or(seq);
             if let Some(seq) = body["body"]["after"].as_u64() {
-                body["body"]["after"] = json!(stored.get(&seq).copied().unwrap_or(seq));
+                body["body"]["after"] = json!(there(seq));
+            }
+            if let Some(back) = body.pointer_mut("/body/signal/roll_back") {
+                for named in ["to", "seen"] {
+                    back[named] = json!(there(back[named].as_u64().unwrap_or_default()));
+                }
             }
             let subject = match &entry.family {
-                Family::In(source) => subjects.fact(self.job(), *source),
-                Family::Do(kind, pool) => subjects.decision(self.job(), *kind, pool),
+                Family::In(source) => subjects.fact(job, *source),
+                Family::Do(kind, pool) => subjects.decision(job, *kind, pool),
                 Family::At(_) | Family::UnknownIn(_) | Family::UnknownDo(_) => continue,
             };
             let seq = memory.store_raw(&subject, Bytes::from(body.to_string()));
-            stored.insert(entry.seq.0, seq.expect("the subject was built here").0);
-            replay::apply(&mut job, entry);
-            let next = job.decide();
-            armed.extend(next.iter().flat_map(|next| &next.arm).map(|a| (a.timer.clone(), a.at)));
+            stored.insert((job, entry.seq.0), seq.expect("the subject was built here").0);
+            let folded = jobs.entry(job).or_insert_with(|| Replay::of(job, &self.of(job)));
+            folded.apply(entry);
+            let next = folded.job().decide();
+            let arms = next.iter().flat_map(|next| &next.arm);
+            armed.extend(arms.map(|arm| ((job, arm.timer.clone()), arm.at)));
             if let Ok(Ok(Known::Fact(fact))) = entry.record.as_ref().map(Record::known)
                 && let Fact::Fired(fired) = *fact
             {
-                armed.remove(&fired.timer);
+                armed.remove(&(job, fired.timer));
             }
         }
-        for (timer, at) in armed {
+        for ((job, timer), at) in armed {
             let trace = TraceContext::new(1, 1, false);
-            let _ = witness.log.arm(self.job(), &timer, at, trace).await;
+            let _ = witness.log.arm(job, &timer, at, trace).await;
         }
     }
 }

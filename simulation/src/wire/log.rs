@@ -11,7 +11,7 @@ use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 use jiff::Timestamp;
 use proto::{
     decision::{Decision, DecisionKind},
-    fact::Fact,
+    fact::{Fact, Signal},
     id::{JobId, Pool, Seq, Shard, TimerName},
     subject::{Family, Subjects},
     trace::TraceContext,
@@ -57,6 +57,24 @@ impl WiredLog {
         self.wire.plant == Some(plant)
     }
 
+    /// Whether a process with a planted bug never says this to another job of a family.
+    fn forgets(&self, fact: &Fact) -> bool {
+        match fact {
+            Fact::Child(_) => self.planted(Plant::ForgetParent),
+            Fact::Signaled(said) => {
+                let is_passed_on = said.signal == Signal::Cancel && said.parent_seq.is_some();
+                is_passed_on && self.planted(Plant::ForgetChildren)
+            }
+            Fact::Submitted(_)
+            | Fact::Planned(_)
+            | Fact::Turned(_)
+            | Fact::Started(_)
+            | Fact::Called(_)
+            | Fact::Answered(_)
+            | Fact::Fired(_) => false,
+        }
+    }
+
     /// What a process with a planted bug sees of a log.
     fn lie(&self, job: &JobId, after: Seq, mut entries: Vec<Entry>) -> Vec<Entry> {
         if self.planted(Plant::DecideBeforeReading) {
@@ -93,7 +111,13 @@ impl Log for WiredLog {
         fact: &Fact,
         trace: TraceContext,
     ) -> Result<Submission, LogError> {
-        let (inner, job, fact) = (Arc::clone(&self.inner), job.clone(), fact.clone());
+        let (inner, job, mut fact) = (Arc::clone(&self.inner), job.clone(), fact.clone());
+        if let (true, Fact::Submitted(submitted)) = (self.planted(Plant::ShortFork), &mut fact)
+            && let Some(forked) = &mut submitted.forked
+            && forked.records.len() > 1
+        {
+            forked.records.pop();
+        }
         self.write(Box::pin(async move { inner.submit(&job, &fact, trace).await })).await
     }
 
@@ -106,6 +130,9 @@ impl Log for WiredLog {
                 std::future::pending().await
             }
         };
+        if self.wire.decides && self.forgets(&fact) {
+            return Ok(Seq(0));
+        }
         let (inner, job) = (Arc::clone(&self.inner), job.clone());
         self.write(Box::pin(async move { inner.append(&job, &fact, trace).await })).await
     }

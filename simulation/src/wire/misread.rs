@@ -20,11 +20,17 @@ use crate::plant::Plant;
 #[derive(Debug, Default)]
 pub(super) struct Misreading {
     latest: Mutex<BTreeMap<(JobId, String), u32>>,
+    /// The last generation in which something was decided.
+    generations: Mutex<BTreeMap<JobId, u32>>,
 }
 
 impl Misreading {
     /// The process decides something.
     pub(super) fn note(&self, job: &JobId, decision: &Decision) {
+        let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = generations.entry(job.clone()).or_default();
+        *of = (*of).max(decision.generation().0);
+        drop(generations);
         let (work, attempt): (&WorkId, Attempt) = match decision {
             Decision::Plan(plan) => (&plan.work, plan.attempt),
             Decision::Turn(turn) => (&turn.work, turn.attempt),
@@ -44,12 +50,14 @@ impl Misreading {
 
     /// An entry as the process takes it.
     pub(super) fn of(&self, plant: Option<Plant>, mut entry: Entry) -> Entry {
-        let Some(plant @ (Plant::AcceptAnyResult | Plant::CountTwice)) = plant else {
+        let Some(plant @ (Plant::AcceptAnyResult | Plant::CountTwice | Plant::CountOldResults)) =
+            plant
+        else {
             return entry;
         };
         let Ok(record) = &entry.record else { return entry };
         let reports = ["planned", "turned", "called"].contains(&record.kind.as_str());
-        if plant == Plant::AcceptAnyResult
+        if plant != Plant::CountTwice
             && let Ok(proto::record::Known::Decision(decision)) = record.known()
         {
             self.note(&entry.job, &decision);
@@ -66,6 +74,13 @@ impl Misreading {
             let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(attempt) = latest.get(&(entry.job.clone(), work)) {
                 body["attempt"] = json!(attempt);
+            }
+        } else if plant == Plant::CountOldResults {
+            let work = body["work"].as_str().unwrap_or_default().to_owned();
+            let generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
+            let latest = generations.get(&entry.job).filter(|generation| **generation > 0);
+            if let (Some(latest), Some((_, name))) = (latest, work.split_once('.')) {
+                body["work"] = json!(format!("g{latest}.{name}"));
             }
         } else {
             for tokens in ["input_tokens", "output_tokens"] {

@@ -65,6 +65,11 @@ fn whatever_goes_wrong_every_promise_is_kept() {
             let times = swept.counts.get(what).copied().unwrap_or_default();
             assert!(times >= seeds / 20, "{what}: {times} times in {seeds} worlds");
         }
+        // Most worlds know nothing of these.
+        for what in ["deeds refused", "forks", "generations after the first", "jobs for jobs"] {
+            let times = swept.counts.get(what).copied().unwrap_or_default();
+            assert!(times >= seeds / 100, "{what}: {times} times in {seeds} worlds");
+        }
     }
 }
 
@@ -95,10 +100,14 @@ const PLANTED: &[(Plant, u64)] = &[
     (Plant::AcceptAnyResult, 2),
     (Plant::CountTwice, 0),
     (Plant::NeverUnwanted, 13),
+    (Plant::CountOldResults, 22),
+    (Plant::ForgetParent, 6),
+    (Plant::ForgetChildren, 27),
+    (Plant::ShortFork, 100_004),
 ];
 
 #[rstest]
-fn a_planted_bug_is_found(#[values(0, 1, 2, 3, 4, 5, 6, 7)] n: usize) {
+fn a_planted_bug_is_found(#[values(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)] n: usize) {
     let (plant, from) = PLANTED[n];
     let swept = sweep(from, PLANTED_SEEDS, processors(), 1, Some(plant), |_| {});
     assert!(!swept.failed.is_empty(), "{plant:?} is not found in {PLANTED_SEEDS} seeds");
@@ -106,7 +115,7 @@ fn a_planted_bug_is_found(#[values(0, 1, 2, 3, 4, 5, 6, 7)] n: usize) {
 
 #[test]
 fn every_planted_bug_of_the_list_has_a_test() {
-    assert_eq!(PLANTED.len(), 8, "`a_planted_bug_is_found` counts them");
+    assert_eq!(PLANTED.len(), 12, "`a_planted_bug_is_found` counts them");
 }
 
 #[test]

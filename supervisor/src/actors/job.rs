@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use proto::{
-    decision::{Decision, DecisionKind},
+    decision::{Decision, DecisionKind, Note},
     id::{JobId, Seq, Shard},
     trace::TraceContext,
 };
@@ -211,12 +211,20 @@ impl JobCache {
             let Some(next) = folded.job.decide() else { return Ok(()) };
             let is_first = folded.job.last_decision() == Seq(0);
             let is_end = matches!(next.decision, Decision::Finish(_));
+            let settles = matches!(next.decision, Decision::Note(Note::Concluded { .. }));
             let stored = store(&self.args.broker, folded, next, trace).await;
             // What could not be found out most likely is stored: it counts, if the job then ended.
             if matches!(stored, Ok(Guarded::Stored(_)) | Err(LogError::Unknown(_))) {
                 self.tally.stored(is_first, is_end);
             }
             match stored? {
+                // From here on nothing counts any more. What counted before says what the job cost,
+                // and the one above is told that once: it must be what the log has.
+                Guarded::Stored(_) if settles => {
+                    conflicts = 0;
+                    let entries = self.read().await?;
+                    self.folded = Some(Folded::of(&self.args.job, &entries, &News::default()).0);
+                }
                 Guarded::Stored(_) => conflicts = 0,
                 Guarded::Conflict => {
                     conflicts += 1;

@@ -11,7 +11,7 @@ use proto::{
 };
 use runtime::log::{Entry, Log};
 
-use super::{fold, submit::first_submission, turning::Past};
+use super::{below, fold, submit::first_submission, turning::Past};
 
 /// The submission of a fork; `own` is what the request says of it.
 ///
@@ -26,8 +26,9 @@ pub(super) async fn submission(
     let entries = read.map_err(|failure| {
         if failure.code == Code::NotFound { failure.at("fork.job") } else { failure }
     })?;
-    let seq = fold::apart(&fork.job, || point(&fork.job, fork, &entries))?;
-    let seq = seq.map_err(|refused| *refused)?;
+    let found = fold::apart(&fork.job, || point(&fork.job, fork, &entries))?;
+    let (seq, below) = found.map_err(|refused| *refused)?;
+    below::check(log, below, "fork.at").await?;
     let until = entries.partition_point(|entry| entry.seq <= seq);
     let (along, _) = entries.split_at(until);
     let Some(first) = along.first().and_then(first_submission) else {
@@ -68,12 +69,14 @@ pub(super) async fn submission(
     })
 }
 
-fn point(job: &JobId, fork: &Fork, entries: &[Entry]) -> Result<Seq, Box<Failure>> {
+/// The point, and the jobs whose work is done anew from there unless it may be.
+fn point(job: &JobId, fork: &Fork, entries: &[Entry]) -> Result<(Seq, Vec<JobId>), Box<Failure>> {
     let past = Past::of(job, entries);
     let at = fork.at.clone().unwrap_or(Point::Seq(past.last()));
     let seq = past.seq_of(&at, "fork.at")?;
     past.check(seq, fork.again, "fork.at")?;
-    Ok(seq)
+    let below = if fork.again { Vec::new() } else { past.done_anew(seq) };
+    Ok((seq, below))
 }
 
 /// How many forks it goes back through.

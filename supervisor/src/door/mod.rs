@@ -6,6 +6,7 @@
 
 mod admit;
 pub mod agents;
+mod below;
 pub(crate) mod conversation;
 mod dead;
 mod direct;

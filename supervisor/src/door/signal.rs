@@ -24,7 +24,7 @@ use runtime::{
 };
 use tokio::time::Instant;
 
-use super::{Door, fold, turning::Past};
+use super::{Door, below, fold, turning::Past};
 use crate::machine::Job;
 
 /// How long a cancel waits for the supervisor to end the job.
@@ -100,9 +100,12 @@ impl Door {
     ) -> Result<Handled, Failure> {
         let found = fold::apart(job, || {
             let past = Past::of(job, entries);
-            wanted(&past, order).map(|(to, again)| (to, again, past.last()))
+            let (to, again, field) = wanted(&past, order)?;
+            let below = if again { Vec::new() } else { past.done_anew(to) };
+            Ok::<_, Box<Failure>>((to, again, past.last(), below, field))
         })?;
-        let (to, again, seen) = found.map_err(|refused| *refused)?;
+        let (to, again, seen, below, field) = found.map_err(|refused| *refused)?;
+        below::check(&*self.broker.log, below, field).await?;
         let signal = Signal::RollBack { to, seen, again };
         let fact = Fact::Signaled(fact::Signaled { signal, reason, by, parent_seq: None });
         let seq = self.broker.log.append(job, &fact, call.trace).await?;
@@ -148,8 +151,9 @@ impl Door {
     }
 }
 
-/// The record that a job is to go back to, if it may, and whether tools may run again.
-fn wanted(past: &Past<'_>, order: &Order) -> Result<(Seq, bool), Box<Failure>> {
+/// The record that a job is to go back to, if it may, whether tools may run again, and the field that
+/// says where to.
+fn wanted(past: &Past<'_>, order: &Order) -> Result<(Seq, bool, &'static str), Box<Failure>> {
     let (to, again, field) = match order {
         Order::RollBack { to, again } => {
             let field = "signal.roll_back.to";
@@ -166,7 +170,7 @@ fn wanted(past: &Past<'_>, order: &Order) -> Result<(Seq, bool), Box<Failure>> {
         }
     };
     past.check_back(to, again, field)?;
-    Ok((to, again))
+    Ok((to, again, field))
 }
 
 /// Checks what a person wants to tell a job's agents.

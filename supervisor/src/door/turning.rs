@@ -7,7 +7,8 @@ use proto::{
     decision::Decision,
     error::{Code, Failure},
     fact::Fact,
-    id::{Seq, StepId, ToolName, WorkId},
+    family::News,
+    id::{JobId, Seq, StepId, ToolName, WorkId},
     limits,
     point::Point,
     record::Known,
@@ -33,7 +34,7 @@ pub(super) struct Past<'a> {
 type Refused = Box<Failure>;
 
 impl<'a> Past<'a> {
-    pub(super) fn of(job: &proto::id::JobId, entries: &'a [Entry]) -> Self {
+    pub(super) fn of(job: &JobId, entries: &'a [Entry]) -> Self {
         let mut replay = Replay::of(job, entries);
         entries.iter().for_each(|entry| replay.apply(entry));
         Self { entries, replay }
@@ -161,6 +162,14 @@ impl<'a> Past<'a> {
             );
             return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)));
         }
+        if self.replay.timeline().is_concluded() {
+            let above = self.job().view().and_then(|view| view.parent).map(|parent| parent.job);
+            let above = above.map(|above| above.to_string()).unwrap_or_default();
+            let why = format!(
+                "{field}: the job works for job {above}, which has heard what came of it; take that one back, or fork this one"
+            );
+            return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)));
+        }
         if self.job().records() + ROOM >= limits::RECORDS_MAX {
             let why = format!("{field}: the job's log is full; fork the job to go on from there");
             return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)));
@@ -169,7 +178,7 @@ impl<'a> Past<'a> {
     }
 
     /// Calls of `once` tools that count now, began at all, and had not ended at a record.
-    fn begun_after(&self, to: Seq) -> Vec<(ToolName, WorkId)> {
+    pub(super) fn begun_after(&self, to: Seq) -> Vec<(ToolName, WorkId)> {
         let (mut sent, mut begun, mut ended) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
         let timeline = self.replay.timeline();
         for entry in self.entries.iter().filter(|entry| timeline.has(entry.seq)) {
@@ -205,6 +214,37 @@ impl<'a> Past<'a> {
         }
         sent.retain(|(_, work)| begun.contains(work) && !ended.contains(work));
         sent
+    }
+}
+
+impl Past<'_> {
+    /// Jobs that worked for this one in what counts now, and whose work is done anew by others when
+    /// it goes on from a record: they had not ended there.
+    pub(super) fn done_anew(&self, to: Seq) -> Vec<JobId> {
+        let (mut wanted, mut ended) = (Vec::new(), BTreeSet::new());
+        let timeline = self.replay.timeline();
+        for entry in self.entries.iter().filter(|entry| timeline.has(entry.seq)) {
+            let Some(known) = entry.record.as_ref().ok().and_then(|r| r.known().ok()) else {
+                continue;
+            };
+            match known {
+                Known::Decision(decision) => {
+                    if let Decision::Spawn(spawn) = *decision {
+                        wanted.push(spawn.child);
+                    }
+                }
+                Known::Fact(fact) => {
+                    if let Fact::Child(said) = *fact
+                        && matches!(said.news, News::Ended { .. })
+                        && entry.seq <= to
+                    {
+                        ended.insert(said.child);
+                    }
+                }
+            }
+        }
+        wanted.retain(|child| !ended.contains(child));
+        wanted
     }
 }
 

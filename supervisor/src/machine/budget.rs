@@ -232,7 +232,7 @@ impl Open {
             }
             Axis::Children => {
                 self.family.callees.as_ref()?;
-                let children = u32::try_from(self.family.children.len()).unwrap_or(u32::MAX);
+                let children = u32::try_from(self.family.counted()).unwrap_or(u32::MAX);
                 (f64::from(children), f64::from(budget.fan_out.total))
             }
         };

@@ -54,6 +54,9 @@ pub(super) struct Child {
     closed: BTreeSet<(JobId, AskId)>,
     pub(super) ended: Option<JobState>,
     usage: Usage,
+    /// Whether it counts in the job's budgets: not when the job went back to where it had not begun
+    /// or not ended, as another one does its work then.
+    counts: bool,
 }
 
 /// What a child was told last.
@@ -78,6 +81,27 @@ impl Family {
     /// What a fork of the job keeps of it: neither those above nor those below.
     pub(super) fn leave(&mut self) {
         *self = Self { callees: self.callees.take(), ..Self::default() };
+    }
+
+    /// Jobs that work for it or did, as its budget counts them.
+    pub(super) fn counted(&self) -> usize {
+        self.children.values().filter(|child| child.counts).count()
+    }
+
+    /// Whether the job above has said something since an earlier time.
+    pub(super) fn heard_more_than(&self, earlier: &Self) -> bool {
+        self.parent_seq > earlier.parent_seq
+    }
+
+    /// A child said something to a job whose own end is settled. It changes nothing of that; but
+    /// should the job go back, it must know who has ended and will never say so again.
+    pub(super) fn heard_too_late(&mut self, said: &ChildSaid) {
+        let News::Ended { outcome, .. } = &said.news else { return };
+        let found = self.children.get_mut(&(said.work.clone(), said.attempt));
+        if let Some(child) = found.filter(|child| child.spawn.child == said.child) {
+            child.ended.get_or_insert(outcome.state());
+            child.asks.clear();
+        }
     }
 
     pub(super) fn alive(&self) -> impl Iterator<Item = &Child> {
@@ -143,6 +167,18 @@ impl Open {
             Exec::Acting(acting) => acting.calls().any(awaits),
             Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => false,
         })
+    }
+
+    /// Nobody waits for the children that the job has now, as it goes back to where it is this. All
+    /// but those that it had and that had ended here are done without.
+    pub(super) fn leave_children(&mut self, now: &Family) {
+        let mut family = now.clone();
+        for (unit, child) in &mut family.children {
+            let here = self.family.children.get(unit);
+            child.counts = here.is_some_and(|here| here.counts && !self.is_awaited(&here.spawn));
+        }
+        family.concluded = None;
+        self.family = family;
     }
 
     /// Ends calls of agents that the job may not call, or that are given what is no task.
@@ -245,6 +281,7 @@ impl Open {
             closed: BTreeSet::new(),
             ended: None,
             usage: Usage::default(),
+            counts: spawn.work.generation() == self.generation,
         };
         self.family.children.insert((spawn.work.clone(), spawn.attempt), child);
     }
@@ -312,8 +349,10 @@ impl Open {
                 child.ended = Some(outcome.state());
                 child.usage = *usage;
                 child.asks.clear();
-                self.usage += *usage;
-                self.spent.below(*turns);
+                if child.counts {
+                    self.usage += *usage;
+                    self.spent.below(*turns);
+                }
                 self.child_ended(at, said, outcome);
             }
         }

@@ -125,6 +125,9 @@ impl Job {
             return Counted::Yes;
         };
         if open.outcome.is_some() || open.family.concluded.is_some() {
+            if let Fact::Child(said) = fact {
+                open.family.heard_too_late(said);
+            }
             return Counted::No;
         }
         match fact {

@@ -122,9 +122,14 @@ impl Open {
             orphans.extend(now.timers());
         }
         (self.questions, self.orphans, self.asks) = (questions, orphans, now.asks);
-        // Nobody waits for the children it has now: they are canceled.
-        self.family = now.family.clone();
-        self.family.concluded = None;
+        // What the job above has said since stands: it is said once.
+        if now.family.heard_more_than(&self.family) {
+            self.paused.clone_from(&now.paused);
+        }
+        if let Some(cancel) = now.cancel.as_ref().filter(|cancel| cancel.parent_seq.is_some()) {
+            self.cancel = Some(cancel.clone());
+        }
+        self.leave_children(&now.family);
     }
 
     /// Another job's questions, timers and names are none of this one's, nor is what was said to it
@@ -183,11 +188,11 @@ impl Open {
                 self.questions.insert(id, asking);
             }
             Decision::Wait(wait) => self.orphans.push(wait.timer.clone()),
+            // Whoever decided it may have begun it before he knew: it is known, and called off.
+            Decision::Spawn(work) => self.spawned(work),
             Decision::Plan(_)
             | Decision::Turn(_)
             | Decision::Call(_)
-            // It has no log: none is begun before the decision is noted.
-            | Decision::Spawn(_)
             | Decision::Note(_)
             | Decision::Finish(_) => {}
         }

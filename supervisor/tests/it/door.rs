@@ -4,6 +4,7 @@ mod agents;
 mod conversing;
 mod dead;
 mod directing;
+mod families;
 mod hall;
 mod looking;
 mod on_nats;

@@ -18,10 +18,12 @@ use proto::{
     digest,
     door::{AgentChoice, GiveAnswer, SendSignal, Submit},
     fact::Signal,
-    id::{ConversationId, JobId, Seq},
+    id::{ConversationId, JobId, Seq, SnapshotName, StepId},
     interaction::Verdict,
     job::SubStatus,
+    point::{Order, Point},
     retry::RetryPolicy,
+    step::StepState,
     subject::{Family, Subjects},
     view::JobView,
 };
@@ -57,6 +59,8 @@ enum Act {
     Edit(&'static str),
     Steer(&'static str),
     Signal(Signal, Option<SubStatus>),
+    /// Gives an order that names a point or a step.
+    Order(fn() -> Order, fn(&JobView) -> bool),
 }
 
 const NOTHING: fn(&mut Agent) = |agent| agent.confirm = false;
@@ -178,7 +182,45 @@ const SCENARIOS: &[Scenario] = &[
         acts: &[Act::AnswerBelow("Ann")],
         conversation: None,
     },
+    Scenario {
+        name: "rolled-back",
+        goal: "nap",
+        agent: NOTHING,
+        acts: &[
+            Act::Order(name_it, naps),
+            Act::Order(go_back, |view| naps(view) && !view.snapshots.is_empty()),
+            Act::Order(go_back, |view| view.state.is_terminal()),
+        ],
+        conversation: None,
+    },
+    Scenario {
+        name: "restarted",
+        goal: "diamond",
+        agent: NOTHING,
+        acts: &[Act::Order(
+            || Order::Restart { step: StepId::new("b").unwrap(), again: false },
+            |view| view.state.is_terminal(),
+        )],
+        conversation: None,
+    },
 ];
+
+fn here() -> SnapshotName {
+    SnapshotName::new("here").unwrap()
+}
+
+fn name_it() -> Order {
+    Order::Snapshot { name: here() }
+}
+
+fn go_back() -> Order {
+    Order::RollBack { to: Point::Name(here()), again: false }
+}
+
+fn naps(view: &JobView) -> bool {
+    let mut steps = view.plan.iter().flat_map(|plan| &plan.steps);
+    steps.any(|step| step.state == StepState::Running)
+}
 
 fn quick(attempts: u32) -> RetryPolicy {
     RetryPolicy { max_attempts: attempts, initial_interval_ms: 100, ..RetryPolicy::default() }
@@ -296,6 +338,13 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
                 let signal = SendSignal { job, signal: signal.clone().into(), reason, by };
                 client.signal(&signal).await.unwrap();
                 until(client, &id, |now| now.seq > view.seq).await;
+            }
+            Act::Order(order, when) => {
+                let view = until(client, &id, when).await;
+                let (job, reason) = (view.job.clone(), Some("a test".to_owned()));
+                let said = client.signal(&SendSignal { job, signal: order(), reason, by }).await;
+                let seq = said.unwrap().seq;
+                until(client, &id, |now| now.seq > seq).await;
             }
         }
     }

@@ -19,6 +19,8 @@ pub(super) const DECIDED_ONCE: &str = "nothing is decided twice";
 pub(super) const COMMAND_WAS_DECIDED: &str = "no result without a command that was decided";
 pub(super) const COUNTED_ONCE: &str = "a result counts once";
 pub(super) const COUNTS_FOR_ITS_OWN: &str = "a result counts for its own attempt alone";
+pub(super) const COUNTS_IN_ITS_GENERATION: &str =
+    "a result of what a roll-back has taken out counts for nothing";
 pub(super) const NOTHING_AFTER_THE_END: &str = "nothing is decided after the end";
 pub(super) const UNREADABLE: &str = "every decision can follow those before it";
 pub(super) const NO_TOOL_AFTER_THE_END: &str = "no tool begins once a cancel is acknowledged";
@@ -71,6 +73,9 @@ pub(super) fn always() -> Vec<Property<Game>> {
         Property::always(COUNTS_FOR_ITS_OWN, |g: &Game, w: &World| {
             g.is_right(w, COUNTS_FOR_ITS_OWN)
         }),
+        Property::always(COUNTS_IN_ITS_GENERATION, |g: &Game, w: &World| {
+            g.is_right(w, COUNTS_IN_ITS_GENERATION)
+        }),
         Property::always(NOTHING_AFTER_THE_END, |g: &Game, w: &World| {
             g.is_right(w, NOTHING_AFTER_THE_END)
         }),
@@ -120,6 +125,25 @@ pub(super) fn sometimes() -> Vec<Property<Game>> {
         Property::sometimes(
             "a timer fires before its decision is stored",
             |g: &Game, w: &World| g.says(w, |nexts, log| log.fired_early(nexts)),
+        ),
+    ]
+}
+
+/// What must happen in some world in which a job goes back.
+pub(super) fn sometimes_back() -> Vec<Property<Game>> {
+    vec![
+        Property::sometimes("it goes back and completes", |g: &Game, w: &World| {
+            g.says(w, |_, log| completed(&[], log) && log.has(Saying::Back))
+        }),
+        Property::sometimes(
+            "what was sent before it went back is answered after, and changes nothing",
+            |g: &Game, w: &World| {
+                g.says(w, |_, log| completed(&[], log) && log.heard_of_before > 0)
+            },
+        ),
+        Property::sometimes(
+            "somebody decides who does not know that it went back, and is fenced",
+            |g: &Game, w: &World| g.says(w, |_, log| completed(&[], log) && log.fenced > 0),
         ),
     ]
 }

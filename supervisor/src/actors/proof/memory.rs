@@ -14,7 +14,7 @@ use std::{
 
 use proto::{
     decision::DecisionKind,
-    id::{Attempt, JobId, Seq, TimerName, WorkId},
+    id::{Attempt, Generation, JobId, Seq, TimerName, WorkId},
     subject::Family,
 };
 use runtime::log::Entry;
@@ -45,6 +45,12 @@ pub(super) struct LogNode {
     pub(super) decided: u8,
     /// Commands to plan.
     pub(super) plans: Places,
+    /// The record that brought its plan.
+    pub(super) planned: Option<usize>,
+    /// Decisions that were stored by somebody who did not know that it went back.
+    pub(super) fenced: u8,
+    /// Results that came after it went back, of what was sent before.
+    pub(super) heard_of_before: u8,
     counted: BTreeSet<Option<(WorkId, Attempt)>>,
     sent: BTreeSet<String>,
     wants_decision: Option<bool>,
@@ -58,6 +64,8 @@ pub(super) struct Written {
     pub(super) attempt: Option<(WorkId, Attempt)>,
     /// What makes a decision one of a kind.
     pub(super) label: Option<String>,
+    /// The generation that a decision is of.
+    pub(super) generation: Option<Generation>,
     /// The timer that fired.
     pub(super) fired: Option<TimerName>,
 }
@@ -74,6 +82,8 @@ struct FoldNode {
 pub(super) struct Memory {
     script: Script,
     job: JobId,
+    /// Whether a roll-back is taken for something that changes nothing, for a planted bug.
+    pub(super) deaf: bool,
     pub(super) logs: Vec<LogNode>,
     longer: HashMap<(u32, Saying), u32>,
     folds: Vec<FoldNode>,
@@ -97,6 +107,9 @@ impl Memory {
             asks: false,
             decided: 0,
             plans: 0,
+            planned: None,
+            fenced: 0,
+            heard_of_before: 0,
             counted: BTreeSet::new(),
             sent: BTreeSet::new(),
             wants_decision: None,
@@ -104,6 +117,7 @@ impl Memory {
         Self {
             script,
             job,
+            deaf: false,
             logs: vec![empty],
             longer: HashMap::new(),
             folds: Vec::new(),
@@ -158,6 +172,9 @@ impl Memory {
             asks: false,
             decided: before.decided,
             plans: before.plans,
+            planned: before.planned,
+            fenced: before.fenced,
+            heard_of_before: before.heard_of_before,
             counted: before.counted.clone(),
             sent: before.sent.clone(),
             wants_decision: None,
@@ -190,8 +207,9 @@ impl Memory {
         }
         let node = &self.folds[fold as usize];
         let (mut folded, known) = (node.folded.clone(), node.known);
-        let entry = &self.logs[log as usize].written[usize::from(at)].entry;
-        let done = folded.insert(entry).is_ok();
+        let written = &self.logs[log as usize].written[usize::from(at)];
+        let is_unheard = self.deaf && written.saying == Saying::Back;
+        let done = is_unheard || folded.insert(&written.entry).is_ok();
         let done = done.then(|| self.intern(folded, known | 1 << at, log));
         self.inserted.insert((fold, log, at), done);
         done
@@ -253,12 +271,10 @@ impl Memory {
     /// Whether a fold, however it came about, is what a replay of the same records gives. Times are
     /// left out: whoever stores a decision does not know when the broker did.
     fn is_fold_of(&self, folded: &Folded, known: Places, log: u32) -> bool {
-        let mut replayed = Job::new(self.job.clone());
-        for (at, written) in self.logs[log as usize].written.iter().enumerate() {
-            if known & (1 << at) != 0 {
-                replay::apply(&mut replayed, &written.entry);
-            }
-        }
+        let all = self.logs[log as usize].written.iter().enumerate();
+        let known = all.filter(|(at, _)| known & (1 << at) != 0);
+        let entries: Vec<Entry> = known.map(|(_, written)| written.entry.clone()).collect();
+        let replayed = replay::replay(&self.job, &entries);
         timeless(&replayed) == timeless(&folded.job)
     }
 }
@@ -287,10 +303,16 @@ impl Written {
             Saying::Decision { next, .. } => Some(next),
             Saying::Submitted
             | Saying::Cancel
+            | Saying::Back
             | Saying::Approve
             | Saying::Fired { .. }
             | Saying::Result { .. } => None,
         }
+    }
+
+    /// Whether it was decided after a roll-back of the job that takes a unit of work out.
+    pub(super) fn is_later_than(&self, work: &WorkId) -> bool {
+        self.generation.is_some_and(|generation| generation > work.generation())
     }
 }
 
@@ -329,7 +351,14 @@ impl LogNode {
     fn take(&mut self, written: Written) {
         let ended = self.job.has_ended();
         let ignored = self.job.ignored();
-        replay::apply(&mut self.job, &written.entry);
+        let generation = self.job.generation();
+        if written.saying == Saying::Back {
+            let mut entries: Vec<Entry> = self.written.iter().map(|w| w.entry.clone()).collect();
+            entries.push(written.entry.clone());
+            self.job = replay::replay(self.job.id(), &entries);
+        } else {
+            replay::apply(&mut self.job, &written.entry);
+        }
         let counts = self.job.ignored() == ignored;
         if self.job.poison().is_some() {
             self.wrong.insert(claims::UNREADABLE);
@@ -342,7 +371,10 @@ impl LogNode {
                 if self.written.iter().any(|other| other.saying.is_decision_after(after)) {
                     self.wrong.insert(claims::ONE_DECISION_PER_POSITION);
                 }
-                if !self.sent.insert(written.label.clone().unwrap_or_default()) {
+                // What nothing follows from may be decided once more.
+                let is_fenced = written.generation.is_some_and(|own| own < generation);
+                self.fenced += u8::from(is_fenced);
+                if !is_fenced && !self.sent.insert(written.label.clone().unwrap_or_default()) {
                     self.wrong.insert(claims::DECIDED_ONCE);
                 }
             }
@@ -352,14 +384,26 @@ impl LogNode {
                 if sent.is_none() {
                     self.wrong.insert(claims::COMMAND_WAS_DECIDED);
                 }
+                let is_old = sent.as_ref().is_some_and(|(work, _)| work.generation() < generation);
+                self.heard_of_before += u8::from(is_old && !counts);
+                if counts && is_old {
+                    self.wrong.insert(claims::COUNTS_IN_ITS_GENERATION);
+                }
                 if counts && written.attempt != sent {
                     self.wrong.insert(claims::COUNTS_FOR_ITS_OWN);
+                }
+                if counts && self.job.view().is_some_and(|view| view.plan.is_some()) {
+                    self.planned.get_or_insert(self.written.len());
                 }
                 if counts && !self.counted.insert(sent) {
                     self.wrong.insert(claims::COUNTED_ONCE);
                 }
             }
-            Saying::Submitted | Saying::Cancel | Saying::Approve | Saying::Fired { .. } => {}
+            Saying::Submitted
+            | Saying::Cancel
+            | Saying::Back
+            | Saying::Approve
+            | Saying::Fired { .. } => {}
         }
         if written.saying.is_decision() {
             let at = self.written.len();

@@ -42,6 +42,8 @@ struct Game {
     of: &'static [Trouble],
     /// Whether somebody may cancel, at any moment.
     cancels: bool,
+    /// Whether somebody may take the job back to its plan, at any moment.
+    goes_back: bool,
     plant: Option<Plant>,
     /// Worked out once for all worlds: a function of its keys, so no part of any state.
     memory: Mutex<Memory>,
@@ -51,7 +53,15 @@ struct Game {
 impl Game {
     fn new(script: Script, troubles: u8, of: &'static [Trouble]) -> Self {
         let memory = Mutex::new(Memory::new(script));
-        Self { troubles, of, cancels: true, plant: None, memory, seen: Mutex::default() }
+        Self {
+            troubles,
+            of,
+            cancels: true,
+            goes_back: false,
+            plant: None,
+            memory,
+            seen: Mutex::default(),
+        }
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Memory) -> T) -> T {
@@ -77,7 +87,7 @@ impl Model for Game {
     type Action = Move;
 
     fn init_states(&self) -> Vec<World> {
-        vec![self.with(|memory| moves::first(memory, self.troubles, self.cancels))]
+        vec![self.with(|memory| moves::first(memory, self))]
     }
 
     fn actions(&self, world: &World, moves: &mut Vec<Move>) {
@@ -89,6 +99,7 @@ impl Model for Game {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        claims::always().into_iter().chain(claims::sometimes()).collect()
+        let back = if self.goes_back { claims::sometimes_back() } else { Vec::new() };
+        claims::always().into_iter().chain(claims::sometimes()).chain(back).collect()
     }
 }

@@ -79,6 +79,8 @@ pub(super) enum Move {
     /// A person says yes.
     Approve,
     Cancel,
+    /// Somebody takes the job back to where it had its plan.
+    GoBack,
 }
 
 /// What can go wrong.
@@ -129,6 +131,9 @@ impl Game {
         }
         if world.may_cancel && !log.ended {
             moves.push(Move::Cancel);
+        }
+        if world.may_go_back && !log.ended && log.planned.is_some() {
+            moves.push(Move::GoBack);
         }
         moves
     }
@@ -274,6 +279,10 @@ impl Game {
                 next.may_cancel = false;
                 add_fact(&mut next, memory, Saying::Cancel);
             }
+            Move::GoBack => {
+                next.may_go_back = false;
+                add_fact(&mut next, memory, Saying::Back);
+            }
         }
         self.in_its_simplest_form(&mut next, memory);
         next
@@ -303,7 +312,7 @@ pub(super) fn place(at: usize) -> u8 {
 }
 
 /// The world in which a job was just submitted.
-pub(super) fn first(memory: &mut Memory, troubles: u8, may_cancel: bool) -> World {
+pub(super) fn first(memory: &mut Memory, game: &Game) -> World {
     let log = memory.append(0, Saying::Submitted);
     let facts = Queue { open: 1, handed: 0 };
     World {
@@ -314,8 +323,9 @@ pub(super) fn first(memory: &mut Memory, troubles: u8, may_cancel: bool) -> Worl
         workers: [None; 2],
         letter: None,
         armed: 0,
-        troubles,
-        may_cancel,
+        troubles: game.troubles,
+        may_cancel: game.cancels,
+        may_go_back: game.goes_back,
         began_late: false,
     }
 }

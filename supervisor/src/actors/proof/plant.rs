@@ -8,6 +8,10 @@ pub(super) enum Plant {
     NoCompareAndSet,
     /// A result counts for the attempt that is out, whichever it is of.
     AcceptAnyResult,
+    /// A result of work that a roll-back has taken out counts for what is done in its place.
+    CountOldResults,
+    /// A supervisor takes a roll-back for something that changes nothing.
+    DeafToRollBacks,
     /// A supervisor decides on the facts it was handed, and does not read the log.
     DecideBeforeReading,
     /// Timers are not armed.

@@ -5,7 +5,7 @@ use proto::{
     agent::Agent,
     decision::Decision,
     fact::{Answered, Called, Fact, Fired, PlanReply, Planned, Signal, Signaled, Submitted},
-    id::{Attempt, JobId, Pool, Seq, StepId, ToolName, WorkId, WorkerId},
+    id::{Attempt, Generation, JobId, Pool, Seq, StepId, ToolName, WorkId, WorkerId},
     interaction::Answer,
     lang::Language,
     message::Usage,
@@ -27,6 +27,8 @@ use crate::golden;
 pub(super) enum Saying {
     Submitted,
     Cancel,
+    /// The job is taken back to where it had its plan.
+    Back,
     /// The first question that is open is answered with yes.
     Approve,
     Fired {
@@ -37,6 +39,8 @@ pub(super) enum Saying {
         command: u8,
         reply: Reply,
         says: Attempt,
+        /// Whether it names the job's generation instead of its own.
+        renamed: bool,
     },
     /// A decision, written by somebody who saw the one before `after`.
     Decision {
@@ -96,15 +100,15 @@ impl Script {
                 let entry = self::entry(at, time, job, family, record);
                 let attempt = commanded(decision);
                 let label = Some(golden::label(decision));
-                return Written { saying, entry, attempt, label, fired: None };
+                let generation = Some(decision.generation());
+                return Written { saying, entry, attempt, label, generation, fired: None };
             }
             Saying::Submitted => Fact::Submitted(self.submitted()),
-            Saying::Cancel => Fact::Signaled(Signaled {
-                signal: Signal::Cancel,
-                reason: None,
-                by: None,
-                parent_seq: None,
-            }),
+            Saying::Cancel => signaled(Signal::Cancel),
+            Saying::Back => {
+                let to = seq(before.planned.expect("it goes back to its plan"));
+                signaled(Signal::RollBack { to, seen: seq(before.written.len() - 1), again: false })
+            }
             Saying::Approve => {
                 let view = before.job.view().expect("it was submitted");
                 let ask = view.questions.first().expect("it asks").id.clone();
@@ -114,9 +118,12 @@ impl Script {
                 time = time.checked_add(SignedDuration::from_mins(1)).expect("it is not late");
                 Fact::Fired(Fired { timer: memory.timer_name(timer).clone() })
             }
-            Saying::Result { command, reply, says } => {
+            Saying::Result { command, reply, says, renamed } => {
                 let sent = before.written.get(usize::from(command)).and_then(|c| c.attempt.clone());
-                let work = sent.expect("a result is one of a command").0;
+                let mut work = sent.expect("a result is one of a command").0;
+                if renamed {
+                    work = in_generation(&work, before.job.generation());
+                }
                 attempt = Some((work.clone(), says));
                 self.result(work, says, reply)
             }
@@ -134,7 +141,7 @@ impl Script {
             | Fact::Child(_)
             | Fact::Answered(_) => None,
         };
-        Written { saying, entry, attempt, label: None, fired }
+        Written { saying, entry, attempt, label: None, generation: None, fired }
     }
 
     fn submitted(self) -> Submitted {
@@ -156,7 +163,7 @@ impl Script {
     }
 
     fn result(self, work: WorkId, attempt: Attempt, reply: Reply) -> Fact {
-        if work.as_str().starts_with("g0.p") {
+        if work.as_str().split('.').nth(1).is_some_and(|part| part.starts_with('p')) {
             let reply = match reply {
                 Reply::Done => PlanReply::Plan { plan: self.plan() },
                 Reply::Broke => PlanReply::Unparseable { text: "?".into(), error: "?".into() },
@@ -194,6 +201,21 @@ impl Script {
         let steps = vec![step("a", Vec::new()), step("b", before_b)];
         Plan { title: "the plan".into(), steps, replan: Vec::new() }
     }
+}
+
+fn signaled(signal: Signal) -> Fact {
+    Fact::Signaled(Signaled { signal, reason: None, by: None, parent_seq: None })
+}
+
+/// The position of the n-th record.
+fn seq(n: usize) -> Seq {
+    Seq(u64::try_from(n + 1).expect("the log is short"))
+}
+
+/// A unit of work by its name in another generation.
+fn in_generation(work: &WorkId, generation: Generation) -> WorkId {
+    let (_, name) = work.as_str().split_once('.').expect("a unit of work names its generation");
+    WorkId::new(format!("g{generation}.{name}")).expect("another number leaves it an id")
 }
 
 /// When the job was submitted.

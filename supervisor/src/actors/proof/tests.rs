@@ -12,6 +12,8 @@ use super::{
 
 /// Two steps that need nothing of each other.
 const SIDE_BY_SIDE: Script = Script { in_order: false, confirm: false, deadline: false };
+/// One step after the other.
+const IN_ORDER: Script = Script { in_order: true, confirm: false, deadline: false };
 /// A plan that a person confirms, one step after the other, and an hour for all of it.
 const CHECKED_IN_ORDER: Script = Script { in_order: true, confirm: true, deadline: true };
 
@@ -54,6 +56,37 @@ fn nothing_but_a_cancel_keeps_a_healthy_world_from_completing() {
     let walked = walk(Game { cancels: false, ..Game::new(SIDE_BY_SIDE, 0, &[]) });
     assert!(walked.broken.is_empty(), "{:#?}", walked.broken);
     assert_eq!(walked.happened, BTreeSet::from(["it completes"]));
+}
+
+/// Somebody takes the job back to its plan, at any moment, and one thing goes wrong at any other.
+#[rstest]
+fn a_job_that_is_taken_back_keeps_every_claim_whatever_goes_wrong(
+    #[values(
+        &[Trouble::Pins],
+        &[Trouble::Supervisors],
+        &[Trouble::Lies, Trouble::Delays],
+        &[Trouble::Deliveries],
+        &[Trouble::Workers],
+    )]
+    of: &'static [Trouble],
+) {
+    let game = Game { cancels: false, goes_back: true, ..Game::new(IN_ORDER, 1, of) };
+    let walked = walk(game);
+    assert!(walked.broken.is_empty(), "{:#?}", walked.broken);
+    let never = claims::sometimes_back().into_iter().map(|claim| claim.name);
+    let never: Vec<_> = never.filter(|name| !walked.happened.contains(name)).collect();
+    assert!(never.is_empty(), "never happened: {never:?}");
+}
+
+#[rstest]
+#[case(Plant::CountOldResults, claims::COUNTS_IN_ITS_GENERATION)]
+#[case(Plant::DeafToRollBacks, claims::FOLDS_ARE_TRUE)]
+fn a_planted_bug_of_going_back_is_found(#[case] plant: Plant, #[case] claim: &'static str) {
+    let game = Game { cancels: false, goes_back: true, ..Game::new(IN_ORDER, 0, &[]) };
+    game.with(|memory| memory.deaf = plant == Plant::DeafToRollBacks);
+    let walked = walk(Game { plant: Some(plant), ..game });
+    let way = walked.broken.get(claim);
+    assert!(way.is_some_and(|way| way.len() > 3), "found is only {:#?}", walked.broken);
 }
 
 /// Two troubles, one after the other or one within the other.

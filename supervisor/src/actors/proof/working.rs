@@ -27,6 +27,7 @@ impl Game {
         let later = log.written.iter().skip(command.into());
         let over = log.ended
             || later.clone().any(|r| r.saying == Saying::Cancel)
+            || later.clone().any(|r| unit.as_ref().is_some_and(|(work, _)| r.is_later_than(work)))
             || later.clone().any(|r| !r.saying.is_decision() && r.attempt == *unit);
         if looks && over {
             self.see(if log.ended { Sight::Unwanted } else { Sight::AnsweredAlready });
@@ -54,7 +55,8 @@ impl Game {
             Some(Plant::AcceptAnyResult) => out().map_or(*sent, |(_, attempt)| attempt),
             _ => *sent,
         };
-        add_fact(world, memory, Saying::Result { command, reply, says });
+        let renamed = self.plant == Some(Plant::CountOldResults);
+        add_fact(world, memory, Saying::Result { command, reply, says, renamed });
         if world.troubles == 0 {
             // Nothing can come between the result and the acknowledgement any more.
             world.workers[usize::from(worker)] = None;

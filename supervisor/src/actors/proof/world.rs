@@ -23,6 +23,8 @@ pub(super) struct World {
     pub(super) troubles: u8,
     /// Whether somebody may still cancel.
     pub(super) may_cancel: bool,
+    /// Whether somebody may still take the job back.
+    pub(super) may_go_back: bool,
     /// Whether a tool began after the end was stored.
     pub(super) began_late: bool,
 }

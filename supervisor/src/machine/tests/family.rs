@@ -1,6 +1,7 @@
 //! Jobs that work for each other, each with a log of its own: what one says reaches the other, once,
 //! twice or late.
 
+mod back;
 mod bounds;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,10 @@
 //! Points of a job's log: going back to one, naming one, and going on from one in another job.
 
-use callboard_supervisor::{check, machine::Job, replay};
+use callboard_supervisor::{
+    check,
+    machine::{Job, Tell},
+    replay,
+};
 use proto::{
     decision::pools,
     error::Code,
@@ -60,21 +64,32 @@ async fn sending(hall: &Hall) -> JobId {
     job
 }
 
-fn started(work: &str) -> Fact {
+pub(super) fn started(work: &str) -> Fact {
     Fact::Started(Started { work: WorkId::new(work).unwrap(), attempt: Attempt::FIRST })
 }
 
-async fn tell(hall: &Hall, job: &JobId, fact: Fact) {
+pub(super) async fn tell(hall: &Hall, job: &JobId, fact: Fact) {
     hall.broker.log.append(job, &fact, new_trace()).await.unwrap();
     drive(hall, job).await;
 }
 
-async fn drive(hall: &Hall, job: &JobId) -> Job {
+pub(super) async fn drive(hall: &Hall, job: &JobId) -> Job {
     loop {
         let entries = hall.broker.log.read(job, Seq(0)).await.unwrap();
         let folded = replay::replay(job, &entries);
         let Some(next) = folded.decide() else { return folded };
         let after = folded.last_decision();
+        for told in next.tell {
+            match told {
+                Tell::Submit { job, submitted, .. } => {
+                    let fact = Fact::Submitted(*submitted);
+                    hall.broker.log.submit(&job, &fact, new_trace()).await.unwrap();
+                }
+                Tell::Say { job, fact } => {
+                    hall.broker.log.append(&job, &fact, new_trace()).await.unwrap();
+                }
+            }
+        }
         let stored = hall.broker.log.decide(job, &next.decision, after, None, new_trace()).await;
         assert!(matches!(stored.unwrap(), Guarded::Stored(_)));
     }

@@ -1,0 +1,162 @@
+//! What people do who take jobs back, go on from them elsewhere, or speak to the jobs below them.
+//! What they were told is held against the log in the end.
+
+use proto::{
+    door::verbs,
+    error::Code,
+    id::{JobId, Seq},
+};
+use serde_json::{Value, json};
+
+use super::People;
+use crate::{
+    customs::{Deed, What, Where},
+    desk::Heard,
+    errand::Errand,
+};
+
+/// How often somebody looks for what he wants to name before he lets it be.
+const LOOKS_MAX: u32 = 5;
+
+impl People {
+    /// Does all that is to be done with a job beside what is said to it, once it was accepted.
+    pub(super) async fn do_all(&self, errand: &Errand) {
+        let job = &errand.job;
+        for (n, deed) in errand.deeds.iter().enumerate() {
+            tokio::time::sleep(deed.after).await;
+            let Some(job) = self.whom(job, deed).await else { continue };
+            match &deed.what {
+                What::Say(signal) => self.order(&job, json!(signal)).await,
+                What::Name(name) => {
+                    self.order(&job, json!({ "snapshot": { "name": name } })).await;
+                }
+                What::Back { to, again } => {
+                    if let Some(to) = self.point(&job, to).await {
+                        self.order(&job, json!({ "roll_back": { "to": to, "again": again } }))
+                            .await;
+                    }
+                }
+                What::Restart { step, again } => {
+                    if let Some(step) = self.step(&job, *step).await {
+                        self.order(&job, json!({ "restart": { "step": step, "again": again } }))
+                            .await;
+                    }
+                }
+                What::Fork { at, again } => {
+                    if let Some(at) = self.point(&job, at).await {
+                        let id = format!("{}-f{n}", errand.job);
+                        let fork = json!({ "job": job, "at": at, "again": again });
+                        self.fork(JobId::new(id).expect("a job's id, and two letters more"), fork)
+                            .await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The job that something is done to.
+    async fn whom(&self, job: &JobId, deed: &Deed) -> Option<JobId> {
+        if !deed.below {
+            return Some(job.clone());
+        }
+        let view = self.view(job).await?;
+        let below: Vec<JobId> = view["children"]
+            .as_array()?
+            .iter()
+            .filter_map(|child| JobId::new(child["job"].as_str()?).ok())
+            .collect();
+        (!below.is_empty()).then(|| self.chance.pick(&below).clone())
+    }
+
+    async fn view(&self, job: &JobId) -> Option<Value> {
+        for _ in 0..LOOKS_MAX {
+            match self.counter.ask(verbs::GET, &json!({ "job": job })).await {
+                Heard::Reply(view) => return Some(view),
+                Heard::Refused(Code::NotFound, _) => return None,
+                Heard::Refused(code, why) => {
+                    let what = format!("nobody may look at {job}: {code}: {why}");
+                    self.lock().complaints.push(what);
+                    return None;
+                }
+                Heard::Nothing => self.rest().await,
+            }
+        }
+        None
+    }
+
+    /// A point as it is named in a request.
+    async fn point(&self, job: &JobId, point: &Where) -> Option<Value> {
+        let percent = match point {
+            Where::Named(name) => return Some(json!(name)),
+            Where::Into(percent) => usize::try_from(*percent).unwrap_or_default(),
+        };
+        for _ in 0..LOOKS_MAX {
+            if let Ok(entries) = self.counter.broker.log.read(job, Seq(0)).await {
+                let at = entries.len() * percent / 100;
+                return entries.get(at).map(|entry| json!(entry.seq));
+            }
+            self.rest().await;
+        }
+        None
+    }
+
+    /// A step of the plan in force.
+    async fn step(&self, job: &JobId, n: u64) -> Option<Value> {
+        let view = self.view(job).await?;
+        let steps = view["plan"]["steps"].as_array()?;
+        let n = usize::try_from(n).unwrap_or_default();
+        (!steps.is_empty()).then(|| steps[n % steps.len()]["id"].clone())
+    }
+
+    /// Gives an order that may be refused for what the job is at.
+    async fn order(&self, job: &JobId, order: Value) {
+        let request = json!({ "job": job, "signal": order, "by": "ann" });
+        loop {
+            match self.counter.ask(verbs::SIGNAL, &request).await {
+                Heard::Reply(reply) => {
+                    let seq = Seq(reply["seq"].as_u64().unwrap_or_default());
+                    self.story.tell("people", || format!("{job} heard {order} at {seq}"));
+                    if !order["roll_back"].is_null() || !order["restart"].is_null() {
+                        self.lock().went_back.insert((job.clone(), seq));
+                    }
+                    return;
+                }
+                Heard::Refused(code, why) => return self.refused(job, &order, code, &why),
+                Heard::Nothing => self.rest().await,
+            }
+        }
+    }
+
+    async fn fork(&self, id: JobId, fork: Value) {
+        let body = json!({ "id": id, "fork": fork });
+        loop {
+            match self.counter.ask(verbs::SUBMIT, &body).await {
+                Heard::Reply(reply) => {
+                    self.story.tell("people", || format!("{id} goes on from {fork}"));
+                    let created = reply["created"] == json!(true);
+                    let mut told = self.lock();
+                    told.accepted.insert(id.clone());
+                    *told.created.entry(id.clone()).or_default() += u32::from(created);
+                    return;
+                }
+                Heard::Refused(code, why) => return self.refused(&id, &fork, code, &why),
+                Heard::Nothing => self.rest().await,
+            }
+        }
+    }
+
+    /// What people may be refused, and what not.
+    fn refused(&self, job: &JobId, what: &Value, code: Code, why: &str) {
+        self.story.tell("people", || format!("{what} to {job} was refused: {code}: {why}"));
+        let may_be = matches!(
+            code,
+            Code::InvalidRequest | Code::NotFound | Code::WouldRepeat | Code::JobEnded
+        );
+        if may_be {
+            self.story.count("deeds refused");
+        } else {
+            let what = format!("{what} to {job} was refused: {code}: {why}");
+            self.lock().complaints.push(what);
+        }
+    }
+}

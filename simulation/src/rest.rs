@@ -1,0 +1,91 @@
+//! Whether jobs rest: whether each has ended, or waits for what never comes and may not. Pure over
+//! their logs and what people were told.
+
+use std::collections::BTreeMap;
+
+use proto::{
+    decision::DecisionKind,
+    id::{AskId, JobId},
+    job::SubStatus,
+    subject::Family,
+};
+use runtime::log::Entry;
+use supervisor::{machine::Job, replay};
+
+use crate::{people::Told, verdict::Logs};
+
+/// Where a job stands, as far as a simulation must know whether to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// It has ended.
+    Ended,
+    /// It waits for somebody who will never come.
+    Forgotten,
+    /// It is to go on.
+    Moving,
+}
+
+/// The jobs that do not rest.
+pub(crate) fn moving(logs: &Logs, told: &Told) -> Vec<JobId> {
+    let mut known = BTreeMap::new();
+    let mut moving = Vec::new();
+    for job in logs.keys() {
+        match rest(job, logs, told, &mut known) {
+            Rest::Ended => {}
+            Rest::Forgotten if told.busy == 0 => {}
+            Rest::Forgotten | Rest::Moving => moving.push(job.clone()),
+        }
+    }
+    moving
+}
+
+/// Whether a job has ended, and nobody ever wanted it back.
+pub(crate) fn is_over(entries: &[Entry]) -> bool {
+    let is_end = |entry: &Entry| matches!(entry.family, Family::Do(DecisionKind::Finish, _));
+    entries.iter().any(is_end) && !entries.iter().any(|entry| replay::wants_back(entry).is_some())
+}
+
+fn rest(id: &JobId, logs: &Logs, told: &Told, known: &mut BTreeMap<JobId, Rest>) -> Rest {
+    if let Some(rest) = known.get(id) {
+        return *rest;
+    }
+    let entries = logs.get(id).map_or(&[][..], Vec::as_slice);
+    if is_over(entries) {
+        return Rest::Ended;
+    }
+    let job = replay::replay(id, entries);
+    let mut below = |child: &JobId| rest(child, logs, told, known);
+    let rest = alone(id, &job, told, &mut below);
+    known.insert(id.clone(), rest);
+    rest
+}
+
+/// Where a job stands by its log, given where those below it do.
+fn alone(id: &JobId, job: &Job, told: &Told, below: &mut dyn FnMut(&JobId) -> Rest) -> Rest {
+    if job.has_ended() || job.poison().is_some() {
+        return Rest::Ended;
+    }
+    let Some(view) = job.view() else { return Rest::Moving };
+    if job.decide().is_some() || job.has_work_out() {
+        return Rest::Moving;
+    }
+    let waits = job.waits();
+    // One that has ended is to say so.
+    if waits.children.iter().any(|child| below(child) != Rest::Forgotten) {
+        return Rest::Moving;
+    }
+    if view.sub_status == Some(SubStatus::Paused) {
+        // Whoever has something to say to it is still busy.
+        return if told.busy == 0 { Rest::Forgotten } else { Rest::Moving };
+    }
+    let ignored = |ask: &AskId| told.ignored.contains(&(id.clone(), ask.clone()));
+    let for_ever = waits.timers.is_empty() && waits.questions.iter().all(ignored);
+    // What was given up is tried again when somebody says so, and nobody is left who would.
+    let hopeless = !waits.given_up.is_empty() && told.busy == 0;
+    let waits_for_somebody = !waits.questions.is_empty() || !waits.children.is_empty();
+    if for_ever && (hopeless || (waits.given_up.is_empty() && waits_for_somebody)) {
+        Rest::Forgotten
+    } else {
+        Rest::Moving
+    }
+}

@@ -1,0 +1,215 @@
+//! What must hold of jobs that went back, and of those that go on from them elsewhere: said of their
+//! logs, of what tools did, and of what people were told.
+
+use std::collections::BTreeMap;
+
+use proto::{
+    fact::{Fact, Signal},
+    fork::Forked,
+    id::{JobId, Seq, WorkId},
+    record::Known,
+    subject::Family,
+    timeline::{Timeline, Turn},
+    tool::Effect,
+    view::{JobView, StepView},
+};
+use runtime::log::Entry;
+use supervisor::{
+    machine::Job,
+    replay::{self, Replay},
+};
+
+use super::Logs;
+use crate::{ledger::Run, people::Told};
+
+/// Everything that is wrong, in words.
+pub(super) fn wrong(logs: &Logs, runs: &[Run], told: &Told) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (id, entries) in logs {
+        let backs = backs(entries);
+        for back in &backs {
+            wrong.extend(kept(id, entries, back));
+        }
+        if !backs.is_empty() {
+            wrong.extend(old_results(id, entries));
+        }
+        if backs.iter().all(|back| !back.again) {
+            wrong.extend(repeated(id, runs));
+        }
+        if let Some(forked) = forked(entries) {
+            wrong.extend(other_than_its_origin(id, entries, &forked, logs));
+        }
+        let promised = told.went_back.iter().filter(|(job, _)| job == id);
+        for (_, seq) in promised.filter(|(_, seq)| !backs.iter().any(|back| back.at == *seq)) {
+            wrong.push(format!("{id}: was to have gone back in record {seq}, and did not"));
+        }
+    }
+    wrong
+}
+
+/// A roll-back that counts.
+struct Back {
+    at: Seq,
+    to: Seq,
+    again: bool,
+}
+
+fn backs(entries: &[Entry]) -> Vec<Back> {
+    let mut timeline = Timeline::default();
+    let mut backs = Vec::new();
+    for entry in entries {
+        let known = known(entry);
+        let Turn::Back(to) = timeline.take(entry.seq, &entry.family, known.as_ref()) else {
+            continue;
+        };
+        let again = matches!(known, Some(Known::Fact(fact)) if matches!(
+            &*fact,
+            Fact::Signaled(s) if matches!(s.signal, Signal::RollBack { again: true, .. })
+        ));
+        backs.push(Back { at: entry.seq, to, again });
+    }
+    backs
+}
+
+/// The records until one, that one included.
+fn until(entries: &[Entry], seq: Seq) -> &[Entry] {
+    entries.split_at(entries.partition_point(|entry| entry.seq <= seq)).0
+}
+
+/// What a job had come to where it went back to, and has not any more, or has otherwise.
+fn kept(id: &JobId, entries: &[Entry], back: &Back) -> Vec<String> {
+    let there = replay::replay(id, until(entries, back.to));
+    let since = replay::replay(id, until(entries, back.at));
+    let mut wrong = differ(&there, &since);
+    if since.generation() <= there.generation() {
+        wrong.push("it is in no later generation".to_owned());
+    }
+    if since.has_ended() {
+        wrong.push("it has ended".to_owned());
+    }
+    let (at, to) = (back.at, back.to);
+    wrong
+        .into_iter()
+        .map(|what| format!("{id}: went back to {to} in record {at}: {what}"))
+        .collect()
+}
+
+/// What of two jobs is not the same that must be, where one goes on from where the other was.
+fn differ(one: &Job, other: &Job) -> Vec<String> {
+    let (Some(one), Some(other)) = (one.view(), other.view()) else {
+        return vec!["one of them was never submitted".to_owned()];
+    };
+    let ended = |step: &StepView| {
+        step.state.is_terminal().then(|| (step.id.clone(), step.state, step.response.clone()))
+    };
+    let plan = |view: &JobView| {
+        let plan = view.plan.as_ref()?;
+        let steps: Vec<_> = plan.steps.iter().map(ended).collect();
+        Some((plan.title.clone(), plan.revision, plan.confirmed, steps))
+    };
+    let mut wrong = Vec::new();
+    if plan(&one) != plan(&other) {
+        wrong.push(format!("its plan was {:?} and is {:?}", plan(&one), plan(&other)));
+    }
+    if one.usage != other.usage {
+        wrong.push(format!("it had cost {:?} and has {:?}", one.usage, other.usage));
+    }
+    if (&one.goal, &one.agent, one.language) != (&other.goal, &other.agent, other.language) {
+        wrong.push("it is to reach something else, or by another agent".to_owned());
+    }
+    if !other.questions.is_empty() {
+        wrong.push("a question is open of before".to_owned());
+    }
+    wrong
+}
+
+/// Results of work of an earlier generation that count.
+fn old_results(id: &JobId, entries: &[Entry]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut replay = Replay::of(id, entries);
+    for entry in entries {
+        let (ignored, now) = (replay.job().ignored(), replay.job().generation());
+        replay.apply(entry);
+        if replay.job().ignored() > ignored || !matches!(entry.family, Family::In(_)) {
+            continue;
+        }
+        let work: Option<WorkId> = match known(entry) {
+            Some(Known::Fact(fact)) => match *fact {
+                Fact::Planned(planned) => Some(planned.work),
+                Fact::Turned(turned) => Some(turned.work),
+                Fact::Called(called) => Some(called.work),
+                // A job below ends whenever it does, and costs what it did.
+                Fact::Child(_)
+                | Fact::Started(_)
+                | Fact::Submitted(_)
+                | Fact::Signaled(_)
+                | Fact::Answered(_)
+                | Fact::Fired(_) => None,
+            },
+            Some(Known::Decision(_)) | None => None,
+        };
+        if let Some(work) = work.filter(|work| work.generation() != now) {
+            let seq = entry.seq;
+            wrong.push(format!("{id}: record {seq} counts for {work} in generation {now}"));
+        }
+    }
+    wrong
+}
+
+/// Effects of tools that must not run twice that came to pass in several generations, though nobody
+/// said that they may.
+fn repeated(id: &JobId, runs: &[Run]) -> Vec<String> {
+    let mut times: BTreeMap<String, u32> = BTreeMap::new();
+    let had = |run: &&Run| run.job == *id && run.effect == Effect::Once && run.effect_at.is_some();
+    for run in runs.iter().filter(had) {
+        let name = run.work.as_str().split_once('.').map_or("", |(_, name)| name);
+        *times.entry(name.to_owned()).or_default() += 1;
+    }
+    let twice = times.into_iter().filter(|(_, times)| *times > 1);
+    twice
+        .map(|(name, n)| format!("{id}: {name} had its effect {n} times over roll-backs"))
+        .collect()
+}
+
+fn forked(entries: &[Entry]) -> Option<Forked> {
+    let Known::Fact(fact) = known(entries.first()?)? else { return None };
+    let Fact::Submitted(submitted) = *fact else { return None };
+    submitted.forked.map(|forked| *forked)
+}
+
+/// How a fork differs from where it was forked.
+fn other_than_its_origin(
+    id: &JobId,
+    entries: &[Entry],
+    forked: &Forked,
+    logs: &Logs,
+) -> Vec<String> {
+    let of = |what: String| format!("{id}: forked from {} at {}: {what}", forked.job, forked.seq);
+    let Some(origin) = logs.get(&forked.job) else {
+        return vec![of("there is no such job".to_owned())];
+    };
+    let origin = until(origin, forked.seq);
+    let record = |entry: &Entry| {
+        let written = entry.record.as_ref().ok()?.to_vec();
+        serde_json::from_slice::<serde_json::Value>(&written).ok()
+    };
+    let there: Vec<_> = origin.iter().map(|entry| (entry.seq, record(entry))).collect();
+    let along: Vec<_> =
+        forked.records.iter().map(|along| (along.seq, Some(along.record.clone()))).collect();
+    let mut wrong = Vec::new();
+    if there != along {
+        wrong.push(of("its records are others".to_owned()));
+    }
+    let was = replay::replay(&forked.job, origin);
+    let is = replay::replay(id, entries.split_at(1).0);
+    wrong.extend(differ(&was, &is).into_iter().map(of));
+    if let Some(view) = is.view().filter(|view| view.parent.is_some() || !view.children.is_empty())
+    {
+        wrong.push(of(format!("it has a family: {:?}", view.children)));
+    }
+    wrong
+}
+
+fn known(entry: &Entry) -> Option<Known> {
+    entry.record.as_ref().ok()?.known().ok()
+}

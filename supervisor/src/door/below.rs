@@ -1,0 +1,37 @@
+//! What jobs that work for another one have begun that cannot be taken back: whoever takes that one
+//! back, or goes on from it elsewhere, has their work done anew by others. Reads their logs and
+//! decides nothing.
+
+use proto::{
+    error::{Code, Failure},
+    id::{JobId, Seq},
+};
+use runtime::log::Log;
+
+use super::{fold, turning::Past};
+
+/// Refuses when some of these jobs, or of those below them, began a tool that must not run twice.
+/// `field` is where the point was given.
+///
+/// # Errors
+/// `would_repeat`, which names the calls; what the log says when it cannot be read.
+pub(super) async fn check(log: &dyn Log, jobs: Vec<JobId>, field: &str) -> Result<(), Failure> {
+    let (mut begun, mut left) = (Vec::new(), jobs);
+    while let Some(job) = left.pop() {
+        let entries = log.read(&job, Seq(0)).await?;
+        let (calls, below) = fold::apart(&job, || {
+            let past = Past::of(&job, &entries);
+            (past.begun_after(Seq(0)), past.done_anew(Seq(0)))
+        })?;
+        begun.extend(calls.iter().map(|(tool, work)| format!("{tool} ({work} of {job})")));
+        left.extend(below);
+    }
+    if begun.is_empty() {
+        return Ok(());
+    }
+    let why = format!(
+        "{field}: the work of jobs below would be done anew, and with it what must not run twice: {}",
+        begun.join(", ")
+    );
+    Err(Failure::new(Code::WouldRepeat, why).at(field))
+}

@@ -1,0 +1,111 @@
+//! Going back, and going on elsewhere, where jobs work for jobs.
+
+use proto::{
+    decision::pools,
+    error::Code,
+    fact::{Called, Fact, PlanReply, Planned},
+    family::{Offered, as_tools, child_id},
+    id::{AgentName, Attempt, JobId, Seq, StepId, ToolName, WorkId},
+    lang::Language,
+    message::Usage,
+    plan::{Action, Plan, Step},
+    tool::{Approval, Binding, Effect, ToolResult},
+};
+use serde_json::{Value, json};
+
+use super::{
+    hall::Hall,
+    turning::{drive, started, tell},
+};
+
+fn planned(tool: &str, args: Value, binding: Binding) -> Fact {
+    let step = Step {
+        id: StepId::new("one").unwrap(),
+        title: String::new(),
+        description: "one".to_owned(),
+        depends_on: Vec::new(),
+        action: Action::Tool { tool: ToolName::new(tool).unwrap(), args, binding },
+    };
+    let plan = Plan { title: "t".into(), steps: vec![step], replan: Vec::new() };
+    Fact::Planned(Planned {
+        work: WorkId::new("g0.p1").unwrap(),
+        attempt: Attempt::FIRST,
+        reply: PlanReply::Plan { plan },
+        usage: Usage::default(),
+        detected: None,
+        outline: Vec::new(),
+    })
+}
+
+/// A job whose one step is a job below, which has begun a tool that must not run twice; where the
+/// upper one had its plan; and the lower one.
+async fn sending_below(hall: &Hall) -> (JobId, Seq, JobId) {
+    let job = JobId::new("j").unwrap();
+    let agent = json!({"confirm": false, "agents": ["unattended"]});
+    let body = json!({"id": "j", "goal": "send", "agent": agent}).to_string();
+    hall.ask("submit", body).await.unwrap();
+    drive(hall, &job).await;
+    let name = AgentName::new("unattended").unwrap();
+    let binding = as_tools(&[Offered { name, about: String::new() }], Language::En)[0].binding();
+    let fact = planned("unattended", json!({"goal": "send"}), binding);
+    tell(hall, &job, fact).await;
+    let entries = hall.broker.log.read(&job, Seq(0)).await.unwrap();
+    let is = |entry: &&runtime::log::Entry| entry.record.as_ref().unwrap().kind == "planned";
+    let at = entries.iter().find(is).unwrap().seq;
+    let child = child_id(&job, &WorkId::new("g0.r0.one").unwrap(), Attempt::FIRST);
+    drive(hall, &child).await;
+    let binding = Binding {
+        pool: pools::builtin(),
+        effect: Effect::Once,
+        approval: Approval::Never,
+        version: "1".into(),
+    };
+    tell(hall, &child, planned("send", json!({}), binding)).await;
+    tell(hall, &child, started("g0.r0.one")).await;
+    (job, at, child)
+}
+
+fn back(job: &JobId, to: Seq, again: bool) -> String {
+    json!({"job": job, "signal": {"roll_back": {"to": to, "again": again}}}).to_string()
+}
+
+#[tokio::test]
+async fn what_a_job_below_has_begun_and_must_not_run_twice_is_named_like_ones_own() {
+    let hall = Hall::new().await;
+    let (job, at, child) = sending_below(&hall).await;
+    let refused = hall.ask("signal", back(&job, at, false)).await.unwrap_err();
+    assert_eq!(refused.code, Code::WouldRepeat);
+    assert!(refused.message.contains(&format!("send (g0.r0.one of {child})")), "{refused:?}");
+    let fork = |again: bool| {
+        json!({"id": "f", "fork": {"job": job, "at": at, "again": again}}).to_string()
+    };
+    let refused = hall.ask("submit", fork(false)).await.unwrap_err();
+    assert_eq!((refused.code, refused.field.as_deref()), (Code::WouldRepeat, Some("fork.at")));
+    hall.ask("submit", fork(true)).await.unwrap();
+    hall.ask("signal", back(&job, at, true)).await.unwrap();
+    assert_eq!(drive(&hall, &job).await.generation().0, 1);
+}
+
+#[tokio::test]
+async fn a_job_that_worked_for_another_one_goes_back_no_more_once_that_one_has_heard_of_its_end() {
+    let hall = Hall::new().await;
+    let (job, _, child) = sending_below(&hall).await;
+    let first = hall.broker.log.read(&child, Seq(0)).await.unwrap()[0].seq;
+    let called = Called {
+        work: WorkId::new("g0.r0.one").unwrap(),
+        attempt: Attempt::FIRST,
+        result: ToolResult::ok(json!("sent")),
+        fault: None,
+        duration_ms: 1,
+    };
+    tell(&hall, &child, Fact::Called(called)).await;
+    assert!(drive(&hall, &job).await.has_ended());
+    let records = hall.broker.log.read(&child, Seq(0)).await.unwrap().len();
+    let refused = hall.ask("signal", back(&child, first, true)).await.unwrap_err();
+    assert_eq!(refused.code, Code::InvalidRequest);
+    assert!(refused.message.contains("works for job j"), "{}", refused.message);
+    assert_eq!(hall.broker.log.read(&child, Seq(0)).await.unwrap().len(), records);
+    // It can be gone on from.
+    let fork = json!({"id": "f", "fork": {"job": child, "at": first, "again": true}}).to_string();
+    hall.ask("submit", fork).await.unwrap();
+}
