@@ -12,7 +12,7 @@ use serde_json::Value;
 pub use self::{id::EventId, project::Projection};
 use crate::{
     decision::Closed,
-    id::{AskId, Attempt, StepId, ToolName, WorkId},
+    id::{AskId, Attempt, JobId, StepId, ToolName, WorkId},
     interaction::{Answer, Question},
     job::{JobState, SubStatus},
     message::Usage,
@@ -279,6 +279,9 @@ pub enum InteractionEvent {
     Asked {
         /// The question.
         question: Question,
+        /// Whose it is, when it is that of a job that works for this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        below: Option<Box<Below>>,
     },
     /// It was answered.
     Answered {
@@ -296,6 +299,14 @@ pub enum InteractionEvent {
         ask: AskId,
         /// Why.
         because: Closed,
+    },
+    /// A question of a job below waits no more. How it was answered, or why it was closed, is told by
+    /// the events of that job.
+    Settled {
+        /// Which.
+        ask: AskId,
+        /// Whose it was.
+        below: Box<Below>,
     },
     /// Somebody told the running job something.
     Told {
@@ -317,6 +328,15 @@ pub enum InteractionEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
+}
+
+/// A job that works for the one that is watched, or for one that does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Below {
+    /// The job: that is where its questions are answered.
+    pub job: JobId,
+    /// Where it is, for people: the root and the steps on the way.
+    pub path: String,
 }
 
 /// A model call has ended, and what it cost: nothing, where nobody counted.

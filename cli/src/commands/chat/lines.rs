@@ -226,7 +226,7 @@ impl Session {
             Took::Refused(why) => return self.complain(&format!("  {why}")),
             Took::Answer(answer) => answer,
         };
-        let (job, question) = (front.job.clone(), asked.question().clone());
+        let (job, question) = (front.of.clone(), asked.question().clone());
         let refused = watch::send(&client, &job, &question, answer).await?;
         let Some(front) = self.asked() else { return Ok(()) };
         match refused {

@@ -3,6 +3,7 @@
 //!
 //! It never decides what a record means for the job: that is what the view says, which the fold gave.
 
+mod below;
 mod changes;
 mod persons;
 
@@ -74,8 +75,17 @@ impl Projection {
             self.calling(known, &mut events);
         }
         persons::asked(before, now, &mut events);
+        below::asked(before, now, &mut events);
+        // The last event of a job is its end, and tells nothing that is still open.
+        let has_ended = now.outcome.is_some();
+        if has_ended {
+            below::settled(before, now, &mut events);
+        }
         changes::ended(before, now, &mut events);
         events.extend(changes::job(before, now).map(Happened::Job));
+        if !has_ended {
+            below::settled(before, now, &mut events);
+        }
         self.before = Some(after);
         let ids = 1u32..;
         let numbered = ids.zip(events);
