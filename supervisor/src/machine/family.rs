@@ -99,6 +99,12 @@ impl Child {
         format!("{own_path}/{}", self.spawn.step)
     }
 
+    fn ended(&mut self, outcome: &Outcome, usage: Usage) {
+        self.ended = Some(outcome.state());
+        self.usage = usage;
+        self.asks.clear();
+    }
+
     fn view(&self, own_path: &str) -> ChildView {
         let asks =
             || if self.asks.is_empty() { JobState::Working } else { JobState::InputRequired };
@@ -309,14 +315,24 @@ impl Open {
                 self.asks_below(said);
             }
             News::Ended { outcome, usage, turns } => {
-                child.ended = Some(outcome.state());
-                child.usage = *usage;
-                child.asks.clear();
+                child.ended(outcome, *usage);
                 self.usage += *usage;
                 self.spent.below(*turns);
                 self.child_ended(at, said, outcome);
             }
         }
+        Counted::Yes
+    }
+
+    /// A child said something when nothing could change how this job ends: only what it cost counts.
+    pub(super) fn heard_late(&mut self, said: &ChildSaid) -> Counted {
+        let News::Ended { outcome, usage, turns } = &said.news else { return Counted::No };
+        let found = self.family.children.get_mut(&(said.work.clone(), said.attempt));
+        let is_it = |child: &&mut Child| child.ended.is_none() && child.spawn.child == said.child;
+        let Some(child) = found.filter(is_it) else { return Counted::No };
+        child.ended(outcome, *usage);
+        self.usage += *usage;
+        self.spent.below(*turns);
         Counted::Yes
     }
 

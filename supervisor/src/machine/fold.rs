@@ -125,7 +125,18 @@ impl Job {
             return Counted::Yes;
         };
         if open.outcome.is_some() || open.family.concluded.is_some() {
-            return Counted::No;
+            // How the job ends is settled. What its children spent until they heard of it is not.
+            return match fact {
+                Fact::Child(said) => open.heard_late(said),
+                Fact::Submitted(_)
+                | Fact::Signaled(_)
+                | Fact::Planned(_)
+                | Fact::Turned(_)
+                | Fact::Started(_)
+                | Fact::Called(_)
+                | Fact::Answered(_)
+                | Fact::Fired(_) => Counted::No,
+            };
         }
         match fact {
             Fact::Submitted(_) => Counted::No,
