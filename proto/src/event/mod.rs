@@ -344,6 +344,9 @@ pub struct Below {
 pub struct UsageEvent {
     /// The model turn or round of planning.
     pub work: WorkId,
+    /// The try; the first when absent.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub attempt: Attempt,
     /// The step it was for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepId>,
@@ -351,6 +354,14 @@ pub struct UsageEvent {
     pub spent: Usage,
     /// What the job has cost so far.
     pub total: Usage,
+}
+
+fn first() -> Attempt {
+    Attempt::FIRST
+}
+
+fn is_first(attempt: &Attempt) -> bool {
+    *attempt == Attempt::FIRST
 }
 
 /// Something went wrong.

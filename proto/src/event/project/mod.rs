@@ -220,15 +220,15 @@ impl Projection {
 
     fn spent(&mut self, known: &Known, after: &JobView, events: &mut Vec<Happened>) {
         let Known::Fact(fact) = known else { return };
-        let (work, usage) = match &**fact {
-            Fact::Planned(planned) => (&planned.work, planned.usage),
-            Fact::Turned(turned) => (&turned.work, turned.usage),
+        let (work, attempt, usage) = match &**fact {
+            Fact::Planned(planned) => (&planned.work, planned.attempt, planned.usage),
+            Fact::Turned(turned) => (&turned.work, turned.attempt, turned.usage),
             Fact::Called(called) => {
                 self.out.remove(&called.work);
                 return;
             }
             Fact::Child(said) => match &said.news {
-                News::Ended { usage, .. } => (&said.work, *usage),
+                News::Ended { usage, .. } => (&said.work, said.attempt, *usage),
                 News::Asks { .. } | News::Closed { .. } => return,
             },
             Fact::Submitted(_)
@@ -240,6 +240,7 @@ impl Projection {
         let step = self.out.remove(work).map(|out| out.step);
         events.push(Happened::Usage(UsageEvent {
             work: work.clone(),
+            attempt,
             step,
             spent: usage,
             total: after.usage,

@@ -15,7 +15,7 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/events")
 }
 
-fn events(job: &proto::id::JobId, entries: &[Entry]) -> Vec<Event> {
+pub(super) fn events(job: &proto::id::JobId, entries: &[Entry]) -> Vec<Event> {
     let (mut live, mut projection) = (replay::Replay::of(job, entries), Projection::default());
     let mut events = Vec::new();
     for entry in entries {
