@@ -287,7 +287,7 @@ impl Open {
                 family.concluded = Some(outcome.clone());
                 family.parent.is_some()
             }
-            Note::QuestionClosed { .. } | Note::Stopped { .. } => false,
+            Note::QuestionClosed { .. } | Note::Stopped { .. } | Note::Held { .. } => false,
         }
     }
 

@@ -181,6 +181,8 @@ impl Job {
                     open.stopped(at.time, work, notice);
                     true
                 }
+                // What it is for is done with it: something has been decided.
+                Decision::Note(Note::Held { .. }) => true,
                 Decision::Spawn(work) => open.sent_spawn(at.time, work),
                 Decision::Note(
                     note @ (Note::Spawned { .. }

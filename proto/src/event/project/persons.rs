@@ -23,6 +23,7 @@ pub(super) fn said(
                 | Note::Spawned { .. }
                 | Note::ChildTold { .. }
                 | Note::ParentTold { .. }
+                | Note::Held { .. }
                 | Note::Concluded { .. },
             )
             | Decision::Plan(_)
