@@ -56,13 +56,13 @@ impl Projection {
     ) -> Vec<Event> {
         let earlier = self.before.take();
         let (before, now) = (earlier.as_ref(), &after);
-        let mut events = Vec::new();
         if before.is_some_and(|before| before.outcome.is_some()) && now.outcome.is_some() {
             // What children spent until they heard of the end is counted, and is no event: the end
             // was the last one.
             self.before = Some(after);
-            return events;
+            return Vec::new();
         }
+        let mut events = Vec::new();
         // A result that came late or twice changed nothing: nothing happened.
         let counted = before.is_none_or(|before| before.ignored == now.ignored);
         let known = record.filter(|_| counted && !changes::newly_poisoned(before, now));
