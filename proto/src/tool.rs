@@ -92,16 +92,16 @@ impl Split {
     /// The two parts of a text; nothing where none of the words is between others.
     #[must_use]
     pub fn parts<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str)> {
-        let begins = |(at, _): &(usize, char)| text[..*at].ends_with(char::is_whitespace);
-        let words = text.char_indices().filter(|(_, c)| !c.is_whitespace()).filter(begins);
-        let parts = words.filter_map(|(at, _)| {
+        let begins = |(at, c): &(usize, char)| {
+            !c.is_whitespace() && text[..*at].ends_with(char::is_whitespace)
+        };
+        text.char_indices().rev().filter(begins).find_map(|(at, _)| {
             let (before, rest) = text.split_at(at);
             let (word, after) = rest.split_once(char::is_whitespace)?;
             let is_one = self.after.contains(&word.to_lowercase());
             let (before, after) = (before.trim(), after.trim());
             (is_one && !before.is_empty() && !after.is_empty()).then_some((before, after))
-        });
-        parts.last()
+        })
     }
 }
 

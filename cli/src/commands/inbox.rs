@@ -15,11 +15,7 @@ use serde_json::Value;
 
 use super::{edit, jobs::caller};
 use crate::{
-    answer::{
-        dialogue::Dialogue,
-        keyboard::Keyboard,
-        open as questions,
-    },
+    answer::{dialogue::Dialogue, keyboard::Keyboard, open as questions},
     args::{Answering, ApproveArgs, Global, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     connect,
     exit::Exit,

@@ -31,7 +31,7 @@ fn way() -> impl Strategy<Value = Way> {
     })
 }
 
-fn event(happened: serde_json::Value) -> Watched {
+fn event(happened: &serde_json::Value) -> Watched {
     let mut event = json!({"id": "7.1", "time": "2026-03-01T09:00:00Z"});
     event.as_object_mut().unwrap().extend(happened.as_object().unwrap().clone());
     Watched::Event { event: serde_json::from_value(event).unwrap() }
@@ -53,13 +53,13 @@ fn ends(attempt: u32) -> Vec<Watched> {
         if attempt > 1 {
             usage["attempt"] = attempt.into();
         }
-        event(usage)
+        event(&usage)
     };
     if attempt == ATTEMPTS {
         return vec![usage(attempt)];
     }
     let error = json!({"type": "error", "scope": "attempt", "message": "m", "work": "g0.r0.s.n1.t1", "attempt": attempt});
-    vec![event(error), usage(attempt)]
+    vec![event(&error), usage(attempt)]
 }
 
 /// What is heard, in the order in which it is heard, each with the attempt that is over by then.

@@ -4,8 +4,8 @@ use proto::{
     decision::Closed,
     escape,
     event::{
-        Below, ErrorEvent, ErrorScope, Happened, InteractionEvent, JobEvent, MessageEvent, PlanEvent,
-        PlanPhase, StepEvent, StepPhase, Stream, ToolEvent, ToolPhase, UsageEvent,
+        Below, ErrorEvent, ErrorScope, Happened, InteractionEvent, JobEvent, MessageEvent,
+        PlanEvent, PlanPhase, StepEvent, StepPhase, Stream, ToolEvent, ToolPhase, UsageEvent,
     },
     id::StepId,
     interaction::{Answer, Verdict},
@@ -110,8 +110,9 @@ fn interaction(event: &InteractionEvent) -> Line {
             };
             line.add(Tone::Dim, format!("◂ {ask} closed: {why}"))
         }
-        InteractionEvent::Settled { ask, below } => line
-            .add(Tone::Dim, format!("◂ {ask}{} waits no more", whose(Some(below)))),
+        InteractionEvent::Settled { ask, below } => {
+            line.add(Tone::Dim, format!("◂ {ask}{} waits no more", whose(Some(below))))
+        }
         InteractionEvent::Told { text, by: who } => line
             .add(Tone::Good, format!("◂ told{}", by(who.as_deref())))
             .add(Tone::Plain, format!(": {}", words(text))),

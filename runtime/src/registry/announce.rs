@@ -162,9 +162,13 @@ fn commands(spec: &ToolSpec) -> Result<(), String> {
                 "/{name}: split parts the text of `argument`, and names another argument of the tool"
             ));
         }
-        let is_word =
-            |word: &String| !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || hidden(c));
-        if split.after.is_empty() || split.after.len() > COMMANDS_MAX || !split.after.iter().all(is_word) {
+        let is_word = |word: &String| {
+            !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || hidden(c))
+        };
+        if split.after.is_empty()
+            || split.after.len() > COMMANDS_MAX
+            || !split.after.iter().all(is_word)
+        {
             return Err(format!("/{name}: split.after must be 1 to {COMMANDS_MAX} words"));
         }
     }

@@ -22,6 +22,7 @@ use runtime::{
     memory::{Call, Fault, Faults, MemoryOptions},
     telemetry::{self, Identity, Telemetry, new_trace},
 };
+use serde_json::json;
 
 use super::company::Company;
 

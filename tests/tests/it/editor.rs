@@ -66,8 +66,7 @@ impl Stage {
     /// The events that `callboard watch` prints.
     fn watched(&self, job: &str, after: &str) -> Vec<Value> {
         let arguments = ["-o", "jsonl", "watch", job, "--after", after, "--no-follow"];
-        let output =
-            self.company.command().args(arguments).stderr(Stdio::null()).output().unwrap();
+        let output = self.company.command().args(arguments).stderr(Stdio::null()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }

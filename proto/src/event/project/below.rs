@@ -18,7 +18,8 @@ fn without<'a>(
     these: &'a JobView,
     those: Option<&'a JobView>,
 ) -> impl Iterator<Item = &'a ChildQuestion> {
-    let same = |a: &ChildQuestion, b: &ChildQuestion| a.job == b.job && a.question.id == b.question.id;
+    let same =
+        |a: &ChildQuestion, b: &ChildQuestion| a.job == b.job && a.question.id == b.question.id;
     open(these).filter(move |one| !those.into_iter().flat_map(open).any(|other| same(one, other)))
 }
 

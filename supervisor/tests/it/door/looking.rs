@@ -85,7 +85,8 @@ async fn jobs_are_listed_newest_first_over_all_shards_and_by_state() {
     }
     let gone = hall.refused("list", r#"{"after":"nobody"}"#).await;
     assert_eq!(gone, (Code::NotFound, "after".to_owned()));
-    let before = hall.ask("list", r#"{"states":["submitted"],"after":"j2","limit":9}"#).await.unwrap();
+    let before =
+        hall.ask("list", r#"{"states":["submitted"],"after":"j2","limit":9}"#).await.unwrap();
     assert_eq!((names(&before), &before["more"]), (vec!["j1".into(), "j0".into()], &json!(false)));
     let none = hall.ask("list", r#"{"states":["completed","failed"]}"#).await.unwrap();
     assert_eq!(none, json!({"jobs": [], "more": false}));
