@@ -193,8 +193,8 @@ async fn a_job_that_was_taken_back_since_it_was_seen_stays() {
     let job = stage.ended("back", "x", None).await;
     let found = stage.find(0).await;
     let to = stage.folded(&job).await.first();
-    let back = serde_json::json!({"signal": {"roll_back": {"to": to}}});
-    let back = Fact::Signaled(serde_json::from_value(back).unwrap());
+    let back = Signal::RollBack { to, seen: found.ended[0].until, again: true };
+    let back = signaled(&back, "it was a mistake");
     stage.broker.log.append(&job, &back, new_trace()).await.unwrap();
     assert!(!stage.folded(&job).await.has_ended(), "it is open again");
     assert!(remove(&stage.broker, &found.ended).await.unwrap().is_empty());

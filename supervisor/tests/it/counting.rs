@@ -22,7 +22,6 @@ use runtime::{
     memory::{Call, Fault, Faults, MemoryOptions},
     telemetry::{self, Identity, Telemetry, new_trace},
 };
-use serde_json::json;
 
 use super::company::Company;
 
@@ -96,8 +95,7 @@ async fn a_job_that_is_taken_back_and_ends_again_is_counted_once_for_each_end() 
     let job = company.submit("j").await;
     let ended = company.ended(&job).await;
     metrics.until(|m| m.sum("callboard_jobs_ended_total", &[]) > 0.5).await;
-    let back = proto::point::Point::Seq(ended.first());
-    let back: Signal = serde_json::from_value(json!({"roll_back": {"to": back}})).unwrap();
+    let back = Signal::RollBack { to: ended.first(), seen: ended.seq(), again: true };
     signal(&company, &job, back).await;
     company.until(&job, |job| job.has_ended() && job.generation() != ended.generation()).await;
     metrics.until(|m| m.sum("callboard_jobs_ended_total", &[]) > 1.5).await;
