@@ -237,7 +237,10 @@ impl Ledger {
             | Decision::Wait(_)
             | Decision::Spawn(_)
             | Decision::Note(
-                Note::Spawned { .. } | Note::ChildTold { .. } | Note::ParentTold { .. },
+                Note::Spawned { .. }
+                | Note::ChildTold { .. }
+                | Note::ParentTold { .. }
+                | Note::Held { .. },
             ) => {}
         }
     }

@@ -88,6 +88,7 @@ impl Asking {
                 Note::Spawned { .. }
                 | Note::ChildTold { .. }
                 | Note::ParentTold { .. }
+                | Note::Held { .. }
                 | Note::Concluded { .. },
             )
             | Decision::Finish(_) => Ok(()),

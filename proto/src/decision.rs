@@ -130,6 +130,7 @@ impl Decision {
                 | Note::Spawned { .. }
                 | Note::ChildTold { .. }
                 | Note::ParentTold { .. }
+                | Note::Held { .. }
                 | Note::Concluded { .. },
             )
             | Self::Wait(_)
@@ -154,6 +155,7 @@ impl Decision {
                 | Note::Spawned { generation, .. }
                 | Note::ChildTold { generation, .. }
                 | Note::ParentTold { generation, .. }
+                | Note::Held { generation }
                 | Note::Concluded { generation, .. },
             ) => *generation,
             Self::Spawn(work) => work.work.generation(),

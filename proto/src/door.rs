@@ -188,6 +188,9 @@ pub struct List {
     /// Only jobs of this conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
+    /// Only jobs that come after this one in the list: those that were submitted before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<JobId>,
 }
 
 /// Some jobs.
@@ -197,6 +200,9 @@ pub struct Listed {
     pub jobs: Vec<JobSummary>,
     /// Whether there are more that were not looked at.
     pub more: bool,
+    /// The last one that was looked at, where there are more: `after` that it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<JobId>,
 }
 
 /// Asks for a job's log and what follows.

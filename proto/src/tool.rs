@@ -76,6 +76,36 @@ pub struct SlashCommand {
     /// Whether that argument gets the whole line, with the slash and the word.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
+    /// What of that text another argument gets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<Split>,
+}
+
+/// Where the text of a slash command is parted: in front of the last of some words that has others
+/// before and after it. What comes after that word is another argument.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Split {
+    /// The argument, which is a text.
+    pub argument: String,
+    /// The words, in small letters.
+    pub after: Vec<String>,
+}
+
+impl Split {
+    /// The two parts of a text; nothing where none of the words is between others.
+    #[must_use]
+    pub fn parts<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str)> {
+        let begins = |(at, c): &(usize, char)| {
+            !c.is_whitespace() && text[..*at].ends_with(char::is_whitespace)
+        };
+        text.char_indices().rev().filter(begins).find_map(|(at, _)| {
+            let (before, rest) = text.split_at(at);
+            let (word, after) = rest.split_once(char::is_whitespace)?;
+            let is_one = self.after.contains(&word.to_lowercase());
+            let (before, after) = (before.trim(), after.trim());
+            (is_one && !before.is_empty() && !after.is_empty()).then_some((before, after))
+        })
+    }
 }
 
 fn default_timeout_ms() -> u64 {

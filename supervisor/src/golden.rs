@@ -100,6 +100,7 @@ pub fn label(decision: &Decision) -> String {
         Decision::Note(Note::ParentTold { job, ask, open, .. }) => {
             format!("tell parent {job} {ask} {}", if *open { "asks" } else { "closed" })
         }
+        Decision::Note(Note::Held { .. }) => "hold".to_owned(),
         Decision::Note(Note::Concluded { outcome, .. }) => format!("conclude {}", outcome.state()),
         Decision::Finish(finish) => format!("finish {}", finish.outcome.state()),
     }

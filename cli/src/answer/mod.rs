@@ -2,4 +2,5 @@
 
 pub(crate) mod dialogue;
 pub(crate) mod keyboard;
+pub(crate) mod open;
 pub(crate) mod parse;

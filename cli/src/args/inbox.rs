@@ -23,7 +23,7 @@ pub(crate) enum InboxCommand {
 /// `inbox ls`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct InboxListArgs {
-    /// Only questions of this job
+    /// Only questions of this job; where it has none of its own, of those that work for it
     #[arg(long, value_name = "JOB")]
     pub(crate) job: Option<String>,
     /// How many
@@ -34,7 +34,7 @@ pub(crate) struct InboxListArgs {
 /// Names a question.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct QuestionArg {
-    /// The job
+    /// The job that asks, a job it works for, or the question itself where it is the only one so called
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
     /// The question; may be left out when the job has one

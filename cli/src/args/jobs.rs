@@ -83,6 +83,9 @@ pub(crate) struct ListArgs {
     /// How many
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=500))]
     pub(crate) limit: u32,
+    /// Only jobs that were submitted before this one: goes on after the last that was shown
+    #[arg(long, value_name = "JOB")]
+    pub(crate) after: Option<String>,
 }
 
 /// `jobs show`.

@@ -28,14 +28,15 @@ pub(crate) struct PurgeArgs {
 const PURGE_HELP: &str = "\
 Removes the logs of jobs that have ended, what shared buckets say of them, and then the large values
 that no record refers to any more and that are older than a day. There is no way back; the ids of the
-jobs are free again. Jobs that have not ended are never removed: a job that is named and has not makes
-the command remove nothing.
+jobs are free again. Jobs that have not ended are never removed, nor jobs that work for one that has
+not, or have one that works for them: a job that is named and must stay makes the command remove nothing.
 
 Needs the rights of the operator, where there are users. Runs beside everything else, and can be
 interrupted and run again. It removes 100,000 jobs at a time at most.
 
 Exit codes: 0 done, 2 the command or the configuration cannot be used, or nobody confirmed,
-5 NATS cannot be reached, 6 a job that was named has not ended, or not long enough ago.
+5 NATS cannot be reached, 6 a job that was named, or one of its family, has not ended, or not long
+enough ago.
 
 Examples:
   callboard jobs purge --dry-run

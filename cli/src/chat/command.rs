@@ -3,7 +3,7 @@
 
 use proto::{
     door::DirectCall,
-    tool::{SlashCommand, ToolSpec},
+    tool::{SlashCommand, Split, ToolSpec},
 };
 use serde_json::{Map, Value};
 
@@ -76,11 +76,28 @@ fn of_command(command: &SlashCommand, name: &str, rest: &str) -> Result<Value, S
             let line = if rest.is_empty() { format!("/{name}") } else { format!("/{name} {rest}") };
             Ok(one(argument, line))
         }
-        Some(argument) if !rest.is_empty() => Ok(one(argument, rest.to_owned())),
+        Some(argument) if !rest.is_empty() => match &command.split {
+            None => Ok(one(argument, rest.to_owned())),
+            Some(split) => in_parts(argument, split, rest)
+                .ok_or_else(|| format!("/{name}: {}: {}", parted_by(split), command.about)),
+        },
         Some(_) => Err(format!("/{name} needs words after it: {}", command.about)),
         None if rest.is_empty() => Ok(Value::Object(Map::new())),
         None => Err(format!("/{name} takes a JSON object or nothing: {}", command.about)),
     }
+}
+
+/// Two arguments out of one text.
+fn in_parts(argument: &str, split: &Split, text: &str) -> Option<Value> {
+    let (before, after) = split.parts(text)?;
+    let two = [(argument, before), (&*split.argument, after)];
+    let two = two.map(|(name, text)| (name.to_owned(), Value::String(text.to_owned())));
+    Some(Value::Object(Map::from_iter(two)))
+}
+
+fn parted_by(split: &Split) -> String {
+    let word = split.after.first().map(String::as_str).unwrap_or_default();
+    format!("say the {} after `{word}`", split.argument)
 }
 
 fn of_tool(tool: &ToolSpec, name: &str, rest: &str) -> Result<Value, String> {
@@ -147,7 +164,9 @@ mod tests {
         let text = json!({"type": "string"});
         serde_json::from_value(json!([
             tool("create_task", json!({"properties": {"title": text, "more": text}, "required": ["title"]}),
-                 json!([{"name": "todo", "about": "Adds a task", "argument": "title"}])),
+                 json!([{"name": "todo", "about": "Adds a task", "argument": "title"},
+                        {"name": "due", "about": "/due WHAT by WHEN", "argument": "title",
+                         "split": {"argument": "more", "after": ["by", "截止"]}}])),
             tool("planner", json!({"properties": {"command": text}, "required": ["command"]}),
                  json!([{"name": "schedule", "about": "Plans", "argument": "command", "whole": true}])),
             tool("list_tasks", json!({"properties": {"status": text}}),
@@ -165,6 +184,24 @@ mod tests {
             ("todo", "buy milk", "create_task", json!({"title": "buy milk"})),
             (
                 "todo",
+                r#"{"title":"t","more":"m"}"#,
+                "create_task",
+                json!({"title": "t", "more": "m"}),
+            ),
+            (
+                "due",
+                "stand by Ann  BY Friday noon",
+                "create_task",
+                json!({"title": "stand by Ann", "more": "Friday noon"}),
+            ),
+            (
+                "due",
+                "打电话 截止 12月1日",
+                "create_task",
+                json!({"title": "打电话", "more": "12月1日"}),
+            ),
+            (
+                "due",
                 r#"{"title":"t","more":"m"}"#,
                 "create_task",
                 json!({"title": "t", "more": "m"}),
@@ -189,6 +226,10 @@ mod tests {
         for (name, rest, why) in [
             ("dance", "", "there is no command /dance; /help lists them"),
             ("todo", "", "/todo needs words after it: Adds a task"),
+            ("due", "call Ann", "/due: say the more after `by`: /due WHAT by WHEN"),
+            ("due", "by Friday", "/due: say the more after `by`"),
+            ("due", "call Ann by", "/due: say the more after `by`"),
+            ("due", "", "/due needs words after it"),
             ("todo", "{oops", "what follows is not JSON"),
             ("view", "all", "/view takes a JSON object or nothing"),
             ("two", "words", "its arguments are: a, b"),

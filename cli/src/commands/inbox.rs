@@ -1,5 +1,7 @@
 //! `inbox`: questions that wait for a person, and their answers.
 
+use std::collections::BTreeSet;
+
 use client::Client;
 use proto::{
     door::{AnswerTaken, GiveAnswer, Inbox, InboxEntry},
@@ -7,12 +9,13 @@ use proto::{
     id::JobId,
     interaction::{Answer, QuestionKind, Verdict},
     limits,
+    view::JobView,
 };
 use serde_json::Value;
 
 use super::{edit, jobs::caller};
 use crate::{
-    answer::{dialogue::Dialogue, keyboard::Keyboard},
+    answer::{dialogue::Dialogue, keyboard::Keyboard, open as questions},
     args::{Answering, ApproveArgs, Global, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     connect,
     exit::Exit,
@@ -52,39 +55,64 @@ async fn ls(client: &Client, output: Output, args: InboxListArgs) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// The question that is meant.
+/// The question that is meant: by its job, by a job above that, or, where no job is called so and one
+/// open question is, by its own id.
 async fn find(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliError> {
-    let job = match JobId::new(&arg.job) {
-        Ok(id) if !open(client, &id).await?.is_empty() => id,
-        Ok(_) => connect::job(client, &arg.job).await?.job,
-        Err(invalid) => return Err(Failure::from(invalid).into()),
-    };
-    let mut entries = open(client, &job).await?;
-    let Some(ask) = &arg.ask else {
-        return match entries.len() {
-            1 => Ok(entries.remove(0)),
-            0 => {
-                Err(Failure::new(Code::NotFound, format!("job {job} has no open question")).into())
-            }
-            n => Err(CliError::usage(format!("job {job} has {n} open questions; name one"))
-                .hint(format!("callboard inbox ls --job {job}"))),
-        };
-    };
-    let mut named = entries.extract_if(.., |entry| entry.question.id == *ask).collect::<Vec<_>>();
-    if named.len() > 1 {
-        let why = format!("several jobs below {job} have an open question {ask}; name the job");
-        return Err(CliError::usage(why).hint(format!("callboard inbox ls --job {job}")));
+    let mut entries = of(client, arg).await?;
+    let named = &arg.job;
+    if let Some(ask) = &arg.ask {
+        entries.retain(|entry| entry.question.id == *ask);
     }
-    named.pop().ok_or_else(|| {
-        let why = format!(
-            "job {job} has no open question {ask}: it was answered, closed, or never asked"
-        );
+    if let [first, .., last] = entries.as_slice() {
+        let same = first.job == last.job;
+        let which = if same { "the question" } else { "the job that asks" };
+        let n = entries.len();
+        return Err(CliError::usage(format!("{named} has {n} open questions; name {which}"))
+            .hint("callboard inbox ls"));
+    }
+    entries.pop().ok_or_else(|| {
+        let why = match &arg.ask {
+            None => format!("job {named} has no open question"),
+            Some(ask) => format!(
+                "job {named} has no open question {ask}: it was answered, closed, or never asked"
+            ),
+        };
         Failure::new(Code::NotFound, why).into()
     })
 }
 
-async fn open(client: &Client, job: &JobId) -> Result<Vec<InboxEntry>, CliError> {
-    let request = Inbox { job: Some(job.clone()), limit: Some(limits::INBOX_MAX) };
+/// Open questions of what was named first.
+async fn of(client: &Client, arg: &QuestionArg) -> Result<Vec<InboxEntry>, CliError> {
+    let id = JobId::new(&arg.job).map_err(Failure::from)?;
+    let entries = open(client, Some(&id)).await?;
+    if !entries.is_empty() {
+        return Ok(entries);
+    }
+    match connect::job(client, &arg.job).await {
+        Ok(view) => {
+            let own = open(client, Some(&view.job)).await?;
+            if own.is_empty() { below(client, &view).await } else { Ok(own) }
+        }
+        Err(missing) => {
+            let mut all = open(client, None).await?;
+            all.retain(|entry| arg.ask.is_none() && entry.question.id.as_str() == arg.job);
+            if all.is_empty() { Err(missing) } else { Ok(all) }
+        }
+    }
+}
+
+/// Open questions of jobs below one that is itself below another: the inbox knows only the root.
+async fn below(client: &Client, view: &JobView) -> Result<Vec<InboxEntry>, CliError> {
+    let asking: BTreeSet<JobId> = questions::of(view).into_iter().map(|asked| asked.job).collect();
+    let mut entries = Vec::new();
+    for job in asking.iter().filter(|job| **job != view.job) {
+        entries.extend(open(client, Some(job)).await?);
+    }
+    Ok(entries)
+}
+
+async fn open(client: &Client, job: Option<&JobId>) -> Result<Vec<InboxEntry>, CliError> {
+    let request = Inbox { job: job.cloned(), limit: Some(limits::INBOX_MAX) };
     Ok(client.inbox(&request).await?.questions)
 }
 

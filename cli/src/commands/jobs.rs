@@ -66,8 +66,12 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
 
 async fn ls(global: &Global, output: Output, args: ListArgs) -> Outcome {
     let client = connect::client(global, output).await?;
-    let ListArgs { state, conversation, tree, limit } = args;
-    let list = List { states: state, limit: Some(limit), conversation };
+    let ListArgs { state, conversation, tree, limit, after } = args;
+    let after = match &after {
+        None => None,
+        Some(named) => Some(connect::job(&client, named).await?.job),
+    };
+    let list = List { states: state, limit: Some(limit), conversation, after };
     let listed = client.list(&list).await?;
     let show =
         |look: &Look| if tree { jobs::tree(look, &listed) } else { jobs::list(look, &listed) };

@@ -68,11 +68,17 @@ fn refuse(found: &Found) -> Result<(), CliError> {
         jobs.map(|(job, _)| job.as_str()).collect::<Vec<_>>().join(", ")
     };
     let (open, recent) = (stays(Stays::Open), stays(Stays::Recent));
+    let family = stays(Stays::Family);
     if !open.is_empty() {
         let why = format!("not ended, so nothing was removed: {open}");
         return Err(
             CliError::refused("not_ended", why).hint("`callboard jobs cancel JOB` ends one")
         );
+    }
+    if !family.is_empty() {
+        let why = format!("of a family that has not ended, so nothing was removed: {family}");
+        return Err(CliError::refused("not_ended", why)
+            .hint("`callboard jobs ls --tree` shows which jobs work for which"));
     }
     if !recent.is_empty() {
         let why = format!("ended more lately than asked, so nothing was removed: {recent}");

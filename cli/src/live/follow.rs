@@ -26,6 +26,8 @@ const STREAMS_MAX: usize = 512;
 pub(crate) struct Follow {
     view: Option<JobView>,
     streams: BTreeMap<String, Stream>,
+    /// Of work that has answered, the attempt that did: what is heard of it later is old.
+    over: BTreeMap<String, u32>,
 }
 
 /// What an item of the watch changed.
@@ -87,25 +89,38 @@ impl Follow {
 
     /// A reply that is stored is not streaming any more.
     fn record(&mut self, record: &Value) -> Change {
-        let field = |name: &str| record.get(name).and_then(Value::as_str);
-        if matches!(field("kind"), Some("turned" | "planned")) {
-            let work = record.pointer("/body/work").and_then(Value::as_str);
-            match work {
-                Some(work) => drop(self.streams.remove(work)),
+        let body = |name: &str| record.pointer(&format!("/body/{name}"));
+        let work = body("work").and_then(Value::as_str);
+        let attempt = body("attempt").and_then(Value::as_u64);
+        let attempt = attempt.and_then(|n| u32::try_from(n).ok());
+        match (record.get("kind").and_then(Value::as_str), work) {
+            (Some("turned" | "planned"), Some(work)) => {
+                self.is_over(work, attempt.unwrap_or(u32::MAX));
+                Change::Said
+            }
+            (Some("turned" | "planned"), None) => {
                 // The body is elsewhere; whatever streams on will be heard again.
-                None => self.streams.clear(),
+                self.streams.clear();
+                Change::Said
             }
-            return Change::Said;
+            // Sent again: what was said in the attempt before is worth nothing any more.
+            (Some("turn" | "plan"), Some(work)) => {
+                self.is_over(work, attempt.unwrap_or_default().saturating_sub(1))
+            }
+            (Some(_) | None, _) => Change::Nothing,
         }
-        // Sent again: what was said in the attempt before is worth nothing any more.
-        if matches!(field("kind"), Some("turn" | "plan")) {
-            let sent = |name: &str| record.pointer(&format!("/body/{name}"));
-            let work = sent("work").and_then(Value::as_str).unwrap_or_default();
-            let attempt = sent("attempt").and_then(Value::as_u64).unwrap_or_default();
-            if self.streams.get(work).is_some_and(|stream| u64::from(stream.attempt) < attempt) {
-                self.streams.remove(work);
-                return Change::Said;
-            }
+    }
+
+    /// Nothing of these attempts is shown any more, however late it is heard.
+    fn is_over(&mut self, work: &str, attempt: u32) -> Change {
+        if self.over.len() >= STREAMS_MAX && !self.over.contains_key(work) {
+            self.over.pop_first();
+        }
+        let over = self.over.entry(work.to_owned()).or_default();
+        *over = attempt.max(*over);
+        if self.streams.get(work).is_some_and(|stream| stream.attempt <= *over) {
+            self.streams.remove(work);
+            return Change::Said;
         }
         Change::Nothing
     }
@@ -113,27 +128,34 @@ impl Follow {
     /// What is told as an event is not streaming any more: a reply that counted, an attempt that
     /// broke, a step that has ended or begins anew.
     fn happened(&mut self, happened: &Happened) -> Change {
-        let gone = |stream: &Stream, work: &str| match happened {
-            Happened::Usage(usage) => usage.work.as_str() == work,
-            Happened::Error(error) => error.work.as_ref().is_some_and(|w| w.as_str() == work),
+        match happened {
+            Happened::Usage(usage) => self.is_over(usage.work.as_str(), usage.attempt.0),
+            Happened::Error(error) => match (&error.work, error.attempt) {
+                (Some(work), Some(attempt)) => self.is_over(work.as_str(), attempt.0),
+                (Some(_) | None, _) => Change::Nothing,
+            },
             Happened::Step(step) => match step.phase {
-                StepPhase::Started | StepPhase::Waiting | StepPhase::Resumed => false,
+                StepPhase::Started | StepPhase::Waiting | StepPhase::Resumed => Change::Nothing,
                 StepPhase::Retried
                 | StepPhase::Completed
                 | StepPhase::Failed
                 | StepPhase::Blocked
                 | StepPhase::Skipped
-                | StepPhase::Canceled => stream.step.as_ref() == Some(&step.step),
+                | StepPhase::Canceled => {
+                    let of_step = |stream: &Stream| stream.step.as_ref() == Some(&step.step);
+                    let gone = self.streams.iter().filter(|(_, stream)| of_step(stream));
+                    let gone: Vec<_> = gone.map(|(work, s)| (work.clone(), s.attempt)).collect();
+                    let said = if gone.is_empty() { Change::Nothing } else { Change::Said };
+                    gone.into_iter().for_each(|(work, attempt)| drop(self.is_over(&work, attempt)));
+                    said
+                }
             },
             Happened::Message(_)
             | Happened::Tool(_)
             | Happened::Interaction(_)
             | Happened::Plan(_)
-            | Happened::Job(_) => false,
-        };
-        let before = self.streams.len();
-        self.streams.retain(|work, stream| !gone(stream, work));
-        if self.streams.len() < before { Change::Said } else { Change::Nothing }
+            | Happened::Job(_) => Change::Nothing,
+        }
     }
 
     fn said(
@@ -144,6 +166,9 @@ impl Follow {
         index: u32,
         (what, text): (&str, &str),
     ) -> Change {
+        if self.over.get(&work).is_some_and(|over| attempt <= *over) {
+            return Change::Nothing;
+        }
         if self.streams.len() >= STREAMS_MAX && !self.streams.contains_key(&work) {
             self.streams.pop_first();
         }

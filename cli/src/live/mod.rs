@@ -3,3 +3,6 @@
 pub(crate) mod follow;
 pub(crate) mod progress;
 pub(crate) mod screen;
+
+#[cfg(test)]
+mod properties;

@@ -4,8 +4,8 @@ use proto::{
     decision::Closed,
     escape,
     event::{
-        ErrorEvent, ErrorScope, Happened, InteractionEvent, JobEvent, MessageEvent, PlanEvent,
-        PlanPhase, StepEvent, StepPhase, Stream, ToolEvent, ToolPhase, UsageEvent,
+        Below, ErrorEvent, ErrorScope, Happened, InteractionEvent, JobEvent, MessageEvent,
+        PlanEvent, PlanPhase, StepEvent, StepPhase, Stream, ToolEvent, ToolPhase, UsageEvent,
     },
     id::StepId,
     interaction::{Answer, Verdict},
@@ -93,8 +93,10 @@ fn interaction(event: &InteractionEvent) -> Line {
     let by = |by: Option<&str>| by.map(|by| format!(" by {}", words(by))).unwrap_or_default();
     let line = Line::new();
     match event {
-        InteractionEvent::Asked { question } => line
-            .add(Tone::Wait, format!("⏸ {} {}: ", question.id, question.kind.name()))
+        InteractionEvent::Asked { question, below } => line
+            .add(Tone::Wait, format!("⏸ {} {}", question.id, question.kind.name()))
+            .add(Tone::Dim, whose(below.as_deref()))
+            .add(Tone::Wait, ": ".to_owned())
             .add(Tone::Plain, words(&question.prompt)),
         InteractionEvent::Answered { ask, answer, by: who } => line
             .add(Tone::Good, format!("◂ {ask} {}{}", verdict(answer.decision), by(Some(who))))
@@ -108,6 +110,9 @@ fn interaction(event: &InteractionEvent) -> Line {
             };
             line.add(Tone::Dim, format!("◂ {ask} closed: {why}"))
         }
+        InteractionEvent::Settled { ask, below } => {
+            line.add(Tone::Dim, format!("◂ {ask}{} waits no more", whose(Some(below))))
+        }
         InteractionEvent::Told { text, by: who } => line
             .add(Tone::Good, format!("◂ told{}", by(who.as_deref())))
             .add(Tone::Plain, format!(": {}", words(text))),
@@ -117,6 +122,11 @@ fn interaction(event: &InteractionEvent) -> Line {
                 .add(Tone::Plain, why)
         }
     }
+}
+
+/// Where a question below was asked.
+fn whose(below: Option<&Below>) -> String {
+    below.map(|below| format!(" of {} ({})", words(&below.path), below.job)).unwrap_or_default()
 }
 
 fn verdict(verdict: Verdict) -> &'static str {

@@ -77,6 +77,6 @@ pub(super) fn note(note: &Note) -> String {
             format!("the parent is told that {ask} of {job} is closed")
         }
         Note::Concluded { outcome, .. } => format!("settled: {}", outcome.state()),
-        Note::QuestionClosed { .. } | Note::Stopped { .. } => String::new(),
+        Note::QuestionClosed { .. } | Note::Stopped { .. } | Note::Held { .. } => String::new(),
     }
 }

@@ -194,6 +194,9 @@ fn decision(decision: &Decision) -> (Tone, String) {
             | Note::ParentTold { .. }
             | Note::Concluded { .. }),
         ) => (Tone::Dim, kin::note(note)),
+        Decision::Note(Note::Held { .. }) => {
+            (Tone::Dim, "it is paused, and its deadline counts".to_owned())
+        }
         Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
             (Tone::Dim, format!("{ask} is closed: {}", word(because)))
         }

@@ -47,7 +47,11 @@ pub(crate) fn tree(look: &Look, listed: &Listed) -> String {
 fn shown(look: &Look, listed: &Listed, heads: &[&str], rows: Vec<Vec<Piece>>) -> String {
     let mut out = table(look, heads, rows, "no jobs");
     if listed.more {
-        out.push_str(&note(look, "there are more; raise --limit or narrow --state"));
+        let more = match &listed.next {
+            Some(next) => format!("there are more: --after {next}"),
+            None => "there are more; raise --limit or narrow --state".to_owned(),
+        };
+        out.push_str(&note(look, &more));
     }
     out
 }

@@ -24,6 +24,8 @@ pub(crate) struct Report {
     pub(crate) bytes: u64,
     /// Jobs that stay: not ended.
     pub(crate) open: u64,
+    /// Jobs that stay: one that they work for, or that works for them, has not ended.
+    pub(crate) family: u64,
     /// Jobs that stay: ended, or submitted, lately.
     pub(crate) recent: u64,
     /// Jobs that were named and are not there.
@@ -61,6 +63,7 @@ impl Report {
             records: 0,
             bytes: 0,
             open: found.open,
+            family: found.family,
             recent: found.recent,
             absent: absent.map(|(job, _)| job.clone()).collect(),
             more: found.more,
@@ -110,7 +113,11 @@ pub(crate) fn summary(report: &Report) -> String {
     let records = count(report.records, "record", "records");
     let verb = if report.dry_run { "would be removed" } else { "that ended" };
     let mut said = format!("{jobs} {verb}: {records}, {}", size(report.bytes));
-    let stay = [(report.open, "not ended"), (report.recent, "too new")];
+    let stay = [
+        (report.open, "not ended"),
+        (report.family, "of a family that has not ended"),
+        (report.recent, "too new"),
+    ];
     let stay: Vec<String> = stay
         .into_iter()
         .filter(|(count, _)| *count > 0)

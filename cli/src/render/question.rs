@@ -43,6 +43,12 @@ fn whose(entry: &proto::door::InboxEntry) -> String {
     }
 }
 
+/// A line that says where a question below was asked; nothing of the job's own.
+pub(crate) fn whose_below(look: &Look, path: Option<&str>) -> String {
+    let line = |path| painted(look, Tone::Dim, &format!("{} asks:", escape::line(path)), 2);
+    path.map(line).unwrap_or_default()
+}
+
 /// A question wholly, with how to answer it.
 pub(crate) fn show(look: &Look, job: &JobId, asked: &Question) -> String {
     let closes = match (asked.deadline, &asked.default) {

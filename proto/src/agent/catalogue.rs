@@ -5,13 +5,16 @@
 //! An agent that extends its own name extends the one it hides, so that `default` with one change
 //! is one line.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
-    Agent, clash,
+    Agent, called_like_a_tool, clash,
     source::{self, EXTENDS_MAX, Mistake, Mistakes, Own, Source},
 };
-use crate::id::AgentName;
+use crate::id::{AgentName, ToolName};
 
 /// Where an agent comes from; a later one wins.
 #[derive(
@@ -206,6 +209,19 @@ impl Catalogue {
             Written::Given(_) => (format!("[agents.{name}]"), None, None, String::new()),
         };
         Some(Entry { name: name.clone(), layer, place, text, extends, about, resolved })
+    }
+
+    /// What is wrong with an agent that can be used but for a sub-agent which is called like one of the
+    /// registered tools it may use.
+    #[must_use]
+    pub fn like_a_tool(&self, name: &AgentName, tools: &BTreeSet<ToolName>) -> Option<Mistakes> {
+        let agent = self.get(name)?.as_ref().ok()?;
+        let (n, sub) = agent.like_a_tool(tools)?;
+        let (field, why) = (format!("agents[{n}]"), called_like_a_tool(&sub.name));
+        match self.top(name, None)?.1 {
+            Written::Read { own, .. } => Some(own.mistake(&["agents"], &field, &why)),
+            Written::Unread { .. } | Written::Given(_) => None,
+        }
     }
 
     /// All agents, by name.

@@ -22,7 +22,7 @@ pub use self::{
     plan::{OnUnparseable, PlanWhen, Planning},
     replan::{Listed, ReplanApply, ReplanWhen, Replanning},
     step::{Dispatch, OnBlocked, OnFailure, StepExec, Stepping},
-    sub::SubAgent,
+    sub::{SubAgent, called_like_a_tool},
     tool::{Calling, OnGivenUp},
 };
 use crate::{

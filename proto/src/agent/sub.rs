@@ -1,7 +1,7 @@
 //! Sub-agents: which other agents an agent may hand a task to. A task that is handed over is a job of
 //! its own, the child of the one that handed it over.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -9,7 +9,11 @@ use serde::{
 };
 
 use super::{Agent, Checked, OnUnparseable, refuse};
-use crate::{id::AgentName, limits, policy::AskLimit};
+use crate::{
+    id::{AgentName, ToolName},
+    limits,
+    policy::AskLimit,
+};
 
 /// Names under which models call something else.
 const RESERVED: [&str; 4] = ["ask_user", "finish", "set_plan", "update_plan"];
@@ -81,6 +85,16 @@ impl Agent {
         self.agents.iter().find(|sub| sub.name.as_str() == name)
     }
 
+    /// The first sub-agent that is called like one of the registered tools which this agent may use, and
+    /// its place: models could not tell the two apart.
+    #[must_use]
+    pub fn like_a_tool(&self, registered: &BTreeSet<ToolName>) -> Option<(usize, &SubAgent)> {
+        // One that says which tools it may use was held against them when it was read.
+        let all = self.tools.is_none();
+        let is_tool = |sub: &SubAgent| registered.iter().any(|t| t.as_str() == sub.name.as_str());
+        self.agents.iter().enumerate().find(|(_, sub)| all && is_tool(sub))
+    }
+
     pub(super) fn check_agents(&self) -> Checked {
         if self.agents.len() > limits::SUB_AGENTS_MAX {
             return refuse("agents", "must be at most 32");
@@ -108,9 +122,31 @@ impl Agent {
     }
 }
 
+/// What is wrong with a sub-agent that is called like a tool, and what can be done.
+#[must_use]
+pub fn called_like_a_tool(name: &AgentName) -> String {
+    format!(
+        "{name} is the name of a registered tool too, and models could not tell them apart; give the agent another name, or list in `tools` those that this agent may use"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sub_agent_that_is_called_like_a_tool_is_found_unless_the_tools_are_named() {
+        let registered = ["echo", "search"].map(|name| ToolName::new(name).unwrap()).into();
+        for (text, place) in [
+            (r#"{"agents": ["a", "search"]}"#, Some(1)),
+            (r#"{"agents": ["a", "searches"]}"#, None),
+            (r#"{"agents": ["search"], "tools": ["echo"]}"#, None),
+            (r#"{"agents": []}"#, None),
+        ] {
+            let read = agent(text).unwrap();
+            assert_eq!(read.like_a_tool(&registered).map(|(n, _)| n), place, "{text}");
+        }
+    }
 
     fn agent(json: &str) -> Result<Agent, String> {
         serde_json::from_str(json).map_err(|e| e.to_string())

@@ -65,6 +65,13 @@ pub enum Note {
         #[serde(default, skip_serializing_if = "Generation::is_first")]
         generation: Generation,
     },
+    /// The job is paused, and nothing was decided in this generation: from here its deadline counts, which
+    /// the first decision arms.
+    Held {
+        /// In which generation of the job.
+        #[serde(default, skip_serializing_if = "Generation::is_first")]
+        generation: Generation,
+    },
     /// How a child ends is settled; nothing changes it from here. Its end follows when the parent has
     /// been told.
     Concluded {

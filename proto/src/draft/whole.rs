@@ -74,6 +74,15 @@ pub struct Frame<'a> {
     pub check_args: CheckArgs<'a>,
 }
 
+impl<'a> Frame<'a> {
+    /// What a first plan is measured against: `none` came before it, and arguments are not checked.
+    #[must_use]
+    pub fn bare(goal: &'a str, tools: &'a Toolbox<'a>, none: &'a BTreeSet<StepId>) -> Self {
+        let check_args = &|_: &ToolSpec, _: &Value| Ok(());
+        Self { goal, tools, completed: none, kept: none, earlier: none, check_args }
+    }
+}
+
 /// Makes a plan of a draft.
 ///
 /// # Errors

@@ -12,7 +12,7 @@ use serde_json::Value;
 pub use self::{id::EventId, project::Projection};
 use crate::{
     decision::Closed,
-    id::{AskId, Attempt, StepId, ToolName, WorkId},
+    id::{AskId, Attempt, JobId, StepId, ToolName, WorkId},
     interaction::{Answer, Question},
     job::{JobState, SubStatus},
     message::Usage,
@@ -279,6 +279,9 @@ pub enum InteractionEvent {
     Asked {
         /// The question.
         question: Question,
+        /// Whose it is, when it is that of a job that works for this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        below: Option<Box<Below>>,
     },
     /// It was answered.
     Answered {
@@ -296,6 +299,14 @@ pub enum InteractionEvent {
         ask: AskId,
         /// Why.
         because: Closed,
+    },
+    /// A question of a job below waits no more. How it was answered, or why it was closed, is told by
+    /// the events of that job.
+    Settled {
+        /// Which.
+        ask: AskId,
+        /// Whose it was.
+        below: Box<Below>,
     },
     /// Somebody told the running job something.
     Told {
@@ -319,11 +330,23 @@ pub enum InteractionEvent {
     },
 }
 
+/// A job that works for the one that is watched, or for one that does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Below {
+    /// The job: that is where its questions are answered.
+    pub job: JobId,
+    /// Where it is, for people: the root and the steps on the way.
+    pub path: String,
+}
+
 /// A model call has ended, and what it cost: nothing, where nobody counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageEvent {
     /// The model turn or round of planning.
     pub work: WorkId,
+    /// The try; the first when absent.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub attempt: Attempt,
     /// The step it was for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepId>,
@@ -331,6 +354,14 @@ pub struct UsageEvent {
     pub spent: Usage,
     /// What the job has cost so far.
     pub total: Usage,
+}
+
+fn first() -> Attempt {
+    Attempt::FIRST
+}
+
+fn is_first(attempt: &Attempt) -> bool {
+    *attempt == Attempt::FIRST
 }
 
 /// Something went wrong.

@@ -54,6 +54,7 @@ fn every_kind_and_phase_is_shown_or_named() {
         "interaction answered",
         "interaction asked",
         "interaction closed",
+        "interaction settled",
         "interaction signaled",
         "interaction told",
         "job",

@@ -58,14 +58,7 @@ fn written(plan: &Plan) -> Value {
 
 fn normalised(value: Value) -> Result<Plan, String> {
     let (tools, none) = (Toolbox::new([], None), BTreeSet::new());
-    let frame = Frame {
-        goal: "the goal",
-        tools: &tools,
-        completed: &none,
-        kept: &none,
-        earlier: &none,
-        check_args: &|_, _| Ok(()),
-    };
+    let frame = Frame::bare("the goal", &tools, &none);
     let draft = draft::of(value).map_err(|e| e.to_string())?;
     draft::plan(draft, &frame).map_err(|e| e.to_string())
 }

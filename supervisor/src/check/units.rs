@@ -91,6 +91,9 @@ impl Units {
             }
             // A child is paused and let go on, and a question of one may be asked about again.
             Decision::Note(Note::ChildTold { .. } | Note::ParentTold { .. }) => {}
+            Decision::Note(Note::Held { generation }) => {
+                self.other(seq, format!("the hold of generation {generation}"));
+            }
             Decision::Note(Note::Concluded { .. }) => {
                 self.other(seq, "what it comes to".to_owned());
             }

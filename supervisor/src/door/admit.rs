@@ -1,15 +1,17 @@
 //! From bytes to a job that may be stored: every check a submission must pass before anything is
 //! written. Pure, so that hostile bodies can be tried by the thousand.
 
+use std::collections::BTreeSet;
+
 use proto::{
-    agent::{Agent, catalogue::Catalogue},
+    agent::{Agent, called_like_a_tool, catalogue::Catalogue},
     conversation::Conversation,
     digest,
     door::{AgentChoice, DirectCall, Submit},
     error::{Code, Failure},
     fact::Submitted,
     family::{Callee, Callees},
-    id::{AgentName, JobId},
+    id::{AgentName, JobId, ToolName},
     lang::Language,
     limits,
     point::Fork,
@@ -249,6 +251,22 @@ fn callees(
         }
     }
     Ok(found)
+}
+
+/// Refuses agents that may not be told apart from tools which are registered now. Those that are
+/// registered later take nobody's place: a job has the agents it was submitted with.
+pub(super) fn like_a_tool(
+    submitted: &Submitted,
+    registered: &BTreeSet<ToolName>,
+) -> Result<(), Failure> {
+    let callees = submitted.agents.values().map(|callee| &callee.agent);
+    for agent in std::iter::once(&submitted.agent).chain(callees) {
+        if let Some((_, sub)) = agent.like_a_tool(registered) {
+            let why = format!("agent.agents: of {}: {}", agent.name, called_like_a_tool(&sub.name));
+            return Err(Failure::new(Code::InvalidRequest, why).at("agent.agents"));
+        }
+    }
+    Ok(())
 }
 
 fn named(name: &AgentName, agents: &Catalogue) -> Result<Agent, Failure> {

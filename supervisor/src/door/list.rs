@@ -3,6 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use futures::{StreamExt, TryStreamExt, stream};
+use jiff::Timestamp;
 use proto::{
     door::{List, Listed},
     error::{Code, Failure},
@@ -37,9 +38,14 @@ impl Door {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let log = &*self.broker.log;
         let listed = match &request.conversation {
-            None => newest(log, &request.states, limit).await?,
+            None => newest(log, &request.states, limit, request.after.as_ref()).await?,
             Some(id) => {
-                let (jobs, more) = conversation::jobs(&*self.broker.kv, id).await?;
+                let (mut jobs, more) = conversation::jobs(&*self.broker.kv, id).await?;
+                if let Some(after) = &request.after {
+                    let at = jobs.iter().position(|job| job == after);
+                    let at = at.ok_or_else(|| no_such_place(after))?;
+                    jobs.drain(..=at);
+                }
                 of_conversation(log, id, jobs, more, &request.states, limit).await?
             }
         };
@@ -56,7 +62,7 @@ async fn of_conversation(
     states: &[JobState],
     limit: usize,
 ) -> Result<Listed, Failure> {
-    let mut jobs = Vec::new();
+    let (mut jobs, mut next): (Vec<JobSummary>, _) = (Vec::new(), None);
     let mut found = stream::iter(members).map(|job| of_job(log, job)).buffered(AT_A_TIME);
     while let Some(summary) = found.try_next().await? {
         let fits = |s: &JobSummary| {
@@ -65,42 +71,62 @@ async fn of_conversation(
         let Some(summary) = summary.filter(fits) else { continue };
         if jobs.len() == limit {
             more = true;
+            next = jobs.last().map(|last| last.job.clone());
             break;
         }
         jobs.push(summary);
     }
-    Ok(Listed { jobs, more })
+    Ok(Listed { jobs, more, next })
 }
 
-async fn newest(log: &dyn Log, states: &[JobState], limit: usize) -> Result<Listed, Failure> {
+/// What was to be gone on from is not there any more.
+fn no_such_place(after: &JobId) -> Failure {
+    let why = format!("after: there is no job {after} in this list; it may have been removed");
+    Failure::new(Code::NotFound, why).at("after")
+}
+
+async fn newest(
+    log: &dyn Log,
+    states: &[JobState],
+    limit: usize,
+    after: Option<&JobId>,
+) -> Result<Listed, Failure> {
     let mut submissions = Submissions::of(log, limit.min(64));
-    let (mut jobs, mut looked_at) = (Vec::new(), 0);
+    if let Some(after) = after {
+        let entries = log.read(after, Seq(0)).await?;
+        submissions.go_on(entries.first().ok_or_else(|| no_such_place(after))?);
+    }
+    let (mut jobs, mut looked_at, mut next) = (Vec::new(), 0, None);
     while jobs.len() < limit && looked_at < limits::LIST_LOOKED_AT_MAX {
         let wanted =
             if states.is_empty() { limit - jobs.len() } else { limits::LIST_LOOKED_AT_MAX };
         let batch = submissions.take(wanted.min(4 * AT_A_TIME)).await?;
         if batch.is_empty() {
-            return Ok(Listed { jobs, more: false });
+            return Ok(Listed { jobs, more: false, next: None });
         }
         looked_at += batch.len();
         let mut found = stream::iter(batch)
-            .map(|first| summary(log, first))
+            .map(|first| async {
+                let job = first.job.clone();
+                Ok::<_, Failure>((job, summary(log, first).await?))
+            })
             .buffered(AT_A_TIME)
             .try_collect::<VecDeque<_>>()
             .await?;
-        while let Some(summary) = found.pop_front() {
+        while let Some((job, summary)) = found.pop_front() {
+            next = Some(job);
             let fits = |s: &JobSummary| states.is_empty() || states.contains(&s.state);
             if let Some(summary) = summary.filter(fits) {
                 jobs.push(summary);
             }
             if jobs.len() == limit {
                 let more = !found.is_empty() || !submissions.take(1).await?.is_empty();
-                return Ok(Listed { jobs, more });
+                return Ok(Listed { jobs, more, next: next.filter(|_| more) });
             }
         }
     }
     let more = !submissions.take(1).await?.is_empty();
-    Ok(Listed { jobs, more })
+    Ok(Listed { jobs, more, next: next.filter(|_| more) })
 }
 
 /// One job by its id, on one line; nothing when it was never stored.
@@ -146,6 +172,8 @@ pub(super) struct Submissions<'a> {
     shards: Vec<Newest>,
     page: usize,
     seen: HashSet<proto::id::JobId>,
+    /// The submission after which it goes on: when, and in which shard.
+    past: Option<(Timestamp, Shard)>,
 }
 
 /// What was read of one shard and not given yet.
@@ -161,7 +189,16 @@ impl<'a> Submissions<'a> {
         let shards = log.subjects().all_shards();
         let shards =
             shards.map(|shard| Newest { shard, read: VecDeque::new(), before: None, dry: false });
-        Self { log, shards: shards.collect(), page, seen: HashSet::new() }
+        Self { log, shards: shards.collect(), page, seen: HashSet::new(), past: None }
+    }
+
+    /// Gives only what comes after a submission.
+    fn go_on(&mut self, first: &Entry) {
+        let of = self.log.subjects().shard_of(&first.job);
+        self.past = Some((first.time, of));
+        for shard in self.shards.iter_mut().filter(|shard| shard.shard == of) {
+            shard.before = Some(first.seq);
+        }
     }
 
     /// The next few.
@@ -184,13 +221,20 @@ impl<'a> Submissions<'a> {
 
     /// Reads on in every shard of which nothing is left to give.
     async fn fill(&mut self) -> Result<(), Failure> {
-        let (log, page) = (self.log, self.page);
-        let empty = self.shards.iter_mut().filter(|shard| shard.read.is_empty() && !shard.dry);
-        let reads = empty.map(|shard| async move {
-            let entries = log.submissions(shard.shard, shard.before, page).await?;
-            shard.dry = entries.len() < page;
-            shard.before = entries.last().map(|entry| entry.seq);
-            shard.read.extend(entries);
+        let (log, page, past) = (self.log, self.page, self.past);
+        let reads = self.shards.iter_mut().map(|shard| async move {
+            while shard.read.is_empty() && !shard.dry {
+                let entries = log.submissions(shard.shard, shard.before, page).await?;
+                shard.dry = entries.len() < page;
+                shard.before = entries.last().map(|entry| entry.seq);
+                // Of those stored at the same moment the ones of the higher shard are given first.
+                let is_past = |entry: &Entry| match past {
+                    Some((_, of)) if of == shard.shard => true,
+                    Some(past) => (entry.time, shard.shard) < past,
+                    None => true,
+                };
+                shard.read.extend(entries.into_iter().filter(is_past));
+            }
             Ok::<_, Failure>(())
         });
         futures::future::try_join_all(reads).await.map(|_| ())

@@ -21,13 +21,14 @@ mod submit;
 mod turning;
 mod watch;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use proto::{
     budget::Price,
     door::{Crew as CrewReply, Get, Tools, verbs},
     error::Failure,
+    id::ToolName,
     strict,
 };
 use runtime::{
@@ -151,6 +152,11 @@ impl Door {
             }
         };
         Handled::json(&fit::view(fold::view(&job)?)?)
+    }
+
+    /// The names of the tools that are registered now.
+    fn tool_names(&self) -> BTreeSet<ToolName> {
+        self.registry.all().iter().map(|tool| tool.spec.name.clone()).collect()
     }
 
     fn tools(&self, call: &Call) -> Result<Handled, Failure> {

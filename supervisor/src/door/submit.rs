@@ -27,6 +27,8 @@ impl Door {
             .look(|agents| admit::submission(&call.payload, agents, self.price.as_ref(), by))?;
         if let Some(call) = admitted.call.take() {
             direct::plan(&mut admitted.submitted, call, &self.registry, &self.schemas)?;
+        } else if admitted.fork.is_none() {
+            admit::like_a_tool(&admitted.submitted, &self.tool_names())?;
         }
         let job = match admitted.id {
             Some(id) => id,

@@ -84,7 +84,10 @@ impl Job {
             }));
         }
         if open.paused.is_some() {
-            return None;
+            // Time goes on: a deadline is armed with the first decision, and there must be one.
+            let held = !open.has_decided && open.agent.deadline_ms.is_some();
+            let generation = open.generation;
+            return held.then_some(Decision::Note(Note::Held { generation }));
         }
         match &open.stage {
             Stage::Plan { tries } => tries

@@ -93,17 +93,6 @@ impl Family {
         self.parent_seq > earlier.parent_seq
     }
 
-    /// A child said something to a job whose own end is settled. It changes nothing of that; but
-    /// should the job go back, it must know who has ended and will never say so again.
-    pub(super) fn heard_too_late(&mut self, said: &ChildSaid) {
-        let News::Ended { outcome, .. } = &said.news else { return };
-        let found = self.children.get_mut(&(said.work.clone(), said.attempt));
-        if let Some(child) = found.filter(|child| child.spawn.child == said.child) {
-            child.ended.get_or_insert(outcome.state());
-            child.asks.clear();
-        }
-    }
-
     pub(super) fn alive(&self) -> impl Iterator<Item = &Child> {
         self.children.values().filter(|child| child.ended.is_none())
     }
@@ -121,6 +110,14 @@ impl Family {
 impl Child {
     fn path(&self, own_path: &str) -> String {
         format!("{own_path}/{}", self.spawn.step)
+    }
+
+    /// It has ended; whether what it spent counts in the job's budgets.
+    fn ended(&mut self, outcome: &Outcome, usage: Usage) -> bool {
+        self.ended = Some(outcome.state());
+        self.usage = usage;
+        self.asks.clear();
+        self.counts
     }
 
     fn view(&self, own_path: &str) -> ChildView {
@@ -318,7 +315,7 @@ impl Open {
                 family.concluded = Some(outcome.clone());
                 family.parent.is_some()
             }
-            Note::QuestionClosed { .. } | Note::Stopped { .. } => false,
+            Note::QuestionClosed { .. } | Note::Stopped { .. } | Note::Held { .. } => false,
         }
     }
 
@@ -346,17 +343,31 @@ impl Open {
                 self.asks_below(said);
             }
             News::Ended { outcome, usage, turns } => {
-                child.ended = Some(outcome.state());
-                child.usage = *usage;
-                child.asks.clear();
-                if child.counts {
-                    self.usage += *usage;
-                    self.spent.below(*turns);
-                }
+                let counts = child.ended(outcome, *usage);
+                self.spent_below(counts, *usage, *turns);
                 self.child_ended(at, said, outcome);
             }
         }
         Counted::Yes
+    }
+
+    /// A child said something when nothing could change how this job ends: only what it cost counts.
+    /// And should the job go back, it must know who has ended and will never say so again.
+    pub(super) fn heard_late(&mut self, said: &ChildSaid) -> Counted {
+        let News::Ended { outcome, usage, turns } = &said.news else { return Counted::No };
+        let found = self.family.children.get_mut(&(said.work.clone(), said.attempt));
+        let is_it = |child: &&mut Child| child.ended.is_none() && child.spawn.child == said.child;
+        let Some(child) = found.filter(is_it) else { return Counted::No };
+        let counts = child.ended(outcome, *usage);
+        self.spent_below(counts, *usage, *turns);
+        Counted::Yes
+    }
+
+    fn spent_below(&mut self, counts: bool, usage: Usage, turns: u32) {
+        if counts {
+            self.usage += usage;
+            self.spent.below(turns);
+        }
     }
 
     /// Lets the call that a child is know whether the child waits for a person.

@@ -125,10 +125,18 @@ impl Job {
             return Counted::Yes;
         };
         if open.outcome.is_some() || open.family.concluded.is_some() {
-            if let Fact::Child(said) = fact {
-                open.family.heard_too_late(said);
-            }
-            return Counted::No;
+            // How the job ends is settled. What its children spent until they heard of it is not.
+            return match fact {
+                Fact::Child(said) => open.heard_late(said),
+                Fact::Submitted(_)
+                | Fact::Signaled(_)
+                | Fact::Planned(_)
+                | Fact::Turned(_)
+                | Fact::Started(_)
+                | Fact::Called(_)
+                | Fact::Answered(_)
+                | Fact::Fired(_) => Counted::No,
+            };
         }
         match fact {
             Fact::Submitted(_) => Counted::No,
@@ -173,6 +181,8 @@ impl Job {
                     open.stopped(at.time, work, notice);
                     true
                 }
+                // What it is for is done with it: something has been decided.
+                Decision::Note(Note::Held { .. }) => true,
                 Decision::Spawn(work) => open.sent_spawn(at.time, work),
                 Decision::Note(
                     note @ (Note::Spawned { .. }

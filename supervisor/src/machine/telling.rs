@@ -89,7 +89,10 @@ impl Job {
             Note::ParentTold { job, ask, open: false, .. } => {
                 self.to_parent(open, News::Closed { job: job.clone(), ask: ask.clone() })
             }
-            Note::QuestionClosed { .. } | Note::Stopped { .. } | Note::Concluded { .. } => None,
+            Note::QuestionClosed { .. }
+            | Note::Stopped { .. }
+            | Note::Held { .. }
+            | Note::Concluded { .. } => None,
         }
     }
 

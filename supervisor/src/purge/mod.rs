@@ -2,9 +2,11 @@
 //! and large values that no record refers to any more. Runs beside a living system, may be interrupted
 //! at any moment and run again.
 //!
-//! It must never remove the log of a job that has not ended, and whether it has is folded, not guessed.
+//! It must never remove the log of a job that has not ended, nor of one whose family has not, and whether
+//! they have is folded, not guessed.
 //! Everything is removed as it was seen: what others write meanwhile stays.
 
+mod kin;
 mod objects;
 
 use futures::{StreamExt, TryStreamExt, stream};
@@ -18,6 +20,7 @@ use runtime::{
 };
 use serde::Serialize;
 
+use self::kin::Kin;
 pub use self::objects::{Garbage, OLDER_THAN, PATIENCE, collect, garbage};
 use crate::{dead, door::conversation};
 
@@ -52,6 +55,9 @@ pub struct Ended {
     until: Seq,
     #[serde(skip)]
     conversation: Option<ConversationId>,
+    /// The job it works for, and those that work or worked for it.
+    #[serde(skip)]
+    kin: Vec<JobId>,
 }
 
 /// Why a job stays.
@@ -60,7 +66,10 @@ pub struct Ended {
 pub enum Stays {
     /// It has not ended: it works, waits, or is parked.
     Open,
-    /// It has ended, or was submitted, not long enough ago.
+    /// It works for a job that has not ended, or such a one works for it: each writes into the other's
+    /// log, and one that goes back begins the others anew.
+    Family,
+    /// It has ended, or was submitted, not long enough ago; or a job of its family has.
     Recent,
     /// There is no such job, or it was removed before.
     Absent,
@@ -73,6 +82,8 @@ pub struct Found {
     pub ended: Vec<Ended>,
     /// Jobs that stay because they have not ended; those submitted lately are not looked at.
     pub open: u64,
+    /// Jobs that stay because one that they work for, or that works for them, has not ended.
+    pub family: u64,
     /// Jobs that stay because they ended, or were submitted, lately.
     pub recent: u64,
     /// Of the jobs that were named, those that stay, and why.
@@ -107,9 +118,10 @@ pub enum PurgeError {
 /// When something cannot be read.
 pub async fn find(broker: &Broker, terms: &Terms) -> Result<Found, PurgeError> {
     let mut found = Found::default();
+    let mut kin = Kin::new(broker, terms);
     if !terms.jobs.is_empty() {
         for (job, looked) in looks(broker, terms, terms.jobs.clone()).await? {
-            match looked {
+            match kin.stays_with(looked).await? {
                 Ok(ended) => found.ended.push(ended),
                 Err(stays) => found.named.push((job, stays)),
             }
@@ -117,18 +129,18 @@ pub async fn find(broker: &Broker, terms: &Terms) -> Result<Found, PurgeError> {
         return Ok(found);
     }
     for shard in broker.log.subjects().all_shards() {
-        walk(broker, terms, shard, &mut found).await?;
+        walk(broker, &mut kin, shard, &mut found).await?;
     }
     Ok(found)
 }
 
 async fn walk(
     broker: &Broker,
-    terms: &Terms,
+    kin: &mut Kin<'_>,
     shard: Shard,
     found: &mut Found,
 ) -> Result<(), PurgeError> {
-    let mut before = None;
+    let (terms, mut before) = (kin.terms, None);
     loop {
         let page = broker.log.submissions(shard, before, PAGE).await?;
         let Some(oldest) = page.last() else { return Ok(()) };
@@ -139,13 +151,14 @@ async fn walk(
         found.recent += recent.len() as u64;
         let jobs = old.into_iter().map(|first| first.job).collect();
         for (_, looked) in looks(broker, terms, jobs).await? {
-            match looked {
+            match kin.stays_with(looked).await? {
                 Ok(_) if found.ended.len() == JOBS_MAX => {
                     found.more = true;
                     return Ok(());
                 }
                 Ok(ended) => found.ended.push(ended),
                 Err(Stays::Open) => found.open += 1,
+                Err(Stays::Family) => found.family += 1,
                 Err(Stays::Recent) => found.recent += 1,
                 Err(Stays::Absent) => {}
             }
@@ -185,6 +198,7 @@ fn look(job: &JobId, entries: &[Entry], before: Timestamp) -> Looked {
         bytes: entries.iter().map(size).sum(),
         until: last.seq,
         conversation: folded.view().and_then(|view| view.conversation),
+        kin: kin::of(entries),
     })
 }
 
@@ -226,6 +240,13 @@ async fn remove_one(broker: &Broker, ended: &Ended) -> Result<bool, PurgeError> 
     let (Some(first), Some(last)) = (since.first(), since.last()) else { return Ok(false) };
     if first.seq != ended.until {
         return Ok(false);
+    }
+    // What came since may have taken it back, and opened it again.
+    if last.seq != ended.until {
+        let entries = broker.log.read(job, Seq(0)).await?;
+        if !dead::fold(job, &entries).is_ok_and(|folded| folded.has_ended()) {
+            return Ok(false);
+        }
     }
     for question in broker.kv.list(Bucket::Inbox, job.as_str()).await? {
         broker.kv.delete(Bucket::Inbox, &question.key).await?;

@@ -188,6 +188,20 @@ async fn what_others_write_meanwhile_is_not_what_was_seen() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_job_that_was_taken_back_since_it_was_seen_stays() {
+    let stage = Stage::new();
+    let job = stage.ended("back", "x", None).await;
+    let found = stage.find(0).await;
+    let to = stage.folded(&job).await.first();
+    let back = Signal::RollBack { to, seen: found.ended[0].until, again: true };
+    let back = signaled(&back, "it was a mistake");
+    stage.broker.log.append(&job, &back, new_trace()).await.unwrap();
+    assert!(!stage.folded(&job).await.has_ended(), "it is open again");
+    assert!(remove(&stage.broker, &found.ended).await.unwrap().is_empty());
+    assert!(!stage.broker.log.read(&job, Seq(0)).await.unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn buckets_forget_a_job_that_is_removed_and_keep_the_others() {
     let stage = Stage::new();
     for name in ["one", "two", "one1"] {

@@ -89,6 +89,28 @@ async fn a_job_whose_looks_are_given_up_is_counted_once_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_is_taken_back_and_ends_again_is_counted_once_for_each_end() {
+    let metrics = Metrics::start();
+    let company = Company::at_work(MemoryOptions::default(), "a b<a").await;
+    let job = company.submit("j").await;
+    let ended = company.ended(&job).await;
+    metrics.until(|m| m.sum("callboard_jobs_ended_total", &[]) > 0.5).await;
+    let back = Signal::RollBack { to: ended.first(), seen: ended.seq(), again: true };
+    signal(&company, &job, back).await;
+    company.until(&job, |job| job.has_ended() && job.generation() != ended.generation()).await;
+    metrics.until(|m| m.sum("callboard_jobs_ended_total", &[]) > 1.5).await;
+    let completed = [r#"callboard_job_state="completed""#];
+    for (name, times) in [
+        ("callboard_jobs_submitted_total", 1.0),
+        ("callboard_jobs_ended_total", 2.0),
+        ("callboard_job_duration_seconds_count", 2.0),
+    ] {
+        assert!((metrics.sum(name, &[]) - times).abs() < 0.1, "{name}: {}", metrics.text());
+    }
+    assert!(metrics.sum("callboard_jobs_ended_total", &completed) > 1.5, "{}", metrics.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_somebody_else_ended_is_not_counted_as_ended_here() {
     let metrics = Metrics::start();
     let mut company = Company::new(MemoryOptions::default());

@@ -183,3 +183,48 @@ async fn a_conversation_that_was_killed_is_taken_up_where_it_was() {
     let output = typed(&company, &["--conversation", "trip"], "");
     assert!(super::chat::said(&output).contains("hello Bob"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_ran_when_the_conversation_was_killed_is_shown_when_it_is_taken_up() {
+    let (company, _processes, client) = open(SCRIPT, ALL).await;
+    let mut command = company.command();
+    command.args(["chat", "--conversation", "trip"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let typed_there = b"greet somebody\n/sleep {\"ms\": 4000}\n";
+    child.stdin.as_mut().unwrap().write_all(typed_there).unwrap();
+    let list = List { conversation: Some(ConversationId::new("trip").unwrap()), ..List::default() };
+    let is_there = async || {
+        let jobs = client.list(&list).await.unwrap().jobs;
+        jobs.iter().any(|job| job.goal.starts_with("/sleep") && !job.state.is_terminal())
+    };
+    for _ in 0..300 {
+        if is_there().await {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert!(is_there().await, "the command runs");
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let lines = "Bob\nconfirm\n/schedule call Ann by Friday\n/schedule call Ann\n/view\n";
+    let output = typed(&company, &["--conversation", "trip"], lines);
+    let said = said(&output);
+    let mut rest = said.as_str();
+    for part in [
+        "… greet somebody\n",
+        "… /sleep {\"ms\": 4000}\n",
+        "✓ sleep",
+        "Whom?",
+        "hello Bob",
+        "✓ create_task: Task \"call Ann\" was created\n",
+        "/schedule: say the deadline after `by`",
+        "\"deadline\": \"Friday\"",
+    ] {
+        let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} in\n{rest}\nof\n{said}"));
+        rest = &rest[at + part.len()..];
+    }
+    // Once more, only what was typed last.
+    let again = super::chat::said(&typed(&company, &["--conversation", "trip"], ""));
+    assert!(again.contains("… /view\n") && !again.contains("… /sleep"), "{again}");
+}

@@ -7,12 +7,13 @@ use callboard_tests::{
 };
 use client::Client;
 use proto::{
+    fact::Source,
     family::ChildView,
     id::{JobId, Seq},
     job::{FailReason, JobState, Outcome},
     view::JobView,
 };
-use runtime::broker::Broker;
+use runtime::{broker::Broker, testing::RawWriter};
 use serde_json::json;
 use supervisor::fsck::Standing;
 
@@ -177,4 +178,61 @@ async fn a_family_beyond_its_bounds_is_refused_before_it_is_begun() {
         assert!(message.contains(words) && message.contains("Not done:"), "{message}");
     }
     load::proved(&house.broker).await;
+}
+
+/// Runs `callboard jobs purge`: its exit code, and what it said.
+fn purge(house: &House, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = house.company.command();
+    let output = command.args(["jobs", "purge"]).args(arguments).output().unwrap();
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code(), said.concat())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn none_of_a_family_is_removed_before_all_of_it_has_ended() {
+    let house = House::new(10).await;
+    house.does(&["submit", "the report", "--agent", "boss", "--id", "report-9"]);
+    let view = house.until("report-9", JobState::InputRequired).await;
+    let (counter, asker) = (&child(&view, "report-9/s1").job, &child(&view, "report-9/s2").job);
+    house.until(counter.as_str(), JobState::Completed).await;
+
+    // A child that has ended, while its parent has not.
+    let all = ["--json", "--yes", "--no-objects", "--ended-before", "0s"];
+    let (code, said) = purge(&house, &all);
+    assert_eq!(code, Some(0), "{said}");
+    let told: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let stay = (&told["jobs"], &told["open"], &told["family"]);
+    assert_eq!(stay, (&json!([]), &json!(2), &json!(1)), "{told}");
+    let (code, said) = purge(&house, &[counter.as_str(), "--yes"]);
+    assert!(code == Some(6) && said.contains("of a family that has not ended"), "{code:?} {said}");
+
+    // A parent that has ended, while a child cannot hear that it is canceled.
+    let raw = RawWriter::connect(house.company.nats.url()).await;
+    let subject = house.broker.log.subjects().fact(asker, Source::Crew);
+    let strange = r#"{"v":1,"kind":"danced","id":"1","by":"w","body":{}}"#;
+    raw.store(subject, strange, None).await.unwrap();
+    house.does(&["jobs", "cancel", "report-9", "--yes"]);
+    house.until("report-9", JobState::Canceled).await;
+    for ended in ["report-9", counter.as_str()] {
+        let (code, said) = purge(&house, &[ended, "--yes"]);
+        assert!(code == Some(6) && said.contains(ended), "{code:?} {said}");
+    }
+    let ids = [view.job.clone(), counter.clone(), asker.clone()];
+    for id in &ids {
+        assert!(house.count(id, "submitted").await == 1, "{id}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_family_that_has_ended_is_removed_as_a_whole() {
+    let house = House::new(10).await;
+    house.does(&["submit", "the report", "--agent", "boss", "--id", "report-6"]);
+    let view = house.until("report-6", JobState::InputRequired).await;
+    house.does(&["inbox", "answer", "report-6", "--text", "1984"]);
+    house.until("report-6", JobState::Completed).await;
+    let (code, said) = purge(&house, &["--yes", "--no-objects", "--ended-before", "0s"]);
+    assert!(code == Some(0) && said.contains("3 jobs that ended"), "{code:?} {said}");
+    for id in view.children.iter().map(|child| &child.job).chain([&view.job]) {
+        assert_eq!(house.count(id, "submitted").await, 0, "{id}");
+    }
 }

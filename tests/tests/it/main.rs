@@ -16,6 +16,7 @@ mod cluster;
 mod dashboards;
 mod deployment;
 mod documents;
+mod editor;
 mod events;
 mod family;
 mod fsck;

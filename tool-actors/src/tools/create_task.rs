@@ -1,7 +1,7 @@
 //! `create_task`: adds a task to the task list.
 
 use async_trait::async_trait;
-use proto::tool::{Effect, ToolResult, ToolSpec};
+use proto::tool::{Effect, SlashCommand, Split, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 use super::{
@@ -36,11 +36,7 @@ impl Tool for CreateTask {
         ToolSpec {
             commands: vec![
                 command("todo", "Adds a task to the task list", Some("title")),
-                command(
-                    "schedule",
-                    "Adds a task with a deadline: {\"title\":…,\"deadline\":…}",
-                    None,
-                ),
+                schedule(),
             ],
             ..spec("create_task", words, Effect::Idempotent, schema)
         }
@@ -63,4 +59,15 @@ impl Tool for CreateTask {
         });
         Ok(made.await?)
     }
+}
+
+/// `/schedule call Ann by Friday`: a deadline is what follows the last word that announces one.
+fn schedule() -> SlashCommand {
+    let words = ["by", "before", "until", "due", "截止"];
+    let split = Split {
+        argument: "deadline".to_owned(),
+        after: words.into_iter().map(str::to_owned).collect(),
+    };
+    let about = "Adds a task with a deadline: /schedule call Ann by 2026-12-01";
+    SlashCommand { split: Some(split), ..command("schedule", about, Some("title")) }
 }

@@ -57,6 +57,7 @@ fn command(name: &str, about: &str, argument: Option<&str>) -> SlashCommand {
         about: about.to_owned(),
         argument: argument.map(str::to_owned),
         whole: false,
+        split: None,
     }
 }
 

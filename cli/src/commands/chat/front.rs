@@ -9,10 +9,13 @@ use proto::{
     error::Failure,
     event::EventId,
     id::{AskId, JobId},
-    interaction::Question,
 };
 
-use crate::{chat::answering::Answering, live::follow::Follow};
+use crate::{
+    answer::open::{self, OpenQuestion},
+    chat::answering::Answering,
+    live::follow::Follow,
+};
 
 type Items = Pin<Box<dyn Stream<Item = Result<Watched, Failure>> + Send>>;
 
@@ -22,7 +25,9 @@ pub(super) struct Front {
     pub(super) follow: Follow,
     /// The question that the next words answer.
     pub(super) asked: Option<Answering>,
-    seen: BTreeSet<AskId>,
+    /// Whose that is: the job's own, or that of one that works for it.
+    pub(super) of: JobId,
+    seen: BTreeSet<(JobId, AskId)>,
     items: Items,
 }
 
@@ -31,7 +36,8 @@ impl Front {
     pub(super) fn new(client: &Client, job: JobId, after: EventId, live: bool) -> Self {
         let options = EventOptions { after, live, patience: super::super::watch::PATIENCE };
         let items: Items = Box::pin(client.events(&job, options));
-        Self { job, follow: Follow::default(), asked: None, seen: BTreeSet::new(), items }
+        let (follow, seen, of) = (Follow::default(), BTreeSet::new(), job.clone());
+        Self { job, follow, asked: None, of, seen, items }
     }
 
     /// The next item; none when there will be no more. Cancel-safe.
@@ -39,22 +45,24 @@ impl Front {
         self.items.next().await
     }
 
-    /// A question that was not shown yet becomes the one that is answered next. Says whether the one
-    /// before was closed by somebody else.
-    pub(super) fn look(&mut self) -> (Option<Question>, bool) {
-        let open = self.follow.view().map(|view| view.questions.clone()).unwrap_or_default();
-        let is_open = |id: &AskId| open.iter().any(|question| question.id == *id);
-        let closed = self.asked.as_ref().is_some_and(|asked| !is_open(&asked.question().id));
+    /// A question that was not shown yet, of the job or of one that works for it, becomes the one that
+    /// is answered next. Says whether the one before was closed by somebody else.
+    pub(super) fn look(&mut self) -> (Option<OpenQuestion>, bool) {
+        let open = self.follow.view().map(open::of).unwrap_or_default();
+        let is_open = |asked: &Answering| {
+            open.iter().any(|open| open.job == self.of && open.question.id == asked.question().id)
+        };
+        let closed = self.asked.as_ref().is_some_and(|asked| !is_open(asked));
         if closed {
             self.asked = None;
         }
         if self.asked.is_some() {
             return (None, closed);
         }
-        let fresh = open.into_iter().find(|question| !self.seen.contains(&question.id));
-        if let Some(question) = &fresh {
-            self.seen.insert(question.id.clone());
-            self.asked = Some(Answering::new(question.clone()));
+        let fresh = open.into_iter().find(|asked| self.seen.insert(asked.key()));
+        if let Some(fresh) = &fresh {
+            self.of.clone_from(&fresh.job);
+            self.asked = Some(Answering::new(fresh.question.clone()));
         }
         (fresh, closed)
     }

@@ -43,19 +43,35 @@ impl Session {
         let list =
             List { conversation: Some(conversation), limit: Some(JOBS_MAX), ..List::default() };
         let listed = self.client.list(&list).await?;
-        // Commands are over when they are typed; what a conversation is about are its tasks.
-        let mut tasks = listed.jobs.iter().filter(|job| !job.goal.starts_with('/'));
-        let Some(last) = tasks.next() else { return Ok(()) };
-        let open = std::iter::once(last).chain(tasks).find(|job| !job.state.is_terminal());
-        let view = self.client.get(&open.unwrap_or(last).job).await?;
-        let goal = proto::escape::text(&view.goal).into_owned();
-        let goal = self.output.look().paint(Tone::Dim, &format!("… {}", goal.trim_end()));
-        self.say(&format!("{goal}\n"))?;
-        if view.state.is_terminal() {
-            return self.ending(&view);
+        let is_command = |goal: &str| matches!(line::read(goal), Line::Command { .. });
+        let (commands, tasks): (Vec<_>, Vec<_>) =
+            listed.jobs.into_iter().partition(|job| is_command(&job.goal));
+        let newest = tasks.first().map(|task| task.created);
+        let open = tasks.iter().find(|task| !task.state.is_terminal());
+        if let Some(task) = open.or(tasks.first()) {
+            let view = self.client.get(&task.job).await?;
+            self.recall(&view.goal)?;
+            if view.state.is_terminal() {
+                self.ending(&view)?;
+            } else {
+                self.take_up(&view);
+            }
         }
-        self.take_up(&view);
+        // A command is over soon after it was typed, unless nobody was there to see it.
+        let open = commands.iter().find(|command| !command.state.is_terminal());
+        let last = commands.first().filter(|last| newest.is_none_or(|task| last.created > task));
+        if let Some(command) = open.or(last) {
+            self.recall(&command.goal)?;
+            self.command = Some(self.watch(command.job.clone()));
+        }
         Ok(())
+    }
+
+    /// Shows what was typed before the conversation was taken up.
+    fn recall(&mut self, goal: &str) -> Result<(), CliError> {
+        let goal = proto::escape::text(goal).into_owned();
+        let goal = self.output.look().paint(Tone::Dim, &format!("… {}", goal.trim_end()));
+        self.say(&format!("{goal}\n"))
     }
 
     /// Does what a line says.
@@ -226,7 +242,7 @@ impl Session {
             Took::Refused(why) => return self.complain(&format!("  {why}")),
             Took::Answer(answer) => answer,
         };
-        let (job, question) = (front.job.clone(), asked.question().clone());
+        let (job, question) = (front.of.clone(), asked.question().clone());
         let refused = watch::send(&client, &job, &question, answer).await?;
         let Some(front) = self.asked() else { return Ok(()) };
         match refused {

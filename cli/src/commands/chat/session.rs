@@ -223,7 +223,8 @@ impl Session {
         }
         if let Some(fresh) = fresh {
             let look = self.output.look();
-            self.say(&format!("\n{}", question::body(&look, &fresh)))?;
+            let whose = question::whose_below(&look, fresh.path.as_deref());
+            self.say(&format!("\n{whose}{}", question::body(&look, &fresh.question)))?;
         }
         Ok(())
     }

@@ -12,7 +12,10 @@ use proto::{
 };
 
 use super::super::jobs::caller;
-use crate::answer::keyboard::Keyboard;
+use crate::answer::{
+    keyboard::Keyboard,
+    open::{self, OpenQuestion},
+};
 
 /// What is answered without a person.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +34,7 @@ pub(in crate::commands) struct Asking {
     policy: Policy,
     interactive: bool,
     keyboard: Option<Keyboard>,
-    seen: BTreeSet<AskId>,
+    seen: BTreeSet<(JobId, AskId)>,
 }
 
 impl Asking {
@@ -46,16 +49,14 @@ impl Asking {
     }
 
     /// The next question that nobody has seen to. Asked for once each.
-    pub(super) fn next(&mut self, view: Option<&JobView>) -> Option<Question> {
-        let open = view.map(|view| view.questions.as_slice()).unwrap_or_default();
-        let fresh = open.iter().find(|question| !self.seen.contains(&question.id))?;
-        self.seen.insert(fresh.id.clone());
-        Some(fresh.clone())
+    pub(super) fn next(&mut self, view: Option<&JobView>) -> Option<OpenQuestion> {
+        let mut open = view.map(open::of).unwrap_or_default().into_iter();
+        open.find(|asked| self.seen.insert(asked.key()))
     }
 
     /// Has a question come up once more.
-    pub(super) fn again(&mut self, asked: &Question) {
-        self.seen.remove(&asked.id);
+    pub(super) fn again(&mut self, asked: &OpenQuestion) {
+        self.seen.remove(&asked.key());
     }
 
     /// What the policy answers, and what is to be said about it.

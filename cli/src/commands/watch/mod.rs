@@ -11,8 +11,9 @@ use futures::{Stream, StreamExt};
 use proto::{
     door::Watched,
     error::Failure,
+    escape,
     id::JobId,
-    interaction::{Question, QuestionKind},
+    interaction::QuestionKind,
     job::{JobState, Outcome as Ending},
     view::JobView,
 };
@@ -20,6 +21,7 @@ use proto::{
 pub(super) use self::asking::{Asking, Policy, send};
 use self::display::Display;
 use crate::{
+    answer::open::{self, OpenQuestion},
     args::Waiting,
     exit::Exit,
     failure::CliError,
@@ -172,22 +174,24 @@ impl Watching<'_> {
     }
 
     /// Sees to a question: answers it, has it answered, or says how it can be.
-    async fn asked(&mut self, asked: Question) -> Result<Stay, Stopped> {
-        let output = self.session.output;
-        if let Some((answer, said)) = self.session.asking.decided(&asked) {
+    async fn asked(&mut self, open: OpenQuestion) -> Result<Stay, Stopped> {
+        let (output, asked) = (self.session.output, &open.question);
+        if let Some((answer, said)) = self.session.asking.decided(asked) {
             self.display.say(&said);
-            match asking::send(self.session.client, &self.session.job, &asked, answer).await? {
+            match asking::send(self.session.client, &open.job, asked, answer).await? {
                 None => return Ok(Stay::ToTheEnd),
                 // An answer that was decided beforehand does not become better by repetition.
                 Some(refused) => self.display.say(&format!("  {}", CliError::from(refused).text())),
             }
         }
         if self.session.asking.is_interactive() {
-            return self.converse(&asked).await.map(|()| Stay::ToTheEnd);
+            return self.converse(&open).await.map(|()| Stay::ToTheEnd);
         }
-        let how = question::how(&self.session.job, &asked);
+        let how = question::how(&open.job, asked);
         if !self.session.silent || output.loudness > crate::output::Loudness::Quiet {
-            self.display.say(&format!("waiting for an answer to {}; give it with", asked.id));
+            let of = open.path.as_deref().map(|path| format!(" of {}", escape::line(path)));
+            let of = of.unwrap_or_default();
+            self.display.say(&format!("waiting for an answer to {}{of}; give it with", asked.id));
             how.iter().for_each(|line| self.display.say(&format!("  {line}")));
         }
         let leave = self.session.waiting.no_wait_for_input;
@@ -196,7 +200,8 @@ impl Watching<'_> {
 
     /// Talks with the person at the terminal, while the job is still watched: somebody else may
     /// answer first.
-    async fn converse(&mut self, asked: &Question) -> Result<(), Stopped> {
+    async fn converse(&mut self, open: &OpenQuestion) -> Result<(), Stopped> {
+        let asked = &open.question;
         match &asked.kind {
             // The question shows the plan itself, with more words.
             QuestionKind::PlanCheck { .. } => self.display.hide()?,
@@ -206,6 +211,9 @@ impl Watching<'_> {
             | QuestionKind::ToolApproval { .. } => self.display.leave(&self.follow),
         }
         let look = self.session.output.look();
+        if let Some(path) = &open.path {
+            self.display.say(&format!("{} asks:", escape::line(path)));
+        }
         let mut keyboard = self.session.asking.keyboard();
         let mut refused: Option<Failure> = None;
         let mut dialogue =
@@ -219,7 +227,7 @@ impl Watching<'_> {
                         answer = &mut answer => break answer,
                         item = self.items.next() => {
                             self.take(item)?;
-                            gone = self.ended || !is_open(self.follow.view(), asked);
+                            gone = self.ended || !is_open(self.follow.view(), open);
                             if gone {
                                 break None;
                             }
@@ -229,7 +237,7 @@ impl Watching<'_> {
                 }
             };
             let Some(answer) = answer else { break };
-            let sent = asking::send(self.session.client, &self.session.job, asked, answer).await?;
+            let sent = asking::send(self.session.client, &open.job, asked, answer).await?;
             let Some(failure) = sent else {
                 self.session.asking.keep(keyboard);
                 return Ok(());
@@ -242,14 +250,14 @@ impl Watching<'_> {
         } else {
             // Nobody types any more: from now on it can only be answered elsewhere.
             self.session.asking.nobody();
-            self.session.asking.again(asked);
+            self.session.asking.again(open);
         }
         Ok(())
     }
 }
 
-fn is_open(view: Option<&JobView>, asked: &Question) -> bool {
-    view.is_none_or(|view| view.questions.iter().any(|question| question.id == asked.id))
+fn is_open(view: Option<&JobView>, asked: &OpenQuestion) -> bool {
+    view.is_none_or(|view| open::of(view).iter().any(|open| open.key() == asked.key()))
 }
 
 /// The exit code of a job's end.

@@ -172,8 +172,11 @@ pub(super) fn ended(before: Option<&JobView>, after: &JobView, events: &mut Vec<
             Some(Outcome::Canceled { .. }) | None => {}
         }
     }
-    let given_up =
-        |view: &JobView| view.sub_status == Some(SubStatus::Parked) && view.questions.is_empty();
+    // One that waits for a person, here or below, has told so with the question.
+    let asks = |view: &JobView| {
+        !view.questions.is_empty() || view.children.iter().any(|child| !child.questions.is_empty())
+    };
+    let given_up = |view: &JobView| view.sub_status == Some(SubStatus::Parked) && !asks(view);
     let stands = given_up(after) && !before.is_some_and(given_up);
     if newly_poisoned(before, after) || stands {
         let why = after.reason.as_deref().unwrap_or_default();

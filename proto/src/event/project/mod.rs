@@ -3,6 +3,7 @@
 //!
 //! It never decides what a record means for the job: that is what the view says, which the fold gave.
 
+mod below;
 mod changes;
 mod persons;
 
@@ -55,6 +56,12 @@ impl Projection {
     ) -> Vec<Event> {
         let earlier = self.before.take();
         let (before, now) = (earlier.as_ref(), &after);
+        if before.is_some_and(|before| before.outcome.is_some()) && now.outcome.is_some() {
+            // What children spent until they heard of the end is counted, and is no event: the end
+            // was the last one.
+            self.before = Some(after);
+            return Vec::new();
+        }
         let mut events = Vec::new();
         // A result that came late or twice changed nothing: nothing happened.
         let counted = before.is_none_or(|before| before.ignored == now.ignored);
@@ -74,8 +81,17 @@ impl Projection {
             self.calling(known, &mut events);
         }
         persons::asked(before, now, &mut events);
+        below::asked(before, now, &mut events);
+        // The last event of a job is its end, and tells nothing that is still open.
+        let has_ended = now.outcome.is_some();
+        if has_ended {
+            below::settled(before, now, &mut events);
+        }
         changes::ended(before, now, &mut events);
         events.extend(changes::job(before, now).map(Happened::Job));
+        if !has_ended {
+            below::settled(before, now, &mut events);
+        }
         self.before = Some(after);
         let ids = 1u32..;
         let numbered = ids.zip(events);
@@ -204,15 +220,15 @@ impl Projection {
 
     fn spent(&mut self, known: &Known, after: &JobView, events: &mut Vec<Happened>) {
         let Known::Fact(fact) = known else { return };
-        let (work, usage) = match &**fact {
-            Fact::Planned(planned) => (&planned.work, planned.usage),
-            Fact::Turned(turned) => (&turned.work, turned.usage),
+        let (work, attempt, usage) = match &**fact {
+            Fact::Planned(planned) => (&planned.work, planned.attempt, planned.usage),
+            Fact::Turned(turned) => (&turned.work, turned.attempt, turned.usage),
             Fact::Called(called) => {
                 self.out.remove(&called.work);
                 return;
             }
             Fact::Child(said) => match &said.news {
-                News::Ended { usage, .. } => (&said.work, *usage),
+                News::Ended { usage, .. } => (&said.work, said.attempt, *usage),
                 News::Asks { .. } | News::Closed { .. } => return,
             },
             Fact::Submitted(_)
@@ -224,6 +240,7 @@ impl Projection {
         let step = self.out.remove(work).map(|out| out.step);
         events.push(Happened::Usage(UsageEvent {
             work: work.clone(),
+            attempt,
             step,
             spent: usage,
             total: after.usage,

@@ -23,6 +23,7 @@ pub(super) fn said(
                 | Note::Spawned { .. }
                 | Note::ChildTold { .. }
                 | Note::ParentTold { .. }
+                | Note::Held { .. }
                 | Note::Concluded { .. },
             )
             | Decision::Plan(_)
@@ -98,6 +99,6 @@ pub(super) fn asked(before: Option<&JobView>, after: &JobView, events: &mut Vec<
     let known = |id| before.is_some_and(|view| view.questions.iter().any(|q| q.id == id));
     let fresh = after.questions.iter().filter(|question| !known(question.id.clone()));
     events.extend(fresh.map(|question| {
-        Happened::Interaction(InteractionEvent::Asked { question: question.clone() })
+        Happened::Interaction(InteractionEvent::Asked { question: question.clone(), below: None })
     }));
 }

@@ -47,7 +47,7 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
     sweep_found.add(0, &[]);
     Instruments {
         submitted: counter("callboard.jobs.submitted", "Submissions that a supervisor saw."),
-        ended: counter("callboard.jobs.ended", "Jobs that ended."),
+        ended: counter("callboard.jobs.ended", "Ends of jobs, in each generation one."),
         duration: telemetry::histogram(
             "callboard.job.duration",
             "A job, from its submission to its end, waiting for people included.",

@@ -2,6 +2,8 @@
 //!
 //! Nothing is stored that could not be used, and nothing that others need is taken away.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use proto::{
     agent::{
@@ -11,7 +13,7 @@ use proto::{
     },
     door::{AgentChanged, AgentEntry, AgentList, Agents as Wanted, DropAgent, SetAgent},
     error::{Code, Failure},
-    id::AgentName,
+    id::{AgentName, ToolName},
     strict,
 };
 use runtime::{
@@ -50,7 +52,8 @@ impl Door {
         }
         let name = request.name;
         let source = Source { name: name.clone(), place: place(&name), text: request.text };
-        self.agents.look(|all| fits(all, &source))?;
+        let tools = self.tool_names();
+        self.agents.look(|all| fits(all, &source, &tools))?;
         let (value, key) = (Bytes::from(source.text.clone()), name.as_str());
         let revision = self.broker.kv.put(Bucket::Agents, key, value).await.map_err(unavailable)?;
         // Whoever was answered finds it here at once; the other processes follow.
@@ -74,10 +77,13 @@ impl Door {
 }
 
 /// Whether an agent can be used as it is written, and breaks no other.
-fn fits(all: &Catalogue, source: &Source) -> Result<(), Failure> {
+fn fits(all: &Catalogue, source: &Source, tools: &BTreeSet<ToolName>) -> Result<(), Failure> {
     let mut after = all.clone();
     after.set(Layer::Bucket, [source.clone()]);
     if let Some(Err(mistakes)) = after.get(&source.name) {
+        return Err(Failure::new(Code::InvalidRequest, mistakes.to_string()).at("text"));
+    }
+    if let Some(mistakes) = after.like_a_tool(&source.name, tools) {
         return Err(Failure::new(Code::InvalidRequest, mistakes.to_string()).at("text"));
     }
     breaks(all, &after)

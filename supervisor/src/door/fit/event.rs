@@ -36,7 +36,7 @@ pub(super) fn shorten(happened: &mut Happened, chars: usize) {
 fn interaction(interaction: &mut InteractionEvent, chars: usize) {
     let cut = |text: &mut String| *text = ends(text, chars);
     match interaction {
-        InteractionEvent::Asked { question } => {
+        InteractionEvent::Asked { question, below: _ } => {
             cut(&mut question.prompt);
             match &mut question.kind {
                 QuestionKind::PlanCheck { plan, .. } => {
@@ -54,7 +54,7 @@ fn interaction(interaction: &mut InteractionEvent, chars: usize) {
         }
         InteractionEvent::Told { text, .. } => cut(text),
         InteractionEvent::Signaled { reason, .. } => reason.iter_mut().for_each(cut),
-        InteractionEvent::Closed { .. } => {}
+        InteractionEvent::Closed { .. } | InteractionEvent::Settled { .. } => {}
     }
 }
 

@@ -280,6 +280,10 @@ fn canceling_a_job_cancels_everybody_below_before_it_ends() {
     kin.run();
     let states: Vec<JobState> = kin.jobs.values().map(|p| p.view().state).collect();
     assert_eq!(states, [JobState::Canceled; 4]);
+    let view = kin.view();
+    assert_eq!(view.usage.input_tokens, 10, "what a child spent before it heard of it, once");
+    let told: Vec<_> = view.children.iter().map(|c| (c.state, c.usage.input_tokens)).collect();
+    assert_eq!(told, [(JobState::Canceled, 10), (JobState::Canceled, 0)]);
     let deepest =
         kin.jobs.values().find(|p| p.view().parent.is_some_and(|p| p.depth == 2)).unwrap();
     let Outcome::Canceled { reason } = deepest.outcome() else { panic!() };

@@ -71,6 +71,29 @@ fn the_deadline_is_armed_before_the_first_decision_and_ends_the_job() {
 }
 
 #[test]
+fn a_job_that_is_paused_before_anything_was_decided_keeps_its_deadline() {
+    let held = |deadline| {
+        let mut p = Play::submit(agent(|a| a.deadline_ms = deadline));
+        p.signal(Signal::Pause);
+        p
+    };
+    held(None).expect(&[]);
+    let mut p = held(Some(60_000));
+    p.expect(&["hold"]);
+    p.expect(&[]);
+    assert_eq!(p.view().sub_status, Some(SubStatus::Paused));
+    p.signal(Signal::Resume);
+    p.expect(&["plan g0.p1 #1"]);
+    assert_eq!(p.armed.len(), 1, "once");
+    let mut p = held(Some(60_000));
+    p.drive();
+    p.fire("deadline");
+    p.expect(&["finish failed"]);
+    let Outcome::Failed { reason, .. } = p.outcome() else { panic!("not failed") };
+    assert_eq!(reason, FailReason::DeadlineExceeded);
+}
+
+#[test]
 fn a_job_that_ends_in_time_cancels_its_deadline() {
     let mut p = Play::planned(agent(|a| a.deadline_ms = Some(60_000)), plan("a"));
     p.drive();

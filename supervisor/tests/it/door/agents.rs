@@ -164,3 +164,31 @@ async fn an_agent_that_is_not_there_is_named_with_the_one_that_was_meant() {
     assert_eq!(failure.code, Code::UnknownAgent);
     assert_eq!(failure.message, "there is no agent \"fastgtp\" here; did you mean fastgpt?");
 }
+
+#[tokio::test]
+async fn a_sub_agent_that_is_called_like_a_registered_tool_is_refused_with_its_place() {
+    let hall = hall().await;
+    put(&hall, "create_task", "extends: direct\n").await;
+    put(&hall, "early", "extends: direct\nagents: [create_task]\n").await;
+    submit(&hall, "before", "early").await.unwrap();
+    super::directing::announce(&hall).await;
+
+    let text = "extends: direct\nagents:\n  - react\n  - create_task\n";
+    let body = json!({"name": "late", "text": text}).to_string();
+    let failure = hall.ask(verbs::SET_AGENT, body).await.unwrap_err();
+    assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("text")));
+    let why = "create_task is the name of a registered tool too, and models could not tell them apart; give the agent another name, or list in `tools` those that this agent may use";
+    assert_eq!(failure.message, format!("bucket:late:2:1: agents[1]: {why}"));
+    put(&hall, "late", &format!("{text}tools: []\n")).await;
+    submit(&hall, "told-apart", "late").await.unwrap();
+
+    // One that was there before, by name and below another one.
+    put(&hall, "above", "extends: direct\nagents: [early]\n").await;
+    for (agent, of) in [("early", "early"), ("above", "early")] {
+        let failure = submit(&hall, "j", agent).await.unwrap_err();
+        let at = (failure.code, failure.field.as_deref());
+        assert_eq!(at, (Code::InvalidRequest, Some("agent.agents")), "{agent}");
+        assert_eq!(failure.message, format!("agent.agents: of {of}: {why}"));
+    }
+    assert_eq!(hall.jobs().await.len(), 2, "nothing is stored of what is refused");
+}

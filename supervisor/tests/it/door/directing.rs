@@ -8,6 +8,12 @@ use super::hall::Hall;
 
 async fn hall() -> Hall {
     let hall = Hall::new().await;
+    announce(&hall).await;
+    hall
+}
+
+/// Registers `create_task`, and waits until the door knows of it.
+pub(super) async fn announce(hall: &Hall) {
     let spec: ToolSpec = serde_json::from_value(json!({
         "name": "create_task", "description": "Creates a task.", "effect": "idempotent",
         "pool": "builtin",
@@ -22,7 +28,7 @@ async fn hall() -> Hall {
     for _ in 0..500 {
         let tools = hall.ask("tools", "").await.unwrap();
         if !tools["tools"].as_array().unwrap().is_empty() {
-            return hall;
+            return;
         }
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }

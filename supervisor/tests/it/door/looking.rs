@@ -68,10 +68,31 @@ async fn jobs_are_listed_newest_first_over_all_shards_and_by_state() {
     assert_eq!((names(&all).len(), &all["more"]), (30, &json!(false)));
     let exact = hall.ask("list", r#"{"limit":30}"#).await.unwrap();
     assert_eq!((names(&exact).len(), &exact["more"]), (30, &json!(false)));
+    // Page by page, while others are submitted.
+    for limit in [1, 7, 30] {
+        let (mut paged, mut body) = (Vec::new(), json!({"limit": limit}));
+        loop {
+            let page = hall.ask("list", body.to_string()).await.unwrap();
+            paged.extend(names(&page));
+            assert_eq!(page["next"].is_string(), page["more"] == json!(true), "{page}");
+            let Some(next) = page["next"].as_str() else { break };
+            body["after"] = next.into();
+            let id = format!("new{limit}-{}", paged.len());
+            hall.ask("submit", json!({"id": id, "goal": "g"}).to_string()).await.unwrap();
+        }
+        paged.retain(|job| !job.starts_with("new"));
+        assert_eq!(paged, names(&all), "by {limit}");
+    }
+    let gone = hall.refused("list", r#"{"after":"nobody"}"#).await;
+    assert_eq!(gone, (Code::NotFound, "after".to_owned()));
+    let before =
+        hall.ask("list", r#"{"states":["submitted"],"after":"j2","limit":9}"#).await.unwrap();
+    assert_eq!((names(&before), &before["more"]), (vec!["j1".into(), "j0".into()], &json!(false)));
     let none = hall.ask("list", r#"{"states":["completed","failed"]}"#).await.unwrap();
     assert_eq!(none, json!({"jobs": [], "more": false}));
-    let some = hall.ask("list", r#"{"states":["submitted"],"limit":3}"#).await.unwrap();
-    assert_eq!((names(&some), &some["more"]), (names(&page)[..3].to_vec(), &json!(true)));
+    let some = r#"{"states":["submitted"],"limit":3,"after":"j28"}"#;
+    let some = hall.ask("list", some).await.unwrap();
+    assert_eq!((names(&some), &some["more"]), (names(&page)[2..5].to_vec(), &json!(true)));
 }
 
 #[tokio::test]

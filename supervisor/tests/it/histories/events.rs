@@ -15,7 +15,7 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/events")
 }
 
-fn events(job: &proto::id::JobId, entries: &[Entry]) -> Vec<Event> {
+pub(super) fn events(job: &proto::id::JobId, entries: &[Entry]) -> Vec<Event> {
     let (mut live, mut projection) = (replay::Replay::of(job, entries), Projection::default());
     let mut events = Vec::new();
     for entry in entries {
@@ -83,12 +83,17 @@ fn events_tell_a_story_without_gaps() {
                         ToolPhase::Called { .. } => assert!(calling.remove(&key), "{name} {id}"),
                     }
                 }
-                Happened::Interaction(InteractionEvent::Asked { question }) => {
-                    assert!(open.insert(question.id.clone()), "{name} {id}");
+                Happened::Interaction(InteractionEvent::Asked { question, below }) => {
+                    let whose = below.as_ref().map(|below| below.job.clone());
+                    assert!(open.insert((whose, question.id.clone())), "{name} {id}");
                 }
                 Happened::Interaction(
                     InteractionEvent::Answered { ask, .. } | InteractionEvent::Closed { ask, .. },
-                ) => assert!(open.remove(ask), "{name} {id}"),
+                ) => assert!(open.remove(&(None, ask.clone())), "{name} {id}"),
+                Happened::Interaction(InteractionEvent::Settled { ask, below }) => {
+                    let whose = (Some(below.job.clone()), ask.clone());
+                    assert!(open.remove(&whose), "{name} {id}");
+                }
                 Happened::Step(step) => match step.phase {
                     StepPhase::Started => assert!(running.insert(step.step.clone()), "{name} {id}"),
                     StepPhase::Completed | StepPhase::Canceled | StepPhase::Skipped => {

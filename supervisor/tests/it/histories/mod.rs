@@ -5,6 +5,7 @@ mod events;
 mod file;
 mod go_back;
 mod go_on;
+mod watched;
 
 use std::collections::BTreeSet;
 

@@ -24,6 +24,12 @@ rules:
         steps:
           - { id: count, description: "count", tool: word_count, args: { text: "three words here" } }
           - { id: keep, description: "keep", depends_on: [count], tool: append_line, args: { line: "kept" } }
+  - name: a plan that hands everything over
+    when: { system: 'You are a planner', last: 'family' }
+    reply:
+      json:
+        title: "a family"
+        steps: [ { id: below, description: "hand it over", tool: direct, args: { goal: "do it" } } ]
   - name: plan
     when: { system: 'You are a planner', last: 'secure' }
     reply:
@@ -149,6 +155,34 @@ async fn roles_with_no_more_than_their_rights_do_a_job_together() {
     brokers.set_up(1);
     let _roles = Roles::start(&brokers, 1).await;
     do_a_job(&brokers, "secured");
+    nothing_was_denied(&brokers);
+}
+
+/// Jobs that work for each other are submitted, asked, answered, canceled and told of their ends with
+/// the rights that the roles have anyway: all of it is the supervisor's, whosever shard it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_family_needs_no_right_that_its_roles_do_not_have() {
+    let brokers = Brokers::single();
+    brokers.set_up(1);
+    let _roles = Roles::start(&brokers, 1).await;
+    until(&brokers, &["tools", "ls"], |said| said.contains("create_task"));
+    let boss = brokers.file("boss.yaml");
+    fs::write(&boss, "extends: unattended\nagents: [{name: direct, interactive: true}]\n").unwrap();
+    let boss = format!("@{}", boss.display());
+    for job in ["answered", "canceled"] {
+        until(&brokers, &["submit", "family", "--id", job, "--agent", &boss], |_| true);
+        let below = format!("{job}/below");
+        until(&brokers, &["inbox", "ls", "--job", job], |said| said.contains(&below));
+    }
+    until(&brokers, &["inbox", "answer", "answered", "--text", "Ann"], |_| true);
+    until(&brokers, &["jobs", "describe", "answered"], |said| said.contains("✓ completed"));
+    until(&brokers, &["jobs", "cancel", "canceled", "--yes"], |_| true);
+    // The child has heard that nobody waits for it, and the parent that it has ended.
+    until(&brokers, &["inbox", "ls"], |said| said.contains("no open questions"));
+    until(&brokers, &["-o", "json", "jobs", "describe", "canceled"], |said| {
+        let view: serde_json::Value = serde_json::from_str(said).unwrap();
+        view["state"] == "canceled" && view["children"][0]["state"] == "canceled"
+    });
     nothing_was_denied(&brokers);
 }
 

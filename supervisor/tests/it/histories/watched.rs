@@ -1,0 +1,62 @@
+//! Whoever watches a recorded job over any number of connections, each of which breaks anywhere, has
+//! seen in the end what one who was never interrupted sees: no event is missing, none comes twice.
+
+use std::collections::BTreeSet;
+
+use proptest::{prelude::*, test_runner::TestRunner};
+use proto::event::{Event, EventId, Happened};
+
+use super::{
+    events::events,
+    file::{self, History},
+};
+
+/// A connection: how much of the log is there while it lasts, and how many events it lives for, both
+/// in thousandths of what there is.
+type Connection = (usize, usize);
+
+/// The events after `seen` that a door gives as long as the log has so many records.
+fn given(all: &[Vec<Event>], records: usize, seen: EventId) -> impl Iterator<Item = &Event> {
+    all[records].iter().filter(move |event| event.id > seen)
+}
+
+fn watched(all: &[Vec<Event>], connections: &[Connection]) -> Vec<Event> {
+    let (mut seen, mut told, mut records) = (EventId::START, Vec::new(), 0);
+    for (grown, lives) in connections {
+        // A log only grows.
+        records += (all.len() - 1 - records) * grown / 1000;
+        let fresh: Vec<Event> = given(all, records, seen).cloned().collect();
+        let lives = fresh.len() * lives / 1000;
+        told.extend(fresh.into_iter().take(lives));
+        seen = told.last().map_or(seen, |event: &Event| event.id);
+    }
+    told.extend(given(all, all.len() - 1, seen).cloned());
+    told
+}
+
+#[test]
+fn what_is_seen_before_and_after_any_cuts_is_the_whole() {
+    for History { name, job, entries, .. } in file::all() {
+        let all: Vec<Vec<Event>> =
+            (0..=entries.len()).map(|cut| events(&job, &entries[..cut])).collect();
+        let connections = prop::collection::vec((0..=1000usize, 0..=1000usize), 0..6);
+        let mut runner = TestRunner::deterministic();
+        let kept = runner.run(&connections, |connections| {
+            prop_assert_eq!(&watched(&all, &connections), all.last().unwrap(), "{}", name);
+            Ok(())
+        });
+        kept.unwrap_or_else(|broken| panic!("{name}: {broken}"));
+    }
+}
+
+#[test]
+fn what_an_agent_says_in_a_turn_is_told_once() {
+    for History { name, job, entries, .. } in file::all() {
+        let mut told = BTreeSet::new();
+        for Event { id, happened, .. } in events(&job, &entries) {
+            if let Happened::Message(said) = happened {
+                assert!(told.insert(said.work.clone()), "{name} {id}: {:?} once more", said.work);
+            }
+        }
+    }
+}
