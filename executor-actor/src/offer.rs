@@ -90,6 +90,15 @@ fn finish(language: Language) -> ToolOffer {
                         "the result, or why there is none",
                         "结果；没有结果时说明原因",
                     )
+                },
+                "attachments": {
+                    "type": "array",
+                    "maxItems": limits::ATTACHMENTS_MAX,
+                    "items": {"type": "string", "minLength": 1},
+                    "description": say(
+                        "paths or addresses of files that belong to the result, if there are any",
+                        "属于结果的文件路径或网址；没有则省略",
+                    )
                 }
             },
             "required": ["success", "response"],

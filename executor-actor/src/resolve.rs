@@ -43,9 +43,9 @@ pub(crate) fn resolve(
         StopReason::End | StopReason::ToolCalls | StopReason::ContentFilter => {}
     }
     match reply.calls.as_slice() {
-        [] => end(true, reply.text.trim(), reply, work, told),
+        [] => end(Said::well(reply.text.trim()), reply, work, told),
         [call] if ends(call, work, tools) => match end_of(call, reply.text.trim()) {
-            Ok((success, response)) => end(success, &response, reply, work, told),
+            Ok(said) => end(said, reply, work, told),
             Err(error) => calls(&reply.text, vec![refused(call, error)]),
         },
         many if many.len() > 2 * limits::CALLS_PER_TURN_MAX => {
@@ -74,25 +74,38 @@ pub(crate) fn failed(message: &str, transient: bool) -> TurnReply {
     TurnReply::Failed { error: WorkError { message, transient, retry_after_ms: None } }
 }
 
+/// What a model says of a step's end.
+struct Said {
+    success: bool,
+    response: String,
+    attachments: Vec<String>,
+}
+
+impl Said {
+    fn well(response: &str) -> Self {
+        Self { success: true, response: response.to_owned(), attachments: Vec::new() }
+    }
+}
+
 /// The end of a step, unless its own plan says that something is missing and nobody has said so yet.
 fn end(
-    success: bool,
-    response: &str,
+    said: Said,
     reply: &Reply,
     work: &TurnWork,
     told: &[Message],
 ) -> TurnReply {
-    let open = work.outline.as_deref().filter(|_| success && !offer::is_last(work));
+    let open = work.outline.as_deref().filter(|_| said.success && !offer::is_last(work));
     let advice = open.and_then(|items| outline::advice(work.language, items, told));
     match (advice, reply.calls.first()) {
-        (None, _) => done(success, response),
+        (None, _) => done(said),
         (Some(advice), Some(call)) => calls(&reply.text, vec![refused(call, advice)]),
-        (Some(advice), None) => calls("", vec![outline::put_off(response, advice)]),
+        (Some(advice), None) => calls("", vec![outline::put_off(&said.response, advice)]),
     }
 }
 
-fn done(success: bool, response: &str) -> TurnReply {
-    TurnReply::Done { success, response: bounded(response) }
+fn done(said: Said) -> TurnReply {
+    let Said { success, response, attachments } = said;
+    TurnReply::Done { success, response: bounded(&response), attachments }
 }
 
 fn calls(text: &str, calls: Vec<TurnCall>) -> TurnReply {
@@ -115,15 +128,15 @@ fn ends(call: &ModelCall, work: &TurnWork, tools: &Toolbox<'_>) -> bool {
 }
 
 /// What an ending call says: `finish` says it in its arguments, `stop` leaves it to the words beside.
-fn end_of(call: &ModelCall, words: &str) -> Result<(bool, String), String> {
+fn end_of(call: &ModelCall, words: &str) -> Result<Said, String> {
     if call.name != FINISH {
-        return Ok((true, words.to_owned()));
+        return Ok(Said::well(words));
     }
     let Some(args) = call.args.as_object() else {
         return Err("finish: the arguments must be a JSON object".to_owned());
     };
-    if let Some(extra) = args.keys().find(|name| !["success", "response"].contains(&name.as_str()))
-    {
+    let known = ["success", "response", "attachments"];
+    if let Some(extra) = args.keys().find(|name| !known.contains(&name.as_str())) {
         return Err(format!("finish: {}: is not an argument", excerpt::ends(extra, 40)));
     }
     let Some(Value::Bool(success)) = args.get("success") else {
@@ -134,7 +147,29 @@ fn end_of(call: &ModelCall, words: &str) -> Result<(bool, String), String> {
     };
     // A result that was said beside the call, and not in it, is the result all the same.
     let response = response.trim();
-    Ok((*success, if response.is_empty() { words } else { response }.to_owned()))
+    let response = if response.is_empty() { words } else { response }.to_owned();
+    let attachments = attachments(args.get("attachments"))?;
+    Ok(Said { success: *success, response, attachments })
+}
+
+/// Files and addresses that belong to the result. Nothing opens them here: they are names.
+fn attachments(given: Option<&Value>) -> Result<Vec<String>, String> {
+    let wrong = || {
+        let (most, long) = (limits::ATTACHMENTS_MAX, limits::ATTACHMENT_BYTES_MAX);
+        format!("finish: attachments: must be at most {most} paths or addresses of 1 to {long} bytes")
+    };
+    let names = match given {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(names)) if names.len() <= limits::ATTACHMENTS_MAX => names,
+        Some(_) => return Err(wrong()),
+    };
+    let name = |name: &Value| {
+        let name = name.as_str().map(str::trim).unwrap_or_default();
+        let fits = (1..=limits::ATTACHMENT_BYTES_MAX).contains(&name.len());
+        let plain = !name.chars().any(char::is_control);
+        (fits && plain).then(|| name.to_owned()).ok_or_else(wrong)
+    };
+    names.iter().map(name).collect()
 }
 
 struct Resolver<'a> {

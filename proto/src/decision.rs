@@ -293,6 +293,12 @@ pub struct StepEnd {
     pub state: StepState,
     /// Its result or its error, cut to [`crate::limits::EXCERPT_CHARS`] at each end.
     pub response: String,
+    /// Whether it completed although its agent reported that it did not reach what it was for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsuccessful: bool,
+    /// Files and addresses that belong to its result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<String>,
 }
 
 /// Take one model turn of a step.

@@ -399,6 +399,10 @@ pub enum TurnReply {
         success: bool,
         /// The result, for people and for later steps.
         response: String,
+        /// Files and addresses that belong to the result, at most
+        /// [`crate::limits::ATTACHMENTS_MAX`].
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<String>,
     },
     /// The model gave no usable reply.
     Failed {

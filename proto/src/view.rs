@@ -150,6 +150,9 @@ pub struct StepView {
     /// Its result or error, cut for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
+    /// Files and addresses that belong to its result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<String>,
     /// Attempts so far.
     pub attempts: u32,
     /// Model turns so far.

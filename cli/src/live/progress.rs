@@ -130,7 +130,9 @@ fn step_line(look: &Look, step: &StepView) -> String {
     if step.attempts > 1 {
         line = line.add(Tone::Wait, format!(" (try {})", step.attempts));
     }
-    if !matches!(step.state, StepState::Completed | StepState::Running) {
+    if step.state == StepState::Completed && step.success == Some(false) {
+        line = line.add(tone, " completed without success");
+    } else if !matches!(step.state, StepState::Completed | StepState::Running) {
         line = line.add(tone, format!(" {}", step.state));
     }
     if let (Some(from), Some(to)) = (step.started, step.ended) {

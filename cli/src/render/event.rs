@@ -177,13 +177,15 @@ fn step(event: &StepEvent) -> Line {
         StepPhase::Started | StepPhase::Resumed => ("▸", Tone::Busy),
         StepPhase::Retried => ("↻", Tone::Wait),
         StepPhase::Waiting => ("⏸", Tone::Wait),
+        StepPhase::Completed if event.unsuccessful => ("✗", Tone::Bad),
         StepPhase::Completed => ("✓", Tone::Good),
         StepPhase::Failed => ("✗", Tone::Bad),
         StepPhase::Blocked | StepPhase::Canceled => ("⊘", Tone::Dim),
         StepPhase::Skipped => ("–", Tone::Dim),
     };
+    let without = if event.unsuccessful { " without success" } else { "" };
     let line = Line::new()
-        .add(tone, format!("{mark} {} {}", event.step, event.phase.as_str()))
+        .add(tone, format!("{mark} {} {}{without}", event.step, event.phase.as_str()))
         .add(Tone::Plain, format!(" {}", words(&event.label)));
     match event.response.as_deref().filter(|response| !response.trim().is_empty()) {
         Some(response) => line.add(Tone::Dim, format!(" — {}", words(response))),

@@ -39,7 +39,12 @@ fn resolved(reply: &Reply, work: Value) -> TurnReply {
 /// A turn in a line: `done true: …`, `failed transient: …`, or its calls, each as what became of it.
 fn line(reply: &TurnReply) -> String {
     match reply {
-        TurnReply::Done { success, response } => format!("done {success}: {response}"),
+        TurnReply::Done { success, response, attachments } if attachments.is_empty() => {
+            format!("done {success}: {response}")
+        }
+        TurnReply::Done { success, response, attachments } => {
+            format!("done {success}: {response} with {}", attachments.join(" "))
+        }
         TurnReply::Failed { error } => {
             let kind = if error.transient { "transient" } else { "final" };
             format!("failed {kind}: {}", error.message)
@@ -97,6 +102,14 @@ fn line(reply: &TurnReply) -> String {
     "| no: finish must be called alone, when nothing else is to be done & no: finish must be called alone, when nothing else is to be done")]
 #[case::stop_beside_a_tool("", &[("stop", json!({})), ("complete_task", json!({"id": 1}))],
     "| no: stop must be called alone, when nothing else is to be done & complete_task@p.7({\"id\":1})")]
+#[case::finish_with_files("", &[("finish", json!({"success": true, "response": "x", "attachments": ["out/a.md", " https://example.org/b "]}))],
+    "done true: x with out/a.md https://example.org/b")]
+#[case::finish_with_a_file_that_is_none("", &[("finish", json!({"success": true, "response": "x", "attachments": ["a", ""]}))],
+    "| no: finish: attachments: must be at most 32 paths or addresses of 1 to 1024 bytes")]
+#[case::finish_with_too_many_files("", &[("finish", json!({"success": true, "response": "x", "attachments": vec!["a"; 33]}))],
+    "| no: finish: attachments: must be at most 32 paths or addresses of 1 to 1024 bytes")]
+#[case::finish_with_a_file_of_two_lines("", &[("finish", json!({"success": true, "response": "x", "attachments": ["a\nb"]}))],
+    "| no: finish: attachments: must be at most 32 paths or addresses of 1 to 1024 bytes")]
 #[case::finish_without_success("", &[("finish", json!({"response": "x"}))], "| no: finish: success: must be true or false")]
 #[case::finish_with_a_word("", &[("finish", json!({"success": "yes", "response": "x"}))], "| no: finish: success: must be true or false")]
 #[case::finish_without_words("", &[("finish", json!({"success": true}))], "| no: finish: response: must be a text")]

@@ -21,7 +21,7 @@ pub use self::{
     ask::Asking,
     plan::{OnUnparseable, PlanWhen, Planning},
     replan::{Listed, ReplanApply, ReplanWhen, Replanning},
-    step::{Dispatch, OnBlocked, OnFailure, StepExec, Stepping},
+    step::{Dispatch, OnBlocked, OnFailure, OnUnsuccessful, StepExec, Stepping},
     sub::SubAgent,
     tool::{Calling, OnGivenUp},
 };

@@ -156,6 +156,12 @@ pub struct StepEvent {
     /// Its result or its error, once it has ended; cut for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
+    /// Whether it completed although its agent reported that it did not reach what it was for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsuccessful: bool,
+    /// Files and addresses that belong to its result, once it has ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<String>,
 }
 
 /// How a step went on.

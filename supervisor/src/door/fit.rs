@@ -124,6 +124,7 @@ mod tests {
             state: StepState::Completed,
             success: Some(true),
             response: Some(description.to_owned()),
+            attachments: Vec::new(),
             attempts: 1,
             turns: 0,
             calls: Vec::new(),

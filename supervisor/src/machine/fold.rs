@@ -8,6 +8,7 @@ use proto::{
     decision::{Decision, Note},
     fact::{Called, Fact, Fired, Signal, Signaled, Submitted, TurnReply, Turned},
     id::{Attempt, Seq, WorkId},
+    limits,
     notice::Notice,
     record::{Known, Unreadable},
     subject::Family,
@@ -249,8 +250,10 @@ impl Open {
                 let acting = Acting::new(&turn, at.seq, calls, remaining, agent, language);
                 step.acts(at.seq, acting);
             }
-            TurnReply::Done { success, response } => {
-                step.reported(*success, response.clone(), turn.run, agent, at.time);
+            TurnReply::Done { success, response, attachments } => {
+                let kept = attachments.iter().take(limits::ATTACHMENTS_MAX);
+                let end = (*success, kept.cloned().collect());
+                step.reported(end, response.clone(), turn.run, agent, at.time);
             }
             TurnReply::Failed { error } => {
                 if let Exec::Turn(turn) = &mut step.exec {

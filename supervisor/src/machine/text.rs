@@ -190,6 +190,15 @@ pub(super) fn succeeded(language: Language, steps: usize) -> String {
     }
 }
 
+/// Steps have completed whose agents reported that they did not reach what they were for.
+pub(super) fn unsuccessful(language: Language, steps: usize) -> String {
+    match (language, steps) {
+        (Language::En, 1) => "Completed 1 step without success:".to_owned(),
+        (Language::En, n) => format!("Completed {n} steps without success:"),
+        (Language::Zh, n) => format!("{n} 个步骤已完成但未成功："),
+    }
+}
+
 /// No plan was made.
 pub(super) fn plan_failed(language: Language, error: &str) -> String {
     match language {

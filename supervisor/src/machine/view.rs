@@ -220,11 +220,15 @@ impl StepRun {
                 Action::Agent => None,
             },
             state: self.state,
-            success: self.state.is_terminal().then_some(self.state == StepState::Completed),
+            success: self
+                .state
+                .is_terminal()
+                .then_some(self.state == StepState::Completed && !self.unsuccessful),
             response: self
                 .response
                 .as_deref()
                 .map(|text| proto::excerpt::ends(text, limits::EXCERPT_CHARS)),
+            attachments: self.attachments.clone(),
             attempts: self.attempts,
             turns: self.turns,
             calls,

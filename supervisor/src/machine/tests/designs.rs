@@ -1,17 +1,20 @@
 //! What the designs that the presets follow ask for to the letter: fixed texts, the form in which
 //! answers come back, what a later step reads. Which requirement it is, docs/requirements.md says.
 
+use jiff::Timestamp;
 use proto::{
-    agent::{Agent, OnUnparseable},
+    agent::{Agent, OnFailure, OnUnparseable, OnUnsuccessful, catalogue::Catalogue},
     decision::{Decision, PlanTalk},
+    diff::JobDiff,
     event::{Happened, Projection, Stream},
     fact::{Asked, AskedKind, CallTarget, PlanReply, TurnCall, TurnReply},
-    id::ToolName,
+    id::{AgentName, ToolName},
     interaction::{Answer, Choice, Field, Input, Verdict},
     job::Outcome,
     lang::Language,
     plan::Action,
     policy::AskLimit,
+    step::StepState,
     tool::ToolResult,
 };
 use rstest::rstest;
@@ -19,6 +22,93 @@ use serde_json::{Value, json};
 
 use super::play::{Play, agent, binding, calls, plan, plan_with, tool_call};
 use crate::machine::Job;
+
+fn reported(success: bool, response: &str) -> TurnReply {
+    let attachments = vec!["out/a.md".to_owned()];
+    TurnReply::Done { success, response: response.into(), attachments }
+}
+
+/// What an agent reports without success is by policy a step that completed so: it is not run again,
+/// what needs it goes on and is told, and so are the planner and whoever watches or compares.
+#[test]
+fn a_step_may_complete_without_success() {
+    let mut p = Play::planned(
+        agent(|a| {
+            a.step.on_unsuccessful = OnUnsuccessful::Complete;
+            a.step.retry.max_attempts = 3;
+            a.step.on_failure = OnFailure::FailRun;
+        }),
+        plan_with("a b<a", |_| Action::Agent),
+    );
+    p.expect(&["turn g0.r0.a.n1.t1 #1"]);
+    let before = p.view();
+    let mut watching = Projection::default();
+    watching.take(p.job.seq(), Timestamp::UNIX_EPOCH, None, before.clone());
+    p.turn("g0.r0.a.n1.t1", reported(false, "half of it"));
+    let after = p.view();
+    let events = watching.take(p.job.seq(), Timestamp::UNIX_EPOCH, None, after.clone());
+    let told = events.iter().any(|event| match &event.happened {
+        Happened::Step(step) => step.unsuccessful && step.attachments == ["out/a.md"],
+        _ => false,
+    });
+    assert!(told, "{events:?}");
+    assert_eq!(p.states(), "a:completed b:ready");
+    let step = &after.plan.as_ref().unwrap().steps[0];
+    assert_eq!((step.success, step.response.as_deref()), (Some(false), Some("half of it")));
+    assert_eq!(step.attachments, ["out/a.md"]);
+
+    p.expect(&["turn g0.r0.b.n1.t1 #1"]);
+    let Some(Decision::Turn(turn)) = p.decisions.last() else { panic!("no turn") };
+    let needed = &turn.task.as_ref().unwrap().dependencies[0];
+    assert!(needed.unsuccessful && needed.attachments == ["out/a.md"], "{needed:?}");
+
+    p.turn("g0.r0.b.n1.t1", reported(true, "the rest"));
+    p.expect(&["finish completed"]);
+    let Outcome::Completed { summary, results } = p.outcome() else { panic!("not completed") };
+    assert_eq!(
+        summary,
+        "Carried out 1 step:\n1. the rest\nCompleted 1 step without success:\n1. half of it"
+    );
+    assert_eq!(results, json!({"a": "half of it", "b": "the rest"}));
+}
+
+/// Where the policy says nothing, what is reported without success has failed.
+#[test]
+fn what_is_reported_without_success_has_failed_unless_the_policy_says_otherwise() {
+    let mut p = Play::planned(agent(|_| {}), plan_with("a", |_| Action::Agent));
+    p.drive();
+    p.turn("g0.r0.a.n1.t1", reported(false, "half of it"));
+    p.expect(&["finish failed"]);
+    assert_eq!(p.view().plan.unwrap().steps[0].success, Some(false));
+}
+
+#[test]
+fn a_point_before_and_one_after_differ_where_a_step_completed_otherwise() {
+    let ends = |success| {
+        let complete = agent(|a| a.step.on_unsuccessful = OnUnsuccessful::Complete);
+        let mut p = Play::planned(complete, plan_with("a", |_| Action::Agent));
+        p.drive();
+        p.turn("g0.r0.a.n1.t1", reported(success, "said"));
+        p.view()
+    };
+    let diff = JobDiff::between(&ends(false), &ends(true));
+    let success = diff.steps[0].success.clone().unwrap();
+    assert_eq!((success.from, success.to), (Some(false), Some(true)));
+}
+
+/// What is planned anew after each step hears it too.
+#[test]
+fn a_planner_hears_of_a_step_without_success() {
+    let presets = Catalogue::presets();
+    let manus = presets.get(&AgentName::new("manus").unwrap()).unwrap().as_ref().unwrap();
+    let mut p = Play::planned(Agent::clone(manus), plan_with("a b", |_| Action::Agent));
+    p.drive();
+    p.turn("g0.r0.a.n1.t1", reported(false, "half of it"));
+    p.drive();
+    let Some(Decision::Plan(work)) = p.decisions.last() else { panic!("{:?}", p.decisions) };
+    let Some(PlanTalk::Progressed { steps, .. }) = work.dialogue.last() else { panic!("no talk") };
+    assert!(steps[0].unsuccessful && steps[0].state == StepState::Completed, "{steps:?}");
+}
 
 fn select(multiple: bool) -> AskedKind {
     let choice =

@@ -292,7 +292,8 @@ impl Play {
     }
 
     pub(super) fn done(&mut self, id: &str, success: bool, response: &str) {
-        self.turn(id, TurnReply::Done { success, response: response.into() });
+        let attachments = Vec::new();
+        self.turn(id, TurnReply::Done { success, response: response.into(), attachments });
     }
 
     pub(super) fn answer(&mut self, ask: &str, decision: Verdict, words: Option<&str>) {
