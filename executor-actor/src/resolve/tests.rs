@@ -66,6 +66,22 @@ fn line(reply: &TurnReply) -> String {
     }
 }
 
+/// The same in a job that speaks Chinese: what is fixed is in its language.
+#[rstest]
+#[case::unknown(&[("creat_task", json!({"title": "A"}))],
+    "| no: 未知的工具：creat_task；是否指 create_task？可用的工具：complete_task, create_task, stop")]
+#[case::forbidden(&[("secret", json!({}))],
+    "| no: 不允许使用工具 secret；可用的工具：complete_task, create_task, stop")]
+#[case::wrong_argument(&[("complete_task", json!({}))],
+    "| no: complete_task 的参数不符合要求：id: \"id\" is a required property")]
+#[case::finish_twice(&[("finish", json!({})), ("stop", json!({}))],
+    "| no: finish 必须在其他事情都完成后单独调用 & no: stop 必须在其他事情都完成后单独调用")]
+#[case::finish_without_words(&[("finish", json!({"success": true}))], "| no: finish：response：必须是文本")]
+fn a_model_is_told_in_the_language_of_the_job(#[case] calls: &[(&str, Value)], #[case] expected: &str) {
+    let reply = reply("", calls, StopReason::End);
+    assert_eq!(line(&resolved(&reply, json!({"language": "zh"}))), expected);
+}
+
 #[rstest]
 #[case::text_alone("All done. ", &[], "done true: All done.")]
 #[case::finished("", &[("finish", json!({"success": true, "response": " 7 tasks "}))], "done true: 7 tasks")]

@@ -19,7 +19,7 @@ use super::{
     state::{AskState, Awake, Job, Open, Poison, Stage},
     step::{Exec, StepRun},
     text,
-    turn::Acting,
+    turn::{Acting, Asks},
 };
 
 /// Where a record stands.
@@ -222,7 +222,7 @@ impl Open {
     }
 
     fn turned(&mut self, at: At, turned: &Turned) -> Counted {
-        let remaining = self.remaining_questions();
+        let asks = Asks { left: self.remaining_questions(), open: self.room_for_questions() };
         let (agent, language) = (Arc::clone(&self.agent), self.language);
         let agent = agent.as_ref();
         let heard = self.steps.iter().enumerate().find_map(|(index, step)| match &step.exec {
@@ -247,7 +247,7 @@ impl Open {
             }
             TurnReply::Calls { .. } => {
                 let calls = step.keep_outline(calls);
-                let acting = Acting::new(&turn, at.seq, calls, remaining, agent, language);
+                let acting = Acting::new(&turn, at.seq, calls, asks, agent, language);
                 step.acts(at.seq, acting);
             }
             TurnReply::Done { success, response, attachments } => {

@@ -65,7 +65,7 @@ impl Open {
         } else {
             plan.check_beside(&self.completed(), &self.kept()).err()
         };
-        let wrong = wrong.map(|wrong| wrong.to_string()).or_else(|| self.misfit(&plan));
+        let wrong = wrong.map(|wrong| wrong.text(self.language)).or_else(|| self.misfit(&plan));
         if let Some(wrong) = wrong {
             let shown = serde_json::to_string(&plan).unwrap_or_default();
             return self
@@ -142,7 +142,7 @@ impl Open {
         match plan.check(&BTreeSet::new()) {
             Ok(()) => self.adopt(plan.clone()),
             // The door checks plans; whoever wrote this one to the log did not go through it.
-            Err(wrong) => self.stage = self.no_plan(&wrong.to_string()),
+            Err(wrong) => self.stage = self.no_plan(&wrong.text(self.language)),
         }
     }
 

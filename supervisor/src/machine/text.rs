@@ -15,6 +15,17 @@ pub(super) fn no_more_questions(language: Language) -> &'static str {
     }
 }
 
+/// As many questions are open as there may be at a time.
+pub(super) fn too_many_open_questions(language: Language) -> String {
+    let max = proto::limits::OPEN_QUESTIONS_MAX;
+    match language {
+        Language::En => format!(
+            "{max} questions of this job wait for an answer; no more may be open at a time. Go on with what you know."
+        ),
+        Language::Zh => format!("本任务已有 {max} 个问题在等待回答，不能再提问。请根据已有信息继续。"),
+    }
+}
+
 /// An agent's question, with the words that say that an answer is waited for.
 pub(super) fn please_confirm(language: Language, question: &str) -> String {
     match language {
@@ -165,6 +176,14 @@ pub(super) fn step_failed(language: Language, step: &str, error: &str) -> String
     }
 }
 
+/// A job failed with one of its steps, the `number`th of its plan.
+pub(super) fn failed_at(language: Language, number: usize, failed: &str) -> String {
+    match language {
+        Language::En => format!("execution failed at step {number}: {failed}"),
+        Language::Zh => format!("执行失败于步骤 {number}：{failed}"),
+    }
+}
+
 /// A job completed with what it has: what failed, and what was skipped for that.
 pub(super) fn without(language: Language, summary: &str, failed: &str, skipped: &[&str]) -> String {
     match (language, skipped) {
@@ -199,11 +218,15 @@ pub(super) fn unsuccessful(language: Language, steps: usize) -> String {
     }
 }
 
-/// No plan was made.
+/// No plan was made; commands need none.
 pub(super) fn plan_failed(language: Language, error: &str) -> String {
     match language {
-        Language::En => format!("no usable plan was made: {error}"),
-        Language::Zh => format!("计划执行服务暂时不可用：{error}"),
+        Language::En => {
+            format!("no usable plan was made: {error}\nPlease use /todo or /schedule directly")
+        }
+        Language::Zh => {
+            format!("计划执行服务暂时不可用：{error}\n请直接用 /todo 或 /schedule")
+        }
     }
 }
 

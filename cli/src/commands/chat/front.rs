@@ -12,7 +12,10 @@ use proto::{
     interaction::Question,
 };
 
-use crate::{chat::answering::Answering, live::follow::Follow};
+use crate::{
+    chat::{answering::Answering, show::Course},
+    live::follow::Follow,
+};
 
 type Items = Pin<Box<dyn Stream<Item = Result<Watched, Failure>> + Send>>;
 
@@ -20,6 +23,8 @@ type Items = Pin<Box<dyn Stream<Item = Result<Watched, Failure>> + Send>>;
 pub(super) struct Front {
     pub(super) job: JobId,
     pub(super) follow: Follow,
+    /// How far its plan has been told.
+    pub(super) course: Course,
     /// The question that the next words answer.
     pub(super) asked: Option<Answering>,
     seen: BTreeSet<AskId>,
@@ -31,7 +36,7 @@ impl Front {
     pub(super) fn new(client: &Client, job: JobId, after: EventId, live: bool) -> Self {
         let options = EventOptions { after, live, patience: super::super::watch::PATIENCE };
         let items: Items = Box::pin(client.events(&job, options));
-        Self { job, follow: Follow::default(), asked: None, seen: BTreeSet::new(), items }
+        Self { job, follow: Follow::default(), course: Course::default(), asked: None, seen: BTreeSet::new(), items }
     }
 
     /// The next item; none when there will be no more. Cancel-safe.

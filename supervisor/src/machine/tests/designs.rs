@@ -249,9 +249,39 @@ fn what_is_said_in_chinese_is_said_in_the_words_that_were_agreed() {
         }
     };
     assert_eq!(said(|_| {}, "a b", both), "成功执行 2 个步骤：\n1. 做完 a\n2. 做完 b");
-    assert_eq!(said(|_| {}, "a b<a", |p| p.no("g0.r0.a")), "步骤 a 失败: no");
+    assert_eq!(said(|_| {}, "a b<a", |p| p.no("g0.r0.a")), "执行失败于步骤 1：步骤 a 失败: no");
+    let second = |p: &mut Play| {
+        p.ok("g0.r0.a", json!(1));
+        p.drive();
+        p.no("g0.r0.b");
+    };
+    assert_eq!(said(|_| {}, "a b<a", second), "执行失败于步骤 2：步骤 b 失败: no");
     let no_plan = said(|a| a.plan.attempts = 1, "", |_| {});
-    assert_eq!(no_plan, "计划执行服务暂时不可用：no JSON");
+    assert_eq!(no_plan, "计划执行服务暂时不可用：no JSON\n请直接用 /todo 或 /schedule");
+}
+
+/// What a planner asks that cannot say what it wants to know.
+#[test]
+fn a_question_without_words_is_asked_in_the_words_that_were_agreed() {
+    let mut p = Play::submit_in(agent(|a| a.ask.prefix = true), Language::Zh);
+    p.drive();
+    let question =
+        Asked { prompt: "请补充必要信息".into(), kind: AskedKind::Query, default: None };
+    p.reply(1, PlanReply::Question { question });
+    p.drive();
+    assert_eq!(p.view().questions[0].prompt, "请确认：请补充必要信息");
+}
+
+/// A plan that cannot be carried out goes back to its planner in the language of the job.
+#[test]
+fn what_is_wrong_with_a_plan_is_told_in_the_language_of_the_job() {
+    let mut p = Play::submit_in(agent(|_| {}), Language::Zh);
+    p.drive();
+    p.reply(1, PlanReply::Plan { plan: plan("a<b b<a") });
+    p.drive();
+    let Some(Decision::Plan(work)) = p.decisions.last() else { panic!("{:?}", p.decisions) };
+    let Some(PlanTalk::Rejected { error, .. }) = work.dialogue.last() else { panic!("no talk") };
+    assert_eq!(error, "计划步骤存在循环依赖：a → b → a");
 }
 
 #[test]
