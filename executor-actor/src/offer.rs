@@ -59,6 +59,7 @@ pub(crate) fn request(
     let params = Params {
         model: work.model.model.clone(),
         temperature: work.model.temperature,
+        top_p: work.model.top_p,
         parallel_tool_calls: work.max_calls != Some(1),
         ..Params::default()
     };

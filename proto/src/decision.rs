@@ -172,6 +172,9 @@ pub struct ModelChoice {
     /// Sampling temperature, or the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// Nucleus sampling, or the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
     /// Words put before every prompt.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system: String,

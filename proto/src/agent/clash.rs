@@ -309,6 +309,12 @@ pub const CLASHES: &[Clash] = &[
         |a| !a.has_planner(),
     ),
     idle(
+        ["plan.top_p", "plan.when"],
+        "says nothing where no planner makes a plan",
+        "plan: {when: never, top_p: 0.5}",
+        |a| !a.has_planner(),
+    ),
+    idle(
         ["plan.attempts", "plan.when"],
         "says nothing where no planner makes a plan",
         "plan: {protocol: inline_tools, attempts: 2}",

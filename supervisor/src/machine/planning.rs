@@ -190,6 +190,7 @@ impl Open {
         ModelChoice {
             model: plan.model.clone().or(usual.model),
             temperature: plan.temperature.or(usual.temperature),
+            top_p: plan.top_p.or(usual.top_p),
             ..usual
         }
     }
@@ -198,6 +199,7 @@ impl Open {
         ModelChoice {
             model: self.agent.model.clone(),
             temperature: self.agent.temperature,
+            top_p: self.agent.top_p,
             system: self.agent.system.clone(),
             tools: self.agent.tools.clone(),
             agents: self.offered(),
