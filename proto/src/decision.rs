@@ -24,6 +24,7 @@ use crate::{
     outline::Item,
     plan::Plan,
     policy::{Detector, PlanOutput, PlanProtocol},
+    preset::Presets,
     revision::Cause,
     step::StepState,
     tool::Effect,
@@ -181,6 +182,9 @@ pub struct ModelChoice {
     /// Tools it may use; all registered ones when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ToolName>>,
+    /// Arguments that are fixed: the model is not shown them, and no call of it may have them.
+    #[serde(default, skip_serializing_if = "Presets::is_empty")]
+    pub presets: Presets,
     /// Agents that tasks may be handed to; called like tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Offered>,

@@ -34,6 +34,7 @@ pub mod placeholder;
 pub mod plan;
 pub mod point;
 pub mod policy;
+pub mod preset;
 pub mod progress;
 pub mod record;
 pub mod retry;

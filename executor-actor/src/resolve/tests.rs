@@ -226,3 +226,29 @@ fn a_plan_of_the_loops_own_is_changed_and_advised_about_and_never_holds_it_back(
     let last = json!({"outline": outline, "turn": 9, "max_turns": 9});
     assert!(matches!(resolved(&finish, last), TurnReply::Done { success: true, .. }));
 }
+
+/// An argument that the agent fixes is neither shown nor taken.
+#[test]
+fn what_is_fixed_of_a_tool_is_not_offered_and_cannot_be_said() {
+    let (work, specs, schemas) = (testing::turn(json!({})), testing::tools(), Schemas::new());
+    let presets: proto::preset::Presets =
+        serde_json::from_value(json!({"complete_task": {"id": 62}})).unwrap();
+    let specs: Vec<_> = specs.iter().map(|tool| presets.without(tool)).collect();
+    let tools = Toolbox::new(specs.iter().map(AsRef::as_ref), work.model.tools.as_deref());
+    let offered = offer::offers(&work, &tools);
+    let tool = offered.iter().find(|tool| tool.name == "complete_task").unwrap();
+    assert!(tool.schema["properties"].get("id").is_none(), "{}", tool.schema);
+    let check = |tool: &ToolSpec, args: &Value| {
+        arguments::check(&schemas, tool, args, Placeholders::Literal)
+    };
+    for (args, expected) in [
+        (json!({}), "| complete_task@p.7({})"),
+        (
+            json!({"id": 1}),
+            "| no: the arguments of complete_task do not fit: id: is not an argument of this tool",
+        ),
+    ] {
+        let reply = reply("", &[("complete_task", args)], StopReason::End);
+        assert_eq!(line(&resolve(&reply, &work, &[], &tools, &check)), expected);
+    }
+}

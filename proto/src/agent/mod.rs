@@ -183,6 +183,7 @@ impl Agent {
         self.ask.check()?;
         self.step.check()?;
         self.tool.check()?;
+        self.tool.check_tools(self)?;
         self.replan.check()?;
         for (axis, checked) in [
             ("budget", self.budget.check()),

@@ -13,6 +13,7 @@ mod fit;
 mod fold;
 mod forking;
 mod list;
+mod presets;
 mod quota;
 mod secrets;
 mod signal;

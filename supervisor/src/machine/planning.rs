@@ -202,6 +202,7 @@ impl Open {
             top_p: self.agent.top_p,
             system: self.agent.system.clone(),
             tools: self.agent.tools.clone(),
+            presets: self.agent.tool.presets.clone(),
             agents: self.offered(),
         }
     }

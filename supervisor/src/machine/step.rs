@@ -16,6 +16,7 @@ use proto::{
     outline::Item,
     placeholder,
     plan::{Action, Step},
+    preset::Presets,
     step::StepState,
     view::CallView,
 };
@@ -118,6 +119,7 @@ impl StepRun {
     pub(super) fn ready(
         &mut self,
         lookup: &impl Fn(&StepId) -> Option<Value>,
+        presets: &Presets,
         language: Language,
         at: Timestamp,
     ) {
@@ -125,6 +127,8 @@ impl StepRun {
             Action::Tool { tool, args, binding } => match placeholder::resolve(args, lookup) {
                 Ok(args) => {
                     let work = names::step(self.generation, self.revision, self.id());
+                    // What is fixed is no text of a plan: nothing in it is looked up.
+                    let args = presets.fill(tool, args);
                     let call = Call::new(work, tool.clone(), binding.clone(), args);
                     self.exec = Exec::Tool(Box::new(call));
                     self.become_state(StepState::Ready);

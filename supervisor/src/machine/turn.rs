@@ -120,7 +120,8 @@ impl Acting {
                         UnitKind::Refused(text::too_many_calls(language, max))
                     }
                     CallTarget::Tool { tool, binding } => {
-                        UnitKind::Tool(Box::new(Call::new(work, tool, binding, call.args)))
+                        let args = agent.tool.presets.fill(&tool, call.args);
+                        UnitKind::Tool(Box::new(Call::new(work, tool, binding, args)))
                     }
                     CallTarget::Person { .. } if left == Some(0) => {
                         UnitKind::Refused(text::no_more_questions(language).into())
