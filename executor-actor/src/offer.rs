@@ -5,6 +5,7 @@ use proto::{
     asking,
     decision::TurnWork,
     lang::Language,
+    limits,
     message::{Message, ToolOffer},
     toolbox::Toolbox,
 };

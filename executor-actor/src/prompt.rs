@@ -6,7 +6,12 @@
 use std::sync::LazyLock;
 
 use minijinja::{Environment, UndefinedBehavior, Value, context, syntax::SyntaxConfig};
-use proto::{conversation, decision::{StepEnd, StepTask}, lang::Language, step::StepState};
+use proto::{
+    conversation,
+    decision::{StepEnd, StepTask},
+    lang::Language,
+    step::StepState,
+};
 
 macro_rules! templates {
     ($($name:literal),*) => {[$(

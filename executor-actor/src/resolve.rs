@@ -89,12 +89,7 @@ impl Said {
 }
 
 /// The end of a step, unless its own plan says that something is missing and nobody has said so yet.
-fn end(
-    said: Said,
-    reply: &Reply,
-    work: &TurnWork,
-    told: &[Message],
-) -> TurnReply {
+fn end(said: Said, reply: &Reply, work: &TurnWork, told: &[Message]) -> TurnReply {
     let open = work.outline.as_deref().filter(|_| said.success && !offer::is_last(work));
     let advice = open.and_then(|items| outline::advice(work.language, items, told));
     match (advice, reply.calls.first()) {

@@ -97,9 +97,9 @@ fn said(reply: &Reply, work: &PlanWork) -> Result<Said, String> {
             parse::value(text, wanted).map(Said::Value).map_err(|e| e.text(work.language))
         }
         (Some(call), None) => Ok(Said::Value(call.args.clone())),
-        (None, _) => parse::value(&reply.text, wanted)
-            .map(Said::Value)
-            .map_err(|e| e.text(work.language)),
+        (None, _) => {
+            parse::value(&reply.text, wanted).map(Said::Value).map_err(|e| e.text(work.language))
+        }
     }
 }
 
@@ -130,9 +130,7 @@ fn question(calls: &[ModelCall], work: &PlanWork) -> Result<proto::fact::Asked, 
     let mut questions = calls.iter().filter(|call| call.name == asking::ASK_USER);
     match (questions.next(), questions.next()) {
         (Some(one), None) => asking::parse(&one.args).map_err(|e| e.to_string()),
-        (Some(_), Some(_)) | (None, _) => {
-            Err(words::one_question(work.language).to_owned())
-        }
+        (Some(_), Some(_)) | (None, _) => Err(words::one_question(work.language).to_owned()),
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::{
     agent::Agent,
     conversation::Conversation,
+    cost::Cost,
     family::{Callees, ChildSaid, Parent},
     fork::Forked,
     id::{AskId, Attempt, Seq, SnapshotName, TimerName, ToolName, WorkId},
@@ -478,6 +479,9 @@ pub struct Called {
     /// How long it ran, in milliseconds.
     #[serde(default)]
     pub duration_ms: u64,
+    /// What it cost.
+    #[serde(default, skip_serializing_if = "Cost::is_nothing")]
+    pub cost: Cost,
 }
 
 /// A person answered, and was the first to do so validly.

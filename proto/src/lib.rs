@@ -8,6 +8,7 @@ pub mod agent;
 pub mod asking;
 pub mod budget;
 pub mod conversation;
+pub mod cost;
 pub mod decision;
 pub mod diff;
 pub mod digest;

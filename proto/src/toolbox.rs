@@ -40,7 +40,8 @@ impl NoTool {
         match (language, self) {
             (Language::En, _) => self.to_string(),
             (Language::Zh, Self::Unknown { name, near, tools }) => {
-                let meant = near.as_ref().map(|near| format!("是否指 {near}？")).unwrap_or_default();
+                let meant =
+                    near.as_ref().map(|near| format!("是否指 {near}？")).unwrap_or_default();
                 format!("未知的工具：{name}；{meant}可用的工具：{}", listed(tools))
             }
             (Language::Zh, Self::NotAllowed { name, tools }) => {

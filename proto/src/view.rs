@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::Gauge,
+    cost::ToolCost,
     family::{ChildView, Parent},
     id::{AgentName, ConversationId, Generation, JobId, Seq, SnapshotName, StepId, ToolName},
     interaction::Question,
@@ -67,6 +68,9 @@ pub struct JobView {
     pub outcome: Option<Outcome>,
     /// Tokens so far.
     pub usage: Usage,
+    /// What its tools cost so far, by tool; those that cost nothing are not named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolCost>,
     /// How far what it may spend is used, one line for each limit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budget: Vec<Gauge>,

@@ -100,12 +100,7 @@ struct Place {
     steps: usize,
 }
 
-fn stepped(
-    look: &Look,
-    was: Option<&StepView>,
-    step: &StepView,
-    place: &Place,
-) -> Vec<String> {
+fn stepped(look: &Look, was: Option<&StepView>, step: &StepView, place: &Place) -> Vec<String> {
     let mut lines = Vec::new();
     let moved = was.map(|was| (was.state, was.attempts)) != Some((step.state, step.attempts));
     // Steps that have not begun were told of with the plan.
@@ -152,9 +147,8 @@ fn step_line(look: &Look, step: &StepView, place: &Place) -> String {
         | StepState::Skipped
         | StepState::Canceled => label(step),
     };
-    let mut line = Line::new()
-        .add(tone, format!("{mark} {}", step.id))
-        .add(Tone::Plain, format!(" {words}"));
+    let mut line =
+        Line::new().add(tone, format!("{mark} {}", step.id)).add(Tone::Plain, format!(" {words}"));
     if step.attempts > 1 {
         line = line.add(Tone::Wait, format!(" (try {})", step.attempts));
     }

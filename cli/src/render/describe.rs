@@ -43,6 +43,7 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
             ("changed", plain(look.time(view.updated))),
             ("took", plain(tree::age(view, look.now))),
             ("tokens", plain(usage)),
+            ("tools cost", plain(tools(view))),
             ("budget", (budget_tone(view), budget(view))),
             ("conversation", plain(conversation)),
             ("works for", plain(family::above(view))),
@@ -77,6 +78,19 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
         out.push_str(&ending(look, outcome));
     }
     out
+}
+
+/// What each tool cost, where it did.
+fn tools(view: &JobView) -> String {
+    let each = view.tools.iter().map(|cost| {
+        let calls =
+            if cost.calls == 1 { "1 call".to_owned() } else { format!("{} calls", cost.calls) };
+        let tokens =
+            tree::usage(cost.usage).map(|tokens| format!(", {tokens}")).unwrap_or_default();
+        let paid = cost.money.map(|paid| format!(", ${paid:.4} paid")).unwrap_or_default();
+        format!("{}: {calls}{tokens}{paid}", cost.tool)
+    });
+    each.collect::<Vec<_>>().join("; ")
 }
 
 /// How far its limits are used.

@@ -138,10 +138,12 @@ fn answered(answer: &Answer) -> String {
 fn usage(usage: &UsageEvent) -> Option<Line> {
     let (spent, total) = (usage.spent, usage.total);
     let tokens = spent.input_tokens.saturating_add(spent.output_tokens);
-    (tokens > 0).then(|| {
+    let tool = usage.tool.as_ref().map(|tool| format!("{tool} ")).unwrap_or_default();
+    let paid = usage.paid.map(|paid| format!(", ${paid:.4} paid")).unwrap_or_default();
+    (tokens > 0 || usage.paid.is_some()).then(|| {
         let all = total.input_tokens.saturating_add(total.output_tokens);
         let step = of(usage.step.as_ref());
-        Line::new().add(Tone::Dim, format!("  · {step}{tokens} tokens, {all} in all"))
+        Line::new().add(Tone::Dim, format!("  · {step}{tool}{tokens} tokens, {all} in all{paid}"))
     })
 }
 

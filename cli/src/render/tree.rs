@@ -117,7 +117,8 @@ pub(crate) fn plan_lines(look: &Look, plan: &PlanView, said: &Said) -> Vec<Strin
         }
         lines.extend(result_line(look, step, rail));
         if !step.attachments.is_empty() {
-            let words = format!("{rail}  attachments: {}", escape::line(&step.attachments.join(", ")));
+            let words =
+                format!("{rail}  attachments: {}", escape::line(&step.attachments.join(", ")));
             lines.push(Line::new().add(Tone::Dim, words).render(look));
         }
     }

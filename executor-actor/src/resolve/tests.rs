@@ -77,7 +77,10 @@ fn line(reply: &TurnReply) -> String {
 #[case::finish_twice(&[("finish", json!({})), ("stop", json!({}))],
     "| no: finish 必须在其他事情都完成后单独调用 & no: stop 必须在其他事情都完成后单独调用")]
 #[case::finish_without_words(&[("finish", json!({"success": true}))], "| no: finish：response：必须是文本")]
-fn a_model_is_told_in_the_language_of_the_job(#[case] calls: &[(&str, Value)], #[case] expected: &str) {
+fn a_model_is_told_in_the_language_of_the_job(
+    #[case] calls: &[(&str, Value)],
+    #[case] expected: &str,
+) {
     let reply = reply("", calls, StopReason::End);
     assert_eq!(line(&resolved(&reply, json!({"language": "zh"}))), expected);
 }

@@ -176,7 +176,10 @@ fn a_step_is_told_that_one_it_builds_on_completed_without_success_and_of_its_fil
             proto::lang::Language::En,
             "[a] (completed without success): half of it\nAttachments: a.md, b.md\n\n[b]: all of it",
         ),
-        (proto::lang::Language::Zh, "[a]（已完成但未成功）: half of it\n附件：a.md, b.md\n\n[b]: all of it"),
+        (
+            proto::lang::Language::Zh,
+            "[a]（已完成但未成功）: half of it\n附件：a.md, b.md\n\n[b]: all of it",
+        ),
     ] {
         let told = prompt::task(language, &task);
         assert!(told.ends_with(expected), "{told}");

@@ -61,8 +61,7 @@ pub(super) fn choose(
         }
         Choice::Done { response } => {
             let response = response.or_else(|| course.reached.map(str::to_owned));
-            let response = response
-                .ok_or(words::no_answer(work.language))?;
+            let response = response.ok_or(words::no_answer(work.language))?;
             let outline = course.closed();
             Ok(Understood { reply: PlanReply::Finished { response }, outline })
         }
@@ -100,10 +99,8 @@ fn one_step(
     frame: &Frame<'_>,
     language: Language,
 ) -> Result<proto::plan::Plan, String> {
-    let spec = frame
-        .tools
-        .find(tool)
-        .map_err(|e| format!("next_action.tool: {}", e.text(language)))?;
+    let spec =
+        frame.tools.find(tool).map_err(|e| format!("next_action.tool: {}", e.text(language)))?;
     let args = arguments(spec, input)?;
     let current = outline.iter().find(|item| item.status == ItemStatus::InProgress);
     let title = current.map(|item| item.title.clone()).unwrap_or_default();

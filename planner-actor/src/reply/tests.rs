@@ -196,12 +196,27 @@ fn note(phase: &str, outline: Value, response: Value) -> Value {
 /// A question without words is told back; when it comes once more, a person is asked for what is
 /// missing in words that are fixed.
 #[rstest]
-#[case::decision_en("decision", "en", r#"{"status":"continue","next_action":{"tool":"ask_user","input":" "}}"#,
-    "the question has no words; say what the user is to be asked", "please add what is needed")]
-#[case::decision_zh("decision", "zh", r#"{"status":"continue","next_action":{"tool":"ask_user","input":null}}"#,
-    "问题内容为空，请写明要问用户什么", "请补充必要信息")]
-#[case::phased_zh("phased", "zh", r#"{"status":"ask_user","question":""}"#,
-    "问题内容为空，请写明要问用户什么", "请补充必要信息")]
+#[case::decision_en(
+    "decision",
+    "en",
+    r#"{"status":"continue","next_action":{"tool":"ask_user","input":" "}}"#,
+    "the question has no words; say what the user is to be asked",
+    "please add what is needed"
+)]
+#[case::decision_zh(
+    "decision",
+    "zh",
+    r#"{"status":"continue","next_action":{"tool":"ask_user","input":null}}"#,
+    "问题内容为空，请写明要问用户什么",
+    "请补充必要信息"
+)]
+#[case::phased_zh(
+    "phased",
+    "zh",
+    r#"{"status":"ask_user","question":""}"#,
+    "问题内容为空，请写明要问用户什么",
+    "请补充必要信息"
+)]
 fn a_question_without_words_is_refused_once(
     #[case] protocol: &str,
     #[case] language: &str,

@@ -325,16 +325,23 @@ pub enum InteractionEvent {
     },
 }
 
-/// A model call has ended, and what it cost: nothing, where nobody counted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A model call has ended, and what it cost: nothing, where nobody counted. Or a tool call that cost
+/// something.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UsageEvent {
     /// The model turn or round of planning.
     pub work: WorkId,
     /// The step it was for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepId>,
+    /// The tool, when a tool's call has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolName>,
     /// What it cost.
     pub spent: Usage,
+    /// What was paid for it in US dollars, where a tool says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paid: Option<f64>,
     /// What the job has cost so far.
     pub total: Usage,
 }

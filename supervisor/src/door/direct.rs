@@ -38,8 +38,7 @@ pub(super) fn plan(
     let registered = registry.all();
     let presets = &submitted.agent.tool.presets;
     let specs: Vec<_> = registered.iter().map(|tool| presets.without(&tool.spec)).collect();
-    let toolbox =
-        Toolbox::new(specs.iter().map(AsRef::as_ref), submitted.agent.tools.as_deref());
+    let toolbox = Toolbox::new(specs.iter().map(AsRef::as_ref), submitted.agent.tools.as_deref());
     let tool: &ToolSpec =
         toolbox.find(call.tool.as_str()).map_err(|e| refused("call.tool", e.to_string()))?;
     arguments::check(schemas, tool, &call.args, Placeholders::Literal)

@@ -159,6 +159,7 @@ mod tests {
             detected: None,
             outline: Vec::new(),
             usage: Usage::default(),
+            tools: Vec::new(),
             budget: Vec::new(),
             conversation: None,
             generation: proto::id::Generation::FIRST,

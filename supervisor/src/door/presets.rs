@@ -1,7 +1,11 @@
 //! Whether the arguments that an agent fixes fit the tools there are. A tool that nobody serves for the
 //! moment cannot be looked at: what is fixed of it is checked with every call, as all arguments are.
 
-use proto::{agent::Agent, error::{Code, Failure}, preset::Presets};
+use proto::{
+    agent::Agent,
+    error::{Code, Failure},
+    preset::Presets,
+};
 use runtime::{
     arguments::{self, Placeholders},
     registry::Registry,

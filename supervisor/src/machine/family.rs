@@ -308,12 +308,13 @@ impl Open {
                 }
                 self.asks_below(said);
             }
-            News::Ended { outcome, usage, turns } => {
+            News::Ended { outcome, usage, turns, paid } => {
                 child.ended = Some(outcome.state());
                 child.usage = *usage;
                 child.asks.clear();
                 self.usage += *usage;
                 self.spent.below(*turns);
+                self.paid.below(paid);
                 self.child_ended(at, said, outcome);
             }
         }

@@ -273,6 +273,8 @@ impl Open {
         });
         let Some((call, is_step)) = found else { return Counted::No };
         call.answered(called, is_step, at);
+        let tool = call.tool.clone();
+        self.cost_of_tool(tool, &called.cost);
         Counted::Yes
     }
 

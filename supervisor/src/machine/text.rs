@@ -22,7 +22,9 @@ pub(super) fn too_many_open_questions(language: Language) -> String {
         Language::En => format!(
             "{max} questions of this job wait for an answer; no more may be open at a time. Go on with what you know."
         ),
-        Language::Zh => format!("本任务已有 {max} 个问题在等待回答，不能再提问。请根据已有信息继续。"),
+        Language::Zh => {
+            format!("本任务已有 {max} 个问题在等待回答，不能再提问。请根据已有信息继续。")
+        }
     }
 }
 

@@ -39,6 +39,7 @@ impl Job {
             children: open.family.views(open.path(&self.id)),
             outcome: open.outcome.clone(),
             usage: open.usage,
+            tools: open.tools.values().cloned().collect(),
             budget: open.gauges(self.age_ms()).collect(),
             conversation: open.conversation_id(),
             generation: open.generation,

@@ -65,7 +65,8 @@ impl Hall {
         let mut company = Company::start(SCRIPT).await;
         let dir = company.workspace().join("agents");
         std::fs::create_dir(&dir).unwrap();
-        std::fs::write(dir.join("quick.yaml"), "extends: fastgpt\nconfirm: false\ntop_p: 0.5\n").unwrap();
+        std::fs::write(dir.join("quick.yaml"), "extends: fastgpt\nconfirm: false\ntop_p: 0.5\n")
+            .unwrap();
         company.set("DOOR__AGENTS_DIR", &dir.display().to_string());
         let process = company.serve("all", "all");
         let client = Client::new(&connect(&company).await);

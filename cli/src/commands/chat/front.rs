@@ -36,7 +36,14 @@ impl Front {
     pub(super) fn new(client: &Client, job: JobId, after: EventId, live: bool) -> Self {
         let options = EventOptions { after, live, patience: super::super::watch::PATIENCE };
         let items: Items = Box::pin(client.events(&job, options));
-        Self { job, follow: Follow::default(), course: Course::default(), asked: None, seen: BTreeSet::new(), items }
+        Self {
+            job,
+            follow: Follow::default(),
+            course: Course::default(),
+            asked: None,
+            seen: BTreeSet::new(),
+            items,
+        }
     }
 
     /// The next item; none when there will be no more. Cancel-safe.

@@ -223,7 +223,9 @@ fn arguments_are_fixed_of_the_agents_own_tools_alone() {
             "mine.yaml:4:15: tool.presets.http_get: invalid type: integer `9`, expected a map",
         ),
         (
-            fixed.replace("tools: [http_get]", "agents: [react]").replace("    http_get", "    react"),
+            fixed
+                .replace("tools: [http_get]", "agents: [react]")
+                .replace("    http_get", "    react"),
             "mine.yaml:4:5: tool.presets.react: must be a tool; arguments of agents cannot be fixed",
         ),
     ] {

@@ -155,7 +155,7 @@ impl Projection {
         let Some(Out { step, tool: Some(tool) }) = self.out.get(&called.work).cloned() else {
             return;
         };
-        let Called { work, attempt, result, fault, duration_ms } = called;
+        let Called { work, attempt, result, fault, duration_ms, cost: _ } = called;
         events.push(Happened::Tool(ToolEvent {
             work: work.clone(),
             attempt: *attempt,
@@ -208,7 +208,18 @@ impl Projection {
             Fact::Planned(planned) => (&planned.work, planned.usage),
             Fact::Turned(turned) => (&turned.work, turned.usage),
             Fact::Called(called) => {
-                self.out.remove(&called.work);
+                let out = self.out.remove(&called.work);
+                if !called.cost.is_nothing() {
+                    let (tool, step) = out.map_or((None, None), |out| (out.tool, Some(out.step)));
+                    events.push(Happened::Usage(UsageEvent {
+                        work: called.work.clone(),
+                        step,
+                        tool,
+                        spent: called.cost.usage,
+                        paid: called.cost.paid(),
+                        total: after.usage,
+                    }));
+                }
                 return;
             }
             Fact::Child(said) => match &said.news {
@@ -225,7 +236,9 @@ impl Projection {
         events.push(Happened::Usage(UsageEvent {
             work: work.clone(),
             step,
+            tool: None,
             spent: usage,
+            paid: None,
             total: after.usage,
         }));
     }

@@ -63,8 +63,9 @@ impl Door {
     fn fits(&self, all: &Catalogue, source: &Source) -> Result<(), Failure> {
         let mut after = all.clone();
         after.set(Layer::Bucket, [source.clone()]);
-        let refused =
-            |mistakes: &Mistakes| Failure::new(Code::InvalidRequest, mistakes.to_string()).at("text");
+        let refused = |mistakes: &Mistakes| {
+            Failure::new(Code::InvalidRequest, mistakes.to_string()).at("text")
+        };
         match after.get(&source.name) {
             Some(Err(mistakes)) => return Err(refused(mistakes)),
             Some(Ok(agent)) => {
@@ -90,7 +91,6 @@ impl Door {
         Handled::json(&AgentChanged { name })
     }
 }
-
 
 fn may_go(all: &Catalogue, name: &AgentName) -> Result<(), Failure> {
     if !all.has(Layer::Bucket, name) {

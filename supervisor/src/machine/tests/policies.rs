@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use proto::{
     agent::{Agent, StepExec, words},
     decision::Decision,
-    fact::{PlanReply, TurnReply},
+    fact::PlanReply,
     interaction::Verdict,
     plan::{Action, Plan},
     policy::PlanProtocol,

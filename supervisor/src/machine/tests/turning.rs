@@ -166,7 +166,10 @@ fn a_run_that_uses_up_its_turns_fails() {
         p.drive();
     }
     let Outcome::Failed { message, .. } = p.outcome() else { panic!("not failed") };
-    assert_eq!(message, "execution failed at step 1: step a failed: no result within 2 model turns");
+    assert_eq!(
+        message,
+        "execution failed at step 1: step a failed: no result within 2 model turns"
+    );
 }
 
 /// What an agent fixes of a tool stands in every call of it, of a plan and of a turn, is what people
@@ -174,7 +177,8 @@ fn a_run_that_uses_up_its_turns_fails() {
 #[test]
 fn what_an_agent_fixes_of_a_tool_is_in_every_call() {
     let fixed = |a: &mut proto::agent::Agent| {
-        a.tool.presets = serde_json::from_value(json!({"read": {"path": "{{fixed}}", "max": 7}})).unwrap();
+        a.tool.presets =
+            serde_json::from_value(json!({"read": {"path": "{{fixed}}", "max": 7}})).unwrap();
     };
     let whole = json!({"path": "{{fixed}}", "max": 7});
     let step = |_: &str| Action::Tool {

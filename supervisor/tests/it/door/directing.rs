@@ -84,7 +84,8 @@ async fn presets_that_do_not_fit_their_tool_are_refused_by_field() {
         let body = with(presets).to_string();
         assert_eq!(hall.refused("submit", body).await, (Code::InvalidRequest, field.into()));
     }
-    let failure = hall.ask("submit", with(json!({"create_task": {"titel": "t"}})).to_string()).await;
+    let failure =
+        hall.ask("submit", with(json!({"create_task": {"titel": "t"}})).to_string()).await;
     let message = failure.unwrap_err().message;
     assert!(message.ends_with("is not an argument of this tool; did you mean title?"), "{message}");
     // Nobody serves that tool: whether it fits is seen with every call.
