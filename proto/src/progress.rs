@@ -1,7 +1,12 @@
 //! The fixed lines that tell how a job gets on, in the job's language. They are for people: nothing
 //! reads them back.
 
-use crate::lang::Language;
+use crate::{
+    job::{FailReason, Outcome},
+    lang::Language,
+    step::StepState,
+    view::{JobView, StepView},
+};
 
 /// There is a plan: the first one, or another one after `revision` others.
 #[must_use]
@@ -25,6 +30,24 @@ pub fn step(language: Language, number: usize, steps: usize, label: &str) -> Str
         Language::En => format!("step {number}/{steps}: {label}"),
         Language::Zh => format!("执行步骤 {number}/{steps}：{label}"),
     }
+}
+
+/// At which step of its plan a job has failed, counted from 1; nothing when no step is why.
+#[must_use]
+pub fn failed(job: &JobView) -> Option<String> {
+    let Some(Outcome::Failed { reason: FailReason::StepFailed, message, .. }) = &job.outcome else {
+        return None;
+    };
+    let steps = &job.plan.as_ref()?.steps;
+    let failed = |step: &StepView| step.state == StepState::Failed;
+    // Where several have failed, the message names the one that is why.
+    let named = |step: &StepView| message.contains(&format!(" {} ", step.id));
+    let place = steps.iter().rposition(|step| failed(step) && named(step));
+    let number = place.or_else(|| steps.iter().rposition(failed))? + 1;
+    Some(match job.language {
+        Language::En => format!("execution failed at step {number}"),
+        Language::Zh => format!("执行失败于步骤 {number}"),
+    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use proto::{
     escape,
     job::{JobState, Outcome, SubStatus},
+    progress,
     view::JobView,
 };
 
@@ -75,7 +76,7 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
     }
     if let Some(outcome) = &view.outcome {
         out.push('\n');
-        out.push_str(&ending(look, outcome));
+        out.push_str(&ending(look, outcome, progress::failed(view).as_deref()));
     }
     out
 }
@@ -134,13 +135,14 @@ fn why(view: &JobView) -> String {
     }
 }
 
-/// How a job ended, in full.
-pub(crate) fn ending(look: &Look, outcome: &Outcome) -> String {
+/// How a job ended, in full; `place` says at which step, in the language of the job.
+pub(crate) fn ending(look: &Look, outcome: &Outcome, place: Option<&str>) -> String {
     let (mark, tone) = marks::job(outcome.state());
     let (head, body): (String, Option<&str>) = match outcome {
         Outcome::Completed { summary, .. } => ("completed".to_owned(), Some(summary)),
         Outcome::Failed { reason, message, .. } => {
-            (format!("failed: {}", reason.as_str()), Some(message))
+            let place = place.map(|place| format!(" · {place}")).unwrap_or_default();
+            (format!("failed: {}{place}", reason.as_str()), Some(message))
         }
         Outcome::Canceled { reason } => ("canceled".to_owned(), reason.as_deref()),
     };

@@ -32,7 +32,6 @@ impl Open {
         match self.agent.step.on_failure {
             OnFailure::Continue => {}
             OnFailure::Stop | OnFailure::FailRun => {
-                let message = self.failed_at(failed, &message);
                 self.stage = Stage::Failing { reason: failed.fail_reason(), message }
             }
             OnFailure::Replan if self.wants_replan() => {}
@@ -86,7 +85,6 @@ impl Open {
         if let Some(failed) = self.first_failed().filter(|_| !self.completes_with_what_it_has()) {
             let error = failed.response.as_deref().unwrap_or_default();
             let message = text::step_failed(self.language, failed.id().as_str(), error);
-            let message = self.failed_at(failed, &message);
             return Some(self.failed(failed.fail_reason(), message));
         }
         let mut summary = self.answer.clone().unwrap_or_else(|| self.summary());
@@ -96,13 +94,6 @@ impl Open {
             summary = text::without(self.language, &summary, &failed, &self.skipped());
         }
         Some(Outcome::Completed { summary, results: self.results() })
-    }
-
-    /// At which step of the plan, as people see it, a job has failed.
-    fn failed_at(&self, failed: &StepRun, message: &str) -> String {
-        let place = self.in_sight().position(|run| std::ptr::eq(run, failed));
-        let number = place.map_or(1, |place| place + 1);
-        text::failed_at(self.language, number, message)
     }
 
     /// Whether a step that failed leaves a job that completes.

@@ -178,14 +178,6 @@ pub(super) fn step_failed(language: Language, step: &str, error: &str) -> String
     }
 }
 
-/// A job failed with one of its steps, the `number`th of its plan.
-pub(super) fn failed_at(language: Language, number: usize, failed: &str) -> String {
-    match language {
-        Language::En => format!("execution failed at step {number}: {failed}"),
-        Language::Zh => format!("执行失败于步骤 {number}：{failed}"),
-    }
-}
-
 /// A job completed with what it has: what failed, and what was skipped for that.
 pub(super) fn without(language: Language, summary: &str, failed: &str, skipped: &[&str]) -> String {
     match (language, skipped) {

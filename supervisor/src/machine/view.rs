@@ -173,7 +173,7 @@ impl Open {
     }
 
     /// The steps that people see as the plan: all so far, or those of a plan that stands alone.
-    pub(super) fn in_sight(&self) -> impl Iterator<Item = &StepRun> {
+    fn in_sight(&self) -> impl Iterator<Item = &StepRun> {
         let alone = self.agent.replan.apply == ReplanApply::ReplaceAll;
         let past = self.past.iter().filter(move |run| !alone || run.left.is_none());
         past.chain(&self.steps)

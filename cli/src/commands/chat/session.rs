@@ -261,7 +261,8 @@ impl Session {
     pub(super) fn ending(&mut self, view: &JobView) -> Result<(), CliError> {
         let Some(outcome) = &view.outcome else { return Ok(()) };
         let look = self.output.look();
-        self.say(&describe::ending(&look, outcome))
+        let place = proto::progress::failed(view);
+        self.say(&describe::ending(&look, outcome, place.as_deref()))
     }
 
     /// The question that was open before a command is open still.

@@ -161,10 +161,7 @@ fn a_tool_that_is_not_approved_never_runs() {
     p.answer("q1", Verdict::Reject, Some("not to ann"));
     p.expect(&["finish failed"]);
     let Outcome::Failed { message, .. } = p.outcome() else { panic!("not failed") };
-    assert_eq!(
-        message,
-        "execution failed at step 1: step a failed: A person did not approve this call: not to ann"
-    );
+    assert_eq!(message, "step a failed: A person did not approve this call: not to ann");
 }
 
 #[test]

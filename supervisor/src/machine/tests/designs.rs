@@ -14,6 +14,7 @@ use proto::{
     lang::Language,
     plan::Action,
     policy::AskLimit,
+    progress,
     step::StepState,
     tool::ToolResult,
 };
@@ -249,13 +250,7 @@ fn what_is_said_in_chinese_is_said_in_the_words_that_were_agreed() {
         }
     };
     assert_eq!(said(|_| {}, "a b", both), "成功执行 2 个步骤：\n1. 做完 a\n2. 做完 b");
-    assert_eq!(said(|_| {}, "a b<a", |p| p.no("g0.r0.a")), "执行失败于步骤 1：步骤 a 失败: no");
-    let second = |p: &mut Play| {
-        p.ok("g0.r0.a", json!(1));
-        p.drive();
-        p.no("g0.r0.b");
-    };
-    assert_eq!(said(|_| {}, "a b<a", second), "执行失败于步骤 2：步骤 b 失败: no");
+    assert_eq!(said(|_| {}, "a b<a", |p| p.no("g0.r0.a")), "步骤 a 失败: no");
     let no_plan = said(|a| a.plan.attempts = 1, "", |_| {});
     assert_eq!(no_plan, "计划执行服务暂时不可用：no JSON\n请直接用 /todo 或 /schedule");
 }
@@ -282,6 +277,25 @@ fn what_is_wrong_with_a_plan_is_told_in_the_language_of_the_job() {
     let Some(Decision::Plan(work)) = p.decisions.last() else { panic!("{:?}", p.decisions) };
     let Some(PlanTalk::Rejected { error, .. }) = work.dialogue.last() else { panic!("no talk") };
     assert_eq!(error, "计划步骤存在循环依赖：a → b → a");
+}
+
+/// At which step of its plan a job has failed, beside what that step said.
+#[test]
+fn a_job_says_at_which_step_it_failed() {
+    let failed = |language| {
+        let mut p = Play::submit_in(agent(|_| {}), language);
+        p.drive();
+        p.reply(1, PlanReply::Plan { plan: plan("a b<a") });
+        p.drive();
+        assert_eq!(progress::failed(&p.view()), None);
+        p.ok("g0.r0.a", json!(1));
+        p.drive();
+        p.no("g0.r0.b");
+        p.drive();
+        progress::failed(&p.view()).unwrap()
+    };
+    assert_eq!(failed(Language::Zh), "执行失败于步骤 2");
+    assert_eq!(failed(Language::En), "execution failed at step 2");
 }
 
 #[test]

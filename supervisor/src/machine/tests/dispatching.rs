@@ -77,7 +77,7 @@ fn a_placeholder_that_cannot_be_resolved_fails_its_step() {
     let Outcome::Failed { message, .. } = p.outcome() else { panic!("not failed") };
     assert_eq!(
         message,
-        "execution failed at step 2: step b failed: cannot resolve the variable {{a.nope}}: the result a has no \"nope\"; it has id"
+        "step b failed: cannot resolve the variable {{a.nope}}: the result a has no \"nope\"; it has id"
     );
 }
 

@@ -87,7 +87,7 @@ async fn presets_that_do_not_fit_their_tool_are_refused_by_field() {
     let failure =
         hall.ask("submit", with(json!({"create_task": {"titel": "t"}})).to_string()).await;
     let message = failure.unwrap_err().message;
-    assert!(message.ends_with("is not an argument of this tool; did you mean title?"), "{message}");
+    assert!(message.ends_with("('titel' was unexpected); did you mean title?"), "{message}");
     // Nobody serves that tool: whether it fits is seen with every call.
     hall.ask("submit", with(json!({"dance": {"steps": 7}})).to_string()).await.unwrap();
     let fixed = json!({"tool": {"presets": {"create_task": {"title": "milk"}}}});
@@ -106,7 +106,7 @@ async fn presets_of_an_agent_file_are_refused_with_their_line() {
     assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("text")));
     assert_eq!(
         failure.message,
-        "bucket:mine:5:7: tool.presets.create_task.titel: is not an argument of this tool; did you mean title?"
+        "bucket:mine:5:7: tool.presets.create_task.titel: Additional properties are not allowed ('titel' was unexpected); did you mean title?"
     );
     let body = json!({"name": "mine", "text": text.replace("titel", "title")}).to_string();
     hall.ask("set_agent", body).await.unwrap();
