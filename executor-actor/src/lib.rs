@@ -11,6 +11,7 @@ mod prompt;
 mod resolve;
 mod start;
 mod transcript;
+mod words;
 mod work;
 
 pub use self::{

@@ -5,6 +5,7 @@ use proto::{
     asking,
     decision::TurnWork,
     lang::Language,
+    limits,
     message::{Message, ToolOffer},
     toolbox::Toolbox,
 };
@@ -59,6 +60,7 @@ pub(crate) fn request(
     let params = Params {
         model: work.model.model.clone(),
         temperature: work.model.temperature,
+        top_p: work.model.top_p,
         parallel_tool_calls: work.max_calls != Some(1),
         ..Params::default()
     };
@@ -89,6 +91,15 @@ fn finish(language: Language) -> ToolOffer {
                     "description": say(
                         "the result, or why there is none",
                         "结果；没有结果时说明原因",
+                    )
+                },
+                "attachments": {
+                    "type": "array",
+                    "maxItems": limits::ATTACHMENTS_MAX,
+                    "items": {"type": "string", "minLength": 1},
+                    "description": say(
+                        "paths or addresses of files that belong to the result, if there are any",
+                        "属于结果的文件路径或网址；没有则省略",
                     )
                 }
             },

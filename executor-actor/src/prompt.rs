@@ -6,7 +6,12 @@
 use std::sync::LazyLock;
 
 use minijinja::{Environment, UndefinedBehavior, Value, context, syntax::SyntaxConfig};
-use proto::{conversation, decision::StepTask, lang::Language, step::StepState};
+use proto::{
+    conversation,
+    decision::{StepEnd, StepTask},
+    lang::Language,
+    step::StepState,
+};
 
 macro_rules! templates {
     ($($name:literal),*) => {[$(
@@ -55,8 +60,9 @@ pub(crate) fn task(language: Language, task: &StepTask) -> String {
         .map(|step| {
             context! {
                 id => step.id.as_str(),
-                mark => mark(language, step.state),
+                mark => mark(language, step),
                 response => step.response.as_str(),
+                attachments => step.attachments.join(", "),
             }
         })
         .collect();
@@ -87,8 +93,12 @@ pub(crate) fn last(language: Language) -> String {
 }
 
 /// What is said of a dependency that did not complete.
-fn mark(language: Language, state: StepState) -> String {
-    let words = match (state, language) {
+fn mark(language: Language, step: &StepEnd) -> String {
+    let words = match (step.state, language) {
+        (StepState::Completed, Language::En) if step.unsuccessful => {
+            return " (completed without success)".to_owned();
+        }
+        (StepState::Completed, Language::Zh) if step.unsuccessful => "已完成但未成功",
         (StepState::Completed, _) => return String::new(),
         (StepState::Failed, Language::Zh) => "失败",
         (StepState::Skipped, Language::Zh) => "已跳过",

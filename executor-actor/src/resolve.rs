@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::{
     offer::{self, FINISH},
     outline,
+    words::{self, Unfinished},
 };
 
 /// The registered tool that ends a step when it is called alone.
@@ -43,10 +44,10 @@ pub(crate) fn resolve(
         StopReason::End | StopReason::ToolCalls | StopReason::ContentFilter => {}
     }
     match reply.calls.as_slice() {
-        [] => end(true, reply.text.trim(), reply, work, told),
+        [] => end(Said::well(reply.text.trim()), reply, work, told),
         [call] if ends(call, work, tools) => match end_of(call, reply.text.trim()) {
-            Ok((success, response)) => end(success, &response, reply, work, told),
-            Err(error) => calls(&reply.text, vec![refused(call, error)]),
+            Ok(said) => end(said, reply, work, told),
+            Err(wrong) => calls(&reply.text, vec![refused(call, wrong.text(work.language))]),
         },
         many if many.len() > 2 * limits::CALLS_PER_TURN_MAX => {
             failed(&format!("the model asked for {} calls in one turn", many.len()), true)
@@ -74,25 +75,33 @@ pub(crate) fn failed(message: &str, transient: bool) -> TurnReply {
     TurnReply::Failed { error: WorkError { message, transient, retry_after_ms: None } }
 }
 
-/// The end of a step, unless its own plan says that something is missing and nobody has said so yet.
-fn end(
+/// What a model says of a step's end.
+struct Said {
     success: bool,
-    response: &str,
-    reply: &Reply,
-    work: &TurnWork,
-    told: &[Message],
-) -> TurnReply {
-    let open = work.outline.as_deref().filter(|_| success && !offer::is_last(work));
-    let advice = open.and_then(|items| outline::advice(work.language, items, told));
-    match (advice, reply.calls.first()) {
-        (None, _) => done(success, response),
-        (Some(advice), Some(call)) => calls(&reply.text, vec![refused(call, advice)]),
-        (Some(advice), None) => calls("", vec![outline::put_off(response, advice)]),
+    response: String,
+    attachments: Vec<String>,
+}
+
+impl Said {
+    fn well(response: &str) -> Self {
+        Self { success: true, response: response.to_owned(), attachments: Vec::new() }
     }
 }
 
-fn done(success: bool, response: &str) -> TurnReply {
-    TurnReply::Done { success, response: bounded(response) }
+/// The end of a step, unless its own plan says that something is missing and nobody has said so yet.
+fn end(said: Said, reply: &Reply, work: &TurnWork, told: &[Message]) -> TurnReply {
+    let open = work.outline.as_deref().filter(|_| said.success && !offer::is_last(work));
+    let advice = open.and_then(|items| outline::advice(work.language, items, told));
+    match (advice, reply.calls.first()) {
+        (None, _) => done(said),
+        (Some(advice), Some(call)) => calls(&reply.text, vec![refused(call, advice)]),
+        (Some(advice), None) => calls("", vec![outline::put_off(&said.response, advice)]),
+    }
+}
+
+fn done(said: Said) -> TurnReply {
+    let Said { success, response, attachments } = said;
+    TurnReply::Done { success, response: bounded(&response), attachments }
 }
 
 fn calls(text: &str, calls: Vec<TurnCall>) -> TurnReply {
@@ -115,26 +124,50 @@ fn ends(call: &ModelCall, work: &TurnWork, tools: &Toolbox<'_>) -> bool {
 }
 
 /// What an ending call says: `finish` says it in its arguments, `stop` leaves it to the words beside.
-fn end_of(call: &ModelCall, words: &str) -> Result<(bool, String), String> {
+fn end_of(call: &ModelCall, beside: &str) -> Result<Said, Unfinished> {
     if call.name != FINISH {
-        return Ok((true, words.to_owned()));
+        return Ok(Said::well(beside));
     }
     let Some(args) = call.args.as_object() else {
-        return Err("finish: the arguments must be a JSON object".to_owned());
+        return Err(Unfinished::NoObject);
     };
-    if let Some(extra) = args.keys().find(|name| !["success", "response"].contains(&name.as_str()))
-    {
-        return Err(format!("finish: {}: is not an argument", excerpt::ends(extra, 40)));
+    let known = ["success", "response", "attachments"];
+    if let Some(extra) = args.keys().find(|name| !known.contains(&name.as_str())) {
+        return Err(Unfinished::Extra(excerpt::ends(extra, 40)));
     }
     let Some(Value::Bool(success)) = args.get("success") else {
-        return Err("finish: success: must be true or false".to_owned());
+        return Err(Unfinished::Success);
     };
     let Some(Value::String(response)) = args.get("response") else {
-        return Err("finish: response: must be a text".to_owned());
+        return Err(Unfinished::Response);
     };
     // A result that was said beside the call, and not in it, is the result all the same.
     let response = response.trim();
-    Ok((*success, if response.is_empty() { words } else { response }.to_owned()))
+    let response = if response.is_empty() { beside } else { response }.to_owned();
+    let attachments = attachments(args.get("attachments"))?;
+    Ok(Said { success: *success, response, attachments })
+}
+
+/// Files and addresses that belong to the result. Nothing opens them here: they are names.
+fn attachments(given: Option<&Value>) -> Result<Vec<String>, Unfinished> {
+    let names = match given {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(names)) if names.len() <= limits::ATTACHMENTS_MAX => names,
+        Some(
+            Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_),
+        ) => return Err(Unfinished::Attachments),
+    };
+    let name = |name: &Value| {
+        let name = name.as_str().map(str::trim).unwrap_or_default();
+        let fits = (1..=limits::ATTACHMENT_BYTES_MAX).contains(&name.len());
+        let plain = !name.chars().any(char::is_control);
+        (fits && plain).then(|| name.to_owned()).ok_or(Unfinished::Attachments)
+    };
+    names.iter().map(name).collect()
 }
 
 struct Resolver<'a> {
@@ -146,8 +179,7 @@ struct Resolver<'a> {
 impl Resolver<'_> {
     fn call(&self, n: usize, call: &ModelCall) -> TurnCall {
         if n >= limits::CALLS_PER_TURN_MAX {
-            let max = limits::CALLS_PER_TURN_MAX;
-            return refused(call, format!("only {max} calls can be made in one turn"));
+            return refused(call, words::too_many_calls(self.work.language));
         }
         match self.target(call) {
             Ok(target) => of_call(call, target),
@@ -156,15 +188,16 @@ impl Resolver<'_> {
     }
 
     fn target(&self, call: &ModelCall) -> Result<CallTarget, String> {
+        let language = self.work.language;
         if call.name == FINISH {
-            return Err("finish must be called alone, when nothing else is to be done".to_owned());
+            return Err(words::alone(language, FINISH));
         }
         if offer::is_last(self.work) {
-            return Err("no more tools can be called; call finish".to_owned());
+            return Err(words::no_more_tools(language));
         }
         if call.name == asking::ASK_USER {
             if !self.work.may_ask {
-                return Err("no more questions can be asked; go on with what is known".to_owned());
+                return Err(words::no_more_questions(language));
             }
             let question = asking::parse(&call.args).map_err(|e| e.to_string())?;
             return Ok(CallTarget::Person { question });
@@ -172,12 +205,12 @@ impl Resolver<'_> {
         if self.work.outline.is_some() && outline::is_ours(&call.name) {
             return outline::target(&call.name, &call.args);
         }
-        let tool = self.tools.find(&call.name).map_err(|e| e.to_string())?;
+        let tool = self.tools.find(&call.name).map_err(|e| e.text(language))?;
         if tool.name.as_str() == STOP {
-            return Err("stop must be called alone, when nothing else is to be done".to_owned());
+            return Err(words::alone(language, STOP));
         }
         (self.check_args)(tool, &call.args)
-            .map_err(|why| format!("the arguments of {} do not fit: {why}", tool.name))?;
+            .map_err(|why| words::misfit(language, tool.name.as_str(), &why))?;
         Ok(CallTarget::Tool { tool: tool.name.clone(), binding: tool.binding() })
     }
 }

@@ -85,9 +85,11 @@ impl Executor {
         speaker: Speaker,
     ) -> (TurnReply, Usage) {
         let registered = self.registry.all();
-        let specs = registered.iter().map(|announced| &announced.spec);
+        let presets = &work.model.presets;
+        let specs: Vec<_> = registered.iter().map(|tool| presets.without(&tool.spec)).collect();
         let agents = family::as_tools(&work.model.agents, work.language);
-        let tools = Toolbox::new(specs, work.model.tools.as_deref()).with_agents(&agents);
+        let tools = Toolbox::new(specs.iter().map(AsRef::as_ref), work.model.tools.as_deref())
+            .with_agents(&agents);
         // What the model was told before counts, whether or not it still fits.
         let told = if work.outline.is_some() { messages.clone() } else { Vec::new() };
         let mut request = offer::request(work, messages, &tools);

@@ -54,11 +54,13 @@ pub(crate) fn plan(question: &Question, value: Value, rules: &Rules<'_>) -> Resu
             if misshapen.field == "." { String::new() } else { format!(".{}", misshapen.field) };
         wrong(&format!("value{inside}"), misshapen.why)
     })?;
-    let specs = rules.tools.iter().map(|announced| &announced.spec);
+    let presets = &rules.agent.tool.presets;
+    let specs: Vec<_> = rules.tools.iter().map(|tool| presets.without(&tool.spec)).collect();
     let offer = |sub: &SubAgent| Offered { name: sub.name.clone(), about: String::new() };
     let agents: Vec<_> = rules.agent.agents.iter().map(offer).collect();
     let agents = family::as_tools(&agents, Language::En);
-    let tools = Toolbox::new(specs, rules.agent.tools.as_deref()).with_agents(&agents);
+    let tools = Toolbox::new(specs.iter().map(AsRef::as_ref), rules.agent.tools.as_deref())
+        .with_agents(&agents);
     let check_args = |tool: &ToolSpec, args: &Value| {
         arguments::check(rules.schemas, tool, args, Placeholders::Open)
     };

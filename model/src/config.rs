@@ -72,6 +72,12 @@ pub struct ProviderConfig {
     /// How often a call that has not begun to answer is tried again.
     #[serde(default)]
     pub retry: RetryConfig,
+    /// Sampling temperature (0.0 to 2.0) of requests that name none. Absent: the provider's.
+    #[serde(default)]
+    pub temperature: Option<f64>,
+    /// Nucleus sampling (above 0.0, at most 1.0) of requests that name none. Absent: the provider's.
+    #[serde(default)]
+    pub top_p: Option<f64>,
     /// The most tokens a reply may have. Absent: the provider's own bound (8192 for Anthropic,
     /// which insists on one).
     #[serde(default)]
@@ -172,6 +178,8 @@ impl ProviderConfig {
             api_key: None,
             timeouts: Timeouts::default(),
             retry: RetryConfig::default(),
+            temperature: None,
+            top_p: None,
             max_tokens: None,
             max_reply_bytes: DEFAULT_MAX_REPLY_BYTES,
         }

@@ -30,6 +30,7 @@ pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>) -> ModelRequest {
         params: Params {
             model: work.model.model.clone(),
             temperature: work.model.temperature,
+            top_p: work.model.top_p,
             // Some providers have no JSON mode beside tools, so it is asked for when none is offered.
             json: offers.is_empty(),
             parallel_tool_calls: false,

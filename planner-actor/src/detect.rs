@@ -53,6 +53,7 @@ pub(crate) fn request(work: &PlanWork, detect: &Detect) -> ModelRequest {
         params: Params {
             model: detect.model.clone().or_else(|| work.model.model.clone()),
             temperature: work.model.temperature,
+            top_p: work.model.top_p,
             json: true,
             ..Params::default()
         },

@@ -13,6 +13,7 @@ mod protocol;
 mod reply;
 mod start;
 mod summary;
+mod words;
 mod work;
 
 pub use self::{

@@ -179,8 +179,9 @@ pub(crate) fn replan(
         .map(|step| {
             context! {
                 id => step.id.as_str(),
-                state => state(language, step.state),
+                state => ended(language, step),
                 response => step.response.as_str(),
+                attachments => step.attachments.join(", "),
             }
         })
         .collect();
@@ -192,6 +193,15 @@ pub(crate) fn replan(
         may_be_empty => because.may_leave_nothing() || !kept.is_empty(),
     };
     render(language, "replan", values)
+}
+
+/// How a step ended.
+fn ended(language: Language, step: &StepEnd) -> String {
+    match language {
+        Language::En if step.unsuccessful => "completed without success".to_owned(),
+        Language::Zh if step.unsuccessful => "已完成但未成功".to_owned(),
+        Language::En | Language::Zh => state(language, step.state),
+    }
 }
 
 fn state(language: Language, state: StepState) -> String {

@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::{
     conversation,
     parse::{self, Wanted},
-    protocol,
+    protocol, words,
 };
 
 /// What a reply means, and what is intended beyond it.
@@ -80,32 +80,33 @@ fn said(reply: &Reply, work: &PlanWork) -> Result<Said, String> {
     let other = reply.calls.iter().any(|call| !protocol::is_function(&call.name));
     // A question goes before a plan that stands beside it: the plan was made without the answer.
     if other {
-        return question(&reply.calls, work.may_ask).map(Said::Question);
+        return question(&reply.calls, work).map(Said::Question);
     }
     match reply.stop {
         StopReason::Length => {
-            let error = "the reply was cut because it is too long; reply with a shorter plan";
-            return Err(error.to_owned());
+            return Err(words::cut(work.language).to_owned());
         }
         StopReason::End | StopReason::ToolCalls | StopReason::ContentFilter => {}
     }
     let mut calls = reply.calls.iter().filter(handed_over);
     let wanted = if work.protocol.is_turn_by_turn() { Wanted::Choice } else { Wanted::Plan };
     match (calls.next(), calls.next()) {
-        (Some(_), Some(_)) => Err("only one plan can be handed over at a time".to_owned()),
+        (Some(_), Some(_)) => Err(words::one_plan(work.language).to_owned()),
         // Providers hand over as a text what they could not read themselves.
         (Some(ModelCall { args: Value::String(text), .. }), None) => {
-            parse::value(text, wanted).map(Said::Value).map_err(|e| e.to_string())
+            parse::value(text, wanted).map(Said::Value).map_err(|e| e.text(work.language))
         }
         (Some(call), None) => Ok(Said::Value(call.args.clone())),
-        (None, _) => parse::value(&reply.text, wanted).map(Said::Value).map_err(|e| e.to_string()),
+        (None, _) => {
+            parse::value(&reply.text, wanted).map(Said::Value).map_err(|e| e.text(work.language))
+        }
     }
 }
 
 fn plan(value: Value, work: &PlanWork, frame: &Frame<'_>) -> Result<Understood, String> {
     let draft = draft::of(value).map_err(|e| e.to_string())?;
     draft.check(work.protocol).map_err(|e| e.to_string())?;
-    let plan = draft::plan(draft, frame).map_err(|e| e.to_string())?;
+    let plan = draft::plan(draft, frame).map_err(|e| e.text(work.language))?;
     Ok(PlanReply::Plan { plan }.into())
 }
 
@@ -116,25 +117,20 @@ fn unparseable(reply: &Reply, error: &str) -> Understood {
     PlanReply::Unparseable { text: excerpt(text), error: excerpt(error) }.into()
 }
 
-fn question(calls: &[ModelCall], may_ask: bool) -> Result<proto::fact::Asked, String> {
+fn question(calls: &[ModelCall], work: &PlanWork) -> Result<proto::fact::Asked, String> {
     let foreign =
         |call: &&ModelCall| call.name != asking::ASK_USER && !protocol::is_function(&call.name);
     if let Some(other) = calls.iter().find(foreign) {
         let name: String = other.name.chars().take(80).collect();
-        return Err(format!(
-            "{name:?} cannot be called while planning; name the tool in a step of the plan"
-        ));
+        return Err(words::no_calls(work.language, &name));
     }
-    if !may_ask {
-        return Err("no more questions can be asked; reply with the plan".to_owned());
+    if !work.may_ask {
+        return Err(words::only_a_plan(work.language).to_owned());
     }
     let mut questions = calls.iter().filter(|call| call.name == asking::ASK_USER);
     match (questions.next(), questions.next()) {
         (Some(one), None) => asking::parse(&one.args).map_err(|e| e.to_string()),
-        (Some(_), Some(_)) | (None, _) => {
-            Err("only one question can be asked at a time; use a form to ask for several things"
-                .to_owned())
-        }
+        (Some(_), Some(_)) | (None, _) => Err(words::one_question(work.language).to_owned()),
     }
 }
 

@@ -47,9 +47,11 @@ impl Planner {
 
     async fn plan(&self, work: &PlanWork, speaker: Speaker) -> Planned {
         let registered = self.registry.all();
-        let specs = registered.iter().map(|announced| &announced.spec);
+        let presets = &work.model.presets;
+        let specs: Vec<_> = registered.iter().map(|tool| presets.without(&tool.spec)).collect();
         let agents = family::as_tools(&work.model.agents, work.language);
-        let tools = Toolbox::new(specs, work.model.tools.as_deref()).with_agents(&agents);
+        let tools = Toolbox::new(specs.iter().map(AsRef::as_ref), work.model.tools.as_deref())
+            .with_agents(&agents);
         let mut usage = Usage::default();
         let detected = match &work.detect {
             None => None,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{lang::Language, limits, message::Usage};
+use crate::{cost::Paid, lang::Language, limits, message::Usage};
 
 /// Most steps, turns or calls a budget may name.
 const COUNT_MAX: u32 = 100_000;
@@ -186,6 +186,17 @@ impl Price {
         let cost = |tokens: u64, per_million: f64| tokens as f64 * per_million / 1_000_000.0;
         cost(usage.input_tokens, self.input_per_million)
             + cost(usage.output_tokens, self.output_per_million)
+    }
+
+    /// What a job costs: its tokens, without those that were paid for otherwise, and what was paid.
+    #[must_use]
+    pub fn with(&self, usage: Usage, paid: &Paid) -> f64 {
+        let (read, wrote) = (paid.usage.input_tokens, paid.usage.output_tokens);
+        let priced = Usage {
+            input_tokens: usage.input_tokens.saturating_sub(read),
+            output_tokens: usage.output_tokens.saturating_sub(wrote),
+        };
+        self.of(priced) + paid.money
     }
 
     fn fits(&self) -> bool {

@@ -24,6 +24,7 @@ use crate::{
     outline::Item,
     plan::Plan,
     policy::{Detector, PlanOutput, PlanProtocol},
+    preset::Presets,
     revision::Cause,
     step::StepState,
     tool::Effect,
@@ -174,12 +175,18 @@ pub struct ModelChoice {
     /// Sampling temperature, or the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// Nucleus sampling, or the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
     /// Words put before every prompt.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system: String,
     /// Tools it may use; all registered ones when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ToolName>>,
+    /// Arguments that are fixed: the model is not shown them, and no call of it may have them.
+    #[serde(default, skip_serializing_if = "Presets::is_empty")]
+    pub presets: Presets,
     /// Agents that tasks may be handed to; called like tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Offered>,
@@ -295,6 +302,12 @@ pub struct StepEnd {
     pub state: StepState,
     /// Its result or its error, cut to [`crate::limits::EXCERPT_CHARS`] at each end.
     pub response: String,
+    /// Whether it completed although its agent reported that it did not reach what it was for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsuccessful: bool,
+    /// Files and addresses that belong to its result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<String>,
 }
 
 /// Take one model turn of a step.

@@ -73,6 +73,9 @@ pub struct StepDiff {
     /// Where it stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Changed<StepState>>,
+    /// Whether its result says success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success: Option<Changed<Option<bool>>>,
     /// Its result or error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Changed<Option<String>>>,
@@ -169,9 +172,11 @@ fn both(from: &[StepView], to: &[StepView]) -> Vec<StepDiff> {
     let differs = |step: &StepView| {
         let before = from.iter().find(|before| is_same(before, step))?;
         let state = changed(&before.state, &step.state);
+        // Where the states differ, they say it; a step that completes twice may say another thing.
+        let success = changed(&before.success, &step.success).filter(|_| state.is_none());
         let response = changed(&before.response, &step.response);
-        let differs = state.is_some() || response.is_some();
-        differs.then(|| StepDiff { id: step.id.clone(), state, response })
+        let differs = state.is_some() || success.is_some() || response.is_some();
+        differs.then(|| StepDiff { id: step.id.clone(), state, success, response })
     };
     to.iter().filter_map(differs).collect()
 }

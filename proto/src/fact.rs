@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::{
     agent::Agent,
     conversation::Conversation,
+    cost::Cost,
     family::{Callees, ChildSaid, Parent},
     fork::Forked,
     id::{AskId, Attempt, Seq, SnapshotName, TimerName, ToolName, WorkId},
@@ -399,6 +400,10 @@ pub enum TurnReply {
         success: bool,
         /// The result, for people and for later steps.
         response: String,
+        /// Files and addresses that belong to the result, at most
+        /// [`crate::limits::ATTACHMENTS_MAX`].
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<String>,
     },
     /// The model gave no usable reply.
     Failed {
@@ -474,6 +479,9 @@ pub struct Called {
     /// How long it ran, in milliseconds.
     #[serde(default)]
     pub duration_ms: u64,
+    /// What it cost.
+    #[serde(default, skip_serializing_if = "Cost::is_nothing")]
+    pub cost: Cost,
 }
 
 /// A person answered, and was the first to do so validly.

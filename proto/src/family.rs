@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     agent::Agent,
+    cost::Paid,
     decision::pools,
     digest,
     id::{AgentName, AskId, Attempt, JobId, ToolName, WorkId},
@@ -107,6 +108,9 @@ pub enum News {
         /// The model turns it took, those of its own children included.
         #[serde(default)]
         turns: u32,
+        /// What was paid for its tools, those of its own children included.
+        #[serde(default, skip_serializing_if = "Paid::is_nothing")]
+        paid: Paid,
     },
 }
 

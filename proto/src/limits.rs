@@ -48,6 +48,14 @@ pub const OPEN_QUESTIONS_MAX: usize = 100;
 pub const EXCERPT_CHARS: usize = 1000;
 /// Longest final response of a step, in bytes; what is longer is cut, with a note.
 pub const RESPONSE_BYTES_MAX: usize = 256 * 1024;
+/// Tools of which an agent may fix arguments.
+pub const PRESETS_MAX: usize = 64;
+/// All that it fixes, in bytes of JSON.
+pub const PRESET_BYTES_MAX: usize = 16 * 1024;
+/// Files and addresses that may belong to the result of a step.
+pub const ATTACHMENTS_MAX: usize = 32;
+/// Longest of those, in bytes.
+pub const ATTACHMENT_BYTES_MAX: usize = 1024;
 /// Largest reply of the front door in bytes: what is larger is shortened, with a note. NATS takes
 /// 1 MiB unless it is told otherwise.
 pub const REPLY_BYTES_MAX: usize = 768 * 1024;

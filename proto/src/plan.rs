@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     id::{StepId, ToolName},
+    lang::Language,
     limits,
     tool::Binding,
 };
@@ -150,6 +151,46 @@ pub enum PlanError {
         /// What it reads.
         on: StepId,
     },
+}
+
+impl PlanError {
+    /// What is wrong, in a language.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        match language {
+            Language::En => self.to_string(),
+            Language::Zh => self.in_chinese(),
+        }
+    }
+
+    fn in_chinese(&self) -> String {
+        match self {
+            Self::Empty => "计划没有步骤".to_owned(),
+            Self::TooManySteps(n) => {
+                format!("计划有 {n} 个步骤，最多允许 {} 个", limits::PLAN_STEPS_MAX)
+            }
+            Self::DuplicateId(id) => format!("有两个步骤的 ID 都是 {id}"),
+            Self::Completed(id) => format!("步骤 {id} 已经完成，不能再次规划；请使用其他 ID"),
+            Self::Kept(id) => format!("步骤 {id} 仍在计划中；请使用其他 ID"),
+            Self::Replan(id) => format!("replan 中的 {id} 不是计划的步骤"),
+            Self::Dangling { step, on } => format!("步骤 {step} 依赖的 {on} 不是计划的步骤"),
+            Self::SelfDependency(id) => format!("步骤 {id} 依赖它自己"),
+            Self::Cycle(ids) => {
+                let ids: Vec<_> = ids.iter().map(StepId::as_str).collect();
+                format!("计划步骤存在循环依赖：{}", ids.join(" → "))
+            }
+            Self::TooManyDependencies(id) => {
+                format!("步骤 {id} 的依赖超过 {} 个", limits::STEP_DEPENDENCIES_MAX)
+            }
+            Self::NoDescription(id) => format!("步骤 {id} 没有描述"),
+            Self::TooLong { step, what, max } => {
+                format!("步骤 {step} 过长（{what}），最多 {max} 字节")
+            }
+            Self::Undeclared { step, on } => {
+                format!("步骤 {step} 读取 {{{{{on}…}}}}，但没有声明依赖 {on}")
+            }
+        }
+    }
 }
 
 impl Plan {

@@ -1,7 +1,7 @@
 //! The tools an agent may use: registered, and allowed. Names are compared exactly: a near miss or a
 //! look-alike is another name.
 
-use crate::{id::ToolName, tool::ToolSpec};
+use crate::{id::ToolName, lang::Language, tool::ToolSpec};
 
 /// The tools an agent may use.
 #[derive(Debug, Clone)]
@@ -33,6 +33,28 @@ pub enum NoTool {
     },
 }
 
+impl NoTool {
+    /// What is wrong, in a language.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        match (language, self) {
+            (Language::En, _) => self.to_string(),
+            (Language::Zh, Self::Unknown { name, near, tools }) => {
+                let meant =
+                    near.as_ref().map(|near| format!("是否指 {near}？")).unwrap_or_default();
+                format!("未知的工具：{name}；{meant}可用的工具：{}", listed(tools))
+            }
+            (Language::Zh, Self::NotAllowed { name, tools }) => {
+                format!("不允许使用工具 {name}；可用的工具：{}", listed(tools))
+            }
+        }
+    }
+}
+
+fn listed(tools: &str) -> &str {
+    if tools == NONE { "无" } else { tools }
+}
+
 /// How like a name must be for it to be suggested, from 0.0 to 1.0.
 const LIKENESS_MIN: f64 = 0.7;
 
@@ -40,6 +62,8 @@ fn meant(near: Option<&ToolName>) -> String {
     near.map(|name| format!("did you mean {name}? ")).unwrap_or_default()
 }
 
+/// What stands for the names where there are none.
+const NONE: &str = "none";
 /// Most names that an error lists.
 const NAMES_MAX: usize = 50;
 
@@ -110,7 +134,7 @@ impl<'a> Toolbox<'a> {
 
     fn names(&self) -> String {
         if self.offered.is_empty() {
-            return "none".to_owned();
+            return NONE.to_owned();
         }
         let mut names: Vec<_> =
             self.offered.iter().take(NAMES_MAX).map(|tool| tool.name.as_str()).collect();

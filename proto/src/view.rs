@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::Gauge,
+    cost::ToolCost,
     family::{ChildView, Parent},
     id::{AgentName, ConversationId, Generation, JobId, Seq, SnapshotName, StepId, ToolName},
     interaction::Question,
@@ -67,6 +68,9 @@ pub struct JobView {
     pub outcome: Option<Outcome>,
     /// Tokens so far.
     pub usage: Usage,
+    /// What its tools cost so far, by tool; those that cost nothing are not named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolCost>,
     /// How far what it may spend is used, one line for each limit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budget: Vec<Gauge>,
@@ -150,6 +154,9 @@ pub struct StepView {
     /// Its result or error, cut for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
+    /// Files and addresses that belong to its result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<String>,
     /// Attempts so far.
     pub attempts: u32,
     /// Model turns so far.

@@ -25,7 +25,7 @@ pub mod workspace;
 
 pub use self::{
     start::{Setup, StartError, builtin, options, start},
-    tool::{CallContext, Tool, ToolFault},
+    tool::{CallContext, Meter, Tool, ToolFault},
     toolset::{Admitted, InvalidToolset, Toolset},
     work::ToolWork,
 };

@@ -1,10 +1,14 @@
 //! What a tool is, to Rust code: a specification and one asynchronous function.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use async_trait::async_trait;
 use proto::{
+    cost::Cost,
     decision::CallWork,
     id::{Attempt, JobId, StepId, WorkId},
     lang::Language,
+    message::Usage,
     tool::{Fault, ToolResult, ToolSpec},
     trace::TraceContext,
 };
@@ -46,6 +50,8 @@ pub struct CallContext {
     pub trace: TraceContext,
     /// Canceled when the answer is not wanted any more. Work on other threads must look at it.
     pub canceled: CancellationToken,
+    /// Where the tool says what the call costs.
+    pub meter: Meter,
 }
 
 impl CallContext {
@@ -66,7 +72,35 @@ impl CallContext {
             language: call.language,
             trace,
             canceled,
+            meter: Meter::default(),
         }
+    }
+}
+
+/// What a call costs, as its tool says it while it goes on: what was spent before a call broke was
+/// spent all the same.
+#[derive(Debug, Clone, Default)]
+pub struct Meter(Arc<Mutex<Cost>>);
+
+impl Meter {
+    /// A model was asked.
+    pub fn spend(&self, usage: Usage) {
+        self.change(|cost| cost.usage += usage);
+    }
+
+    /// Money was paid, in US dollars: for all of the call, the tokens it spent included.
+    pub fn pay(&self, dollars: f64) {
+        self.change(|cost| cost.money = Some(cost.money.unwrap_or_default() + dollars));
+    }
+
+    /// What it has come to.
+    #[must_use]
+    pub fn read(&self) -> Cost {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Cost)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use proto::{
+    cost::Cost,
     decision::{CallWork, Decision},
     fact::{Called, Fact},
     tool::{Effect, Fault, ToolResult},
-    trace::TraceContext,
 };
 use runtime::{
     broker::Broker,
@@ -47,23 +47,26 @@ impl ToolWork {
         let own = telemetry::child_of(task.trace);
         let (is_known, content) = (self.tools.has(&call.tool), self.content.as_deref());
         let mut execution = Execution::start(&task.job, call, (task.trace, own), is_known, content);
-        let ended = telemetry::within(own, self.execute(task, call, own, &mut execution)).await;
+        let context = CallContext::of(&task.job, call, own, task.canceled.clone());
+        let meter = context.meter.clone();
+        let run = self.execute(task, call, context, &mut execution);
+        let ended = telemetry::within(own, run).await;
         let duration_ms = execution.end(&ended);
-        called(call, ended, duration_ms)
+        Called { cost: meter.read(), ..called(call, ended, duration_ms) }
     }
 
     async fn execute(
         &self,
         task: &Task,
         call: &CallWork,
-        trace: TraceContext,
+        context: CallContext,
         execution: &mut Execution<'_>,
     ) -> Result<ToolResult, ToolFault> {
         let admitted = self.tools.admit(&task.job, call)?;
         // The place comes before the intent: a worker that dies while it waits has begun nothing.
         let _place = admitted.place().await;
         if admitted.effect() == Effect::Once {
-            match intent::claim(&*self.broker.log, &task.job, task.seq, call, trace).await {
+            match intent::claim(&*self.broker.log, &task.job, task.seq, call, context.trace).await {
                 Ok(true) => {}
                 Ok(false) => return Err(call::unknown("this attempt was begun before")),
                 Err(error) => {
@@ -72,19 +75,18 @@ impl ToolWork {
                 }
             }
         }
-        let context = CallContext::of(&task.job, call, trace, task.canceled.clone());
         execution.begin();
         admitted.run(context, call.args.clone()).await
     }
 }
 
 fn called(call: &CallWork, ended: Result<ToolResult, ToolFault>, duration_ms: u64) -> Called {
-    let (work, attempt) = (call.work.clone(), call.attempt);
+    let (work, attempt, cost) = (call.work.clone(), call.attempt, Cost::default());
     match ended {
-        Ok(result) => Called { work, attempt, result, fault: None, duration_ms },
+        Ok(result) => Called { work, attempt, result, fault: None, duration_ms, cost },
         Err(ToolFault { fault, message }) => {
             let result = ToolResult::failed(message);
-            Called { work, attempt, result, fault: Some(fault), duration_ms }
+            Called { work, attempt, result, fault: Some(fault), duration_ms, cost }
         }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum JobsCommand {
     /// Say everything about a job: state and why, plan, questions, result
     #[command(visible_alias = "get")]
     Describe(DescribeArgs),
+    /// Print a job's plan and where its steps stand, as a tree or as a graph for Graphviz
+    Plan(PlanArgs),
     /// Print a job's log, one line a record
     #[command(visible_alias = "log")]
     Show(ShowArgs),
@@ -55,6 +57,27 @@ pub(crate) struct DescribeArgs {
     /// Show every plan there has been, as a change of the one before
     #[arg(long)]
     pub(crate) revisions: bool,
+}
+
+/// `jobs plan`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlanArgs {
+    /// The job: its id, or the beginning of it when no other begins so
+    #[arg(value_name = "JOB")]
+    pub(crate) job: String,
+    /// As what: a tree for people, or DOT, which Graphviz draws
+    #[arg(long, value_name = "FORM", value_enum, default_value_t)]
+    pub(crate) format: PlanForm,
+}
+
+/// What a plan is printed as.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PlanForm {
+    /// A tree.
+    #[default]
+    Tree,
+    /// A graph for Graphviz.
+    Dot,
 }
 
 /// `jobs steer`.

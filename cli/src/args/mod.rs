@@ -20,7 +20,7 @@ pub(crate) use self::{
     chat::ChatArgs,
     fsck::{DeadCommand, DeadListArgs, FsckArgs, RetryArgs},
     inbox::{Answering, ApproveArgs, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
-    jobs::{JobsCommand, ListArgs, ShowArgs, SignalArgs, SteerArgs},
+    jobs::{JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SignalArgs, SteerArgs},
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
     purge::PurgeArgs,
     start::{

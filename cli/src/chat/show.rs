@@ -4,6 +4,9 @@
 use proto::{
     escape,
     event::{Happened, StepPhase, Stream, ToolPhase},
+    id::StepId,
+    lang::Language,
+    progress,
 };
 use serde_json::Value;
 
@@ -13,8 +16,50 @@ use crate::{
     render::{event, line::Line},
 };
 
-/// The lines for an event of a task. Questions, answers and the end are shown by themselves.
-pub(crate) fn task(look: &Look, happened: &Happened) -> Vec<String> {
+/// How far the plan of a task has been told.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    /// How many plans were before the one that was told of last.
+    told: Option<u32>,
+    /// The steps of the plan, in its order.
+    steps: Vec<StepId>,
+}
+
+impl Course {
+    /// The lines for an event of a task. Questions, answers and the end are shown by themselves. What
+    /// is fixed of how it gets on is in the language of the job.
+    pub(crate) fn task(
+        &mut self,
+        look: &Look,
+        language: Language,
+        happened: &Happened,
+    ) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Happened::Plan(plan) = happened {
+            self.steps = plan.steps.iter().map(|step| step.id.clone()).collect();
+            let steps = plan.steps.iter().filter(|step| !step.state.is_terminal()).count();
+            if plan.confirmed && self.told.replace(plan.revision) != Some(plan.revision) {
+                let words = progress::planned(language, plan.revision, steps);
+                lines.push(Line::new().add(Tone::Strong, format!("▸ {words}")).render(look));
+            }
+        }
+        if let Happened::Step(step) = happened
+            && step.phase == StepPhase::Started
+            // One that failed may be planned again under its name: the newest is meant.
+            && let Some(place) = self.steps.iter().rposition(|id| *id == step.step)
+        {
+            let label = escape::line(step.label.trim());
+            let words = progress::step(language, place + 1, self.steps.len(), &label);
+            lines.push(Line::new().add(Tone::Busy, format!("▸ {words}")).render(look));
+            return lines;
+        }
+        lines.extend(task(look, happened));
+        lines
+    }
+}
+
+/// What an event says by itself.
+fn task(look: &Look, happened: &Happened) -> Vec<String> {
     let shown = match happened {
         Happened::Plan(plan) => plan.confirmed,
         Happened::Step(step) => match step.phase {
@@ -77,4 +122,83 @@ pub(crate) fn speech(look: &Look, follow: &Follow) -> Vec<String> {
             line.add(Tone::Dim, escape::line(&tail)).render(look)
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::event::{PlanEvent, PlanPhase, PlannedStep, StepEvent};
+    use proto::step::StepState;
+
+    use super::*;
+
+    fn plan(revision: u32, confirmed: bool, steps: &[&str]) -> Happened {
+        let steps = steps.iter().map(|id| PlannedStep {
+            id: StepId::new(*id).unwrap(),
+            title: String::new(),
+            description: (*id).to_owned(),
+            depends_on: Vec::new(),
+            tool: None,
+            state: StepState::Pending,
+            outline: Vec::new(),
+        });
+        Happened::Plan(PlanEvent {
+            phase: PlanPhase::Updated,
+            title: "T".to_owned(),
+            revision,
+            confirmed,
+            steps: steps.collect(),
+            outline: Vec::new(),
+        })
+    }
+
+    fn started(id: &str) -> Happened {
+        Happened::Step(StepEvent {
+            phase: StepPhase::Started,
+            step: StepId::new(id).unwrap(),
+            label: format!("do {id}"),
+            attempt: 1,
+            response: None,
+            unsuccessful: false,
+            attachments: Vec::new(),
+        })
+    }
+
+    /// What is told of a plan that is shown, confirmed, begun, and made anew.
+    fn told(language: Language) -> Vec<String> {
+        let (mut course, look) = (Course::default(), Look::plain(None));
+        [
+            plan(0, false, &["a", "b"]),
+            plan(0, true, &["a", "b"]),
+            plan(0, true, &["a", "b"]),
+            started("b"),
+            plan(1, true, &["a", "b", "c"]),
+            started("c"),
+        ]
+        .iter()
+        .flat_map(|happened| course.task(&look, language, happened))
+        .filter(|line| line.starts_with('▸'))
+        .collect()
+    }
+
+    #[test]
+    fn how_a_task_gets_on_is_told_in_the_words_that_were_agreed() {
+        assert_eq!(
+            told(Language::Zh),
+            [
+                "▸ 规划完成（共 2 个步骤）",
+                "▸ 执行步骤 2/2：do b",
+                "▸ 重规划完成（共 3 个步骤）",
+                "▸ 执行步骤 3/3：do c",
+            ]
+        );
+        assert_eq!(
+            told(Language::En),
+            [
+                "▸ planning is done (2 steps)",
+                "▸ step 2/2: do b",
+                "▸ planning anew is done (3 steps)",
+                "▸ step 3/3: do c",
+            ]
+        );
+    }
 }

@@ -11,8 +11,6 @@ pub(crate) enum Words {
     NothingToCancel,
     /// Nobody is there who talks with a model.
     NoModel,
-    /// No plan could be made.
-    PlanFailed,
     /// What was typed was told the task that runs.
     Told,
 }
@@ -30,10 +28,6 @@ impl Words {
             }
             (Self::NoModel, Language::En) => {
                 "No LLM is configured\nSlash commands such as /todo and /schedule still work; see /help."
-            }
-            (Self::PlanFailed, Language::Zh) => "请直接使用 /todo 或 /schedule，输入 /help 查看。",
-            (Self::PlanFailed, Language::En) => {
-                "Slash commands such as /todo and /schedule still work; see /help."
             }
             (Self::Told, Language::Zh) => "已转告正在进行的任务。",
             (Self::Told, Language::En) => "The task that runs was told.",

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::turning;
 use crate::{
     answer::{keyboard::Keyboard, parse},
-    args::{Global, JobsCommand, ListArgs, ShowArgs, SignalArgs, SteerArgs},
+    args::{Global, JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SignalArgs, SteerArgs},
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
@@ -25,9 +25,9 @@ use crate::{
     look::Look,
     output::{Format, Output},
     render::{
-        describe,
+        describe, dot,
         history::{self, Entry},
-        jobs, marks, revisions,
+        jobs, marks, revisions, tree,
     },
 };
 
@@ -45,6 +45,7 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
             })?;
             Ok(Exit::Success)
         }
+        JobsCommand::Plan(args) => plan(global, output, &args).await,
         JobsCommand::Show(args) => show(global, output, args).await,
         JobsCommand::Cancel(args) => signal(global, output, Order::Cancel, args).await,
         JobsCommand::Pause(args) => signal(global, output, Order::Pause, args).await,
@@ -76,6 +77,22 @@ async fn ls(global: &Global, output: Output, args: ListArgs) -> Outcome {
     let show =
         |look: &Look| if tree { jobs::tree(look, &listed) } else { jobs::list(look, &listed) };
     output.list(&listed, &listed.jobs, |j| j.job.to_string(), show)?;
+    Ok(Exit::Success)
+}
+
+async fn plan(global: &Global, output: Output, args: &PlanArgs) -> Outcome {
+    let client = connect::client(global, output).await?;
+    let view = connect::job(&client, &args.job).await?;
+    match args.format {
+        PlanForm::Dot => output.print(&dot::graph(&view))?,
+        PlanForm::Tree => output.one(&view.plan, view.job.as_str(), |look| match &view.plan {
+            None => "there is no plan yet\n".to_owned(),
+            Some(plan) => {
+                let lines = tree::plan_lines(look, plan, &tree::Said::new());
+                lines.iter().map(|line| format!("{line}\n")).collect()
+            }
+        })?,
+    }
     Ok(Exit::Success)
 }
 

@@ -3,6 +3,8 @@
 
 use proto::{
     escape,
+    lang::Language,
+    progress,
     step::StepState,
     view::{CallState, JobView, PlanView, StepView},
 };
@@ -24,9 +26,10 @@ pub(crate) fn between(look: &Look, old: Option<&JobView>, new: &JobView) -> Vec<
         if before.is_none_or(|b| b.revision != plan.revision || b.title != plan.title) {
             lines.extend(planned(look, plan));
         }
-        for step in &plan.steps {
+        for (n, step) in plan.steps.iter().enumerate() {
             let was = before.and_then(|b| b.steps.iter().find(|s| s.id == step.id));
-            lines.extend(stepped(look, was, step));
+            let place = Place { language: new.language, number: n + 1, steps: plan.steps.len() };
+            lines.extend(stepped(look, was, step, &place));
         }
     }
     for question in &new.questions {
@@ -90,7 +93,14 @@ fn label(step: &StepView) -> String {
     escape::line(words).into_owned()
 }
 
-fn stepped(look: &Look, was: Option<&StepView>, step: &StepView) -> Vec<String> {
+/// Where a step stands in its plan.
+struct Place {
+    language: Language,
+    number: usize,
+    steps: usize,
+}
+
+fn stepped(look: &Look, was: Option<&StepView>, step: &StepView, place: &Place) -> Vec<String> {
     let mut lines = Vec::new();
     let moved = was.map(|was| (was.state, was.attempts)) != Some((step.state, step.attempts));
     // Steps that have not begun were told of with the plan.
@@ -117,20 +127,34 @@ fn stepped(look: &Look, was: Option<&StepView>, step: &StepView) -> Vec<String> 
         lines.push(line.render(look));
     }
     if moved && !told {
-        lines.push(step_line(look, step));
+        lines.push(step_line(look, step, place));
     }
     lines
 }
 
-fn step_line(look: &Look, step: &StepView) -> String {
+fn step_line(look: &Look, step: &StepView, place: &Place) -> String {
     let (mark, tone) = marks::step(step);
-    let mut line = Line::new()
-        .add(tone, format!("{mark} {}", step.id))
-        .add(Tone::Plain, format!(" {}", label(step)));
+    let words = match step.state {
+        StepState::Running => {
+            progress::step(place.language, place.number, place.steps, &label(step))
+        }
+        StepState::Pending
+        | StepState::Ready
+        | StepState::Waiting
+        | StepState::Completed
+        | StepState::Failed
+        | StepState::Blocked
+        | StepState::Skipped
+        | StepState::Canceled => label(step),
+    };
+    let mut line =
+        Line::new().add(tone, format!("{mark} {}", step.id)).add(Tone::Plain, format!(" {words}"));
     if step.attempts > 1 {
         line = line.add(Tone::Wait, format!(" (try {})", step.attempts));
     }
-    if !matches!(step.state, StepState::Completed | StepState::Running) {
+    if step.state == StepState::Completed && step.success == Some(false) {
+        line = line.add(tone, " completed without success");
+    } else if !matches!(step.state, StepState::Completed | StepState::Running) {
         line = line.add(tone, format!(" {}", step.state));
     }
     if let (Some(from), Some(to)) = (step.started, step.ended) {

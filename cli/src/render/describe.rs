@@ -3,6 +3,7 @@
 use proto::{
     escape,
     job::{JobState, Outcome, SubStatus},
+    progress,
     view::JobView,
 };
 
@@ -43,6 +44,7 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
             ("changed", plain(look.time(view.updated))),
             ("took", plain(tree::age(view, look.now))),
             ("tokens", plain(usage)),
+            ("tools cost", plain(tools(view))),
             ("budget", (budget_tone(view), budget(view))),
             ("conversation", plain(conversation)),
             ("works for", plain(family::above(view))),
@@ -74,9 +76,22 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
     }
     if let Some(outcome) = &view.outcome {
         out.push('\n');
-        out.push_str(&ending(look, outcome));
+        out.push_str(&ending(look, outcome, progress::failed(view).as_deref()));
     }
     out
+}
+
+/// What each tool cost, where it did.
+fn tools(view: &JobView) -> String {
+    let each = view.tools.iter().map(|cost| {
+        let calls =
+            if cost.calls == 1 { "1 call".to_owned() } else { format!("{} calls", cost.calls) };
+        let tokens =
+            tree::usage(cost.usage).map(|tokens| format!(", {tokens}")).unwrap_or_default();
+        let paid = cost.money.map(|paid| format!(", ${paid:.4} paid")).unwrap_or_default();
+        format!("{}: {calls}{tokens}{paid}", cost.tool)
+    });
+    each.collect::<Vec<_>>().join("; ")
 }
 
 /// How far its limits are used.
@@ -120,13 +135,14 @@ fn why(view: &JobView) -> String {
     }
 }
 
-/// How a job ended, in full.
-pub(crate) fn ending(look: &Look, outcome: &Outcome) -> String {
+/// How a job ended, in full; `place` says at which step, in the language of the job.
+pub(crate) fn ending(look: &Look, outcome: &Outcome, place: Option<&str>) -> String {
     let (mark, tone) = marks::job(outcome.state());
     let (head, body): (String, Option<&str>) = match outcome {
         Outcome::Completed { summary, .. } => ("completed".to_owned(), Some(summary)),
         Outcome::Failed { reason, message, .. } => {
-            (format!("failed: {}", reason.as_str()), Some(message))
+            let place = place.map(|place| format!(" · {place}")).unwrap_or_default();
+            (format!("failed: {}{place}", reason.as_str()), Some(message))
         }
         Outcome::Canceled { reason } => ("canceled".to_owned(), reason.as_deref()),
     };

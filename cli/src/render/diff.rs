@@ -38,6 +38,10 @@ pub(crate) fn show(look: &Look, diff: &JobDiff) -> String {
         if let Some(Changed { from, to }) = &step.state {
             line(Tone::Plain, format!("{}: {from} → {to}", step.id));
         }
+        if let Some(Changed { to: Some(success), .. }) = step.success {
+            let word = if success { "with success" } else { "without success" };
+            line(Tone::Plain, format!("{}: completed {word}", step.id));
+        }
         if let Some(Changed { from, to }) = &step.response {
             for (mark, tone, said) in [('-', Tone::Bad, from), ('+', Tone::Good, to)] {
                 said.iter().for_each(|said| line(tone, format!("  {mark} {}", short(said))));

@@ -148,10 +148,12 @@ fn answered(answer: &Answer) -> String {
 fn usage(usage: &UsageEvent) -> Option<Line> {
     let (spent, total) = (usage.spent, usage.total);
     let tokens = spent.input_tokens.saturating_add(spent.output_tokens);
-    (tokens > 0).then(|| {
+    let tool = usage.tool.as_ref().map(|tool| format!("{tool} ")).unwrap_or_default();
+    let paid = usage.paid.map(|paid| format!(", ${paid:.4} paid")).unwrap_or_default();
+    (tokens > 0 || usage.paid.is_some()).then(|| {
         let all = total.input_tokens.saturating_add(total.output_tokens);
         let step = of(usage.step.as_ref());
-        Line::new().add(Tone::Dim, format!("  · {step}{tokens} tokens, {all} in all"))
+        Line::new().add(Tone::Dim, format!("  · {step}{tool}{tokens} tokens, {all} in all{paid}"))
     })
 }
 
@@ -187,13 +189,15 @@ fn step(event: &StepEvent) -> Line {
         StepPhase::Started | StepPhase::Resumed => ("▸", Tone::Busy),
         StepPhase::Retried => ("↻", Tone::Wait),
         StepPhase::Waiting => ("⏸", Tone::Wait),
+        StepPhase::Completed if event.unsuccessful => ("✗", Tone::Bad),
         StepPhase::Completed => ("✓", Tone::Good),
         StepPhase::Failed => ("✗", Tone::Bad),
         StepPhase::Blocked | StepPhase::Canceled => ("⊘", Tone::Dim),
         StepPhase::Skipped => ("–", Tone::Dim),
     };
+    let without = if event.unsuccessful { " without success" } else { "" };
     let line = Line::new()
-        .add(tone, format!("{mark} {} {}", event.step, event.phase.as_str()))
+        .add(tone, format!("{mark} {} {}{without}", event.step, event.phase.as_str()))
         .add(Tone::Plain, format!(" {}", words(&event.label)));
     match event.response.as_deref().filter(|response| !response.trim().is_empty()) {
         Some(response) => line.add(Tone::Dim, format!(" — {}", words(response))),

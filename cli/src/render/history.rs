@@ -158,8 +158,10 @@ fn turn_reply(reply: &TurnReply) -> (Tone, String) {
                 .collect();
             (Tone::Busy, format!("calls {} {text}", calls.join(", ")))
         }
-        TurnReply::Done { success: true, response } => (Tone::Good, format!("done: {response}")),
-        TurnReply::Done { success: false, response } => {
+        TurnReply::Done { success: true, response, attachments: _ } => {
+            (Tone::Good, format!("done: {response}"))
+        }
+        TurnReply::Done { success: false, response, attachments: _ } => {
             (Tone::Bad, format!("gives up: {response}"))
         }
         TurnReply::Failed { error } => (Tone::Bad, format!("no reply: {}", error.message)),

@@ -6,6 +6,7 @@ pub(crate) mod crew;
 pub(crate) mod dead;
 pub(crate) mod describe;
 pub(crate) mod diff;
+pub(crate) mod dot;
 pub(crate) mod event;
 mod family;
 pub(crate) mod findings;

@@ -64,7 +64,7 @@ fn an_ending() {
         "state": "failed", "reason": "step_failed", "message": "步骤 step2 失败: 没有回答\nand \u{1b}[2J more",
     }))
     .unwrap();
-    check("ending", |look| describe::ending(look, &outcome));
+    check("ending", |look| describe::ending(look, &outcome, None));
 }
 
 #[test]

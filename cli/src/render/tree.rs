@@ -9,6 +9,7 @@ use proto::{
     id::StepId,
     message::Usage,
     outline::{Item, ItemStatus},
+    step::StepState,
     view::{CallView, JobView, PlanView, StepView},
 };
 
@@ -115,6 +116,11 @@ pub(crate) fn plan_lines(look: &Look, plan: &PlanView, said: &Said) -> Vec<Strin
             lines.extend(streaming(look, rail, words));
         }
         lines.extend(result_line(look, step, rail));
+        if !step.attachments.is_empty() {
+            let words =
+                format!("{rail}  attachments: {}", escape::line(&step.attachments.join(", ")));
+            lines.push(Line::new().add(Tone::Dim, words).render(look));
+        }
     }
     lines
 }
@@ -146,6 +152,9 @@ fn step_line(look: &Look, step: &StepView, branch: &str, aligned: usize) -> Stri
     let mut line = id.add(Tone::Plain, text::fit(&label(step), room));
     if step.attempts > 1 {
         line = line.add(Tone::Wait, format!(" (try {})", step.attempts));
+    }
+    if step.state == StepState::Completed && step.success == Some(false) {
+        line = line.add(tone, " without success");
     }
     if step.started.is_none() && !step.depends_on.is_empty() && !step.state.is_terminal() {
         let on: Vec<_> = step.depends_on.iter().map(StepId::as_str).collect();

@@ -134,6 +134,8 @@ fn provider(kind: ProviderKind, config: &Config) -> Result<ProviderConfig, Model
             jitter: retry.jitter,
             max_wait_ms: retry.max_wait_ms,
         },
+        temperature: config.temperature,
+        top_p: config.top_p,
         max_tokens: config.max_tokens,
         max_reply_bytes: config.max_reply_bytes,
     })

@@ -39,7 +39,12 @@ fn resolved(reply: &Reply, work: Value) -> TurnReply {
 /// A turn in a line: `done true: …`, `failed transient: …`, or its calls, each as what became of it.
 fn line(reply: &TurnReply) -> String {
     match reply {
-        TurnReply::Done { success, response } => format!("done {success}: {response}"),
+        TurnReply::Done { success, response, attachments } if attachments.is_empty() => {
+            format!("done {success}: {response}")
+        }
+        TurnReply::Done { success, response, attachments } => {
+            format!("done {success}: {response} with {}", attachments.join(" "))
+        }
         TurnReply::Failed { error } => {
             let kind = if error.transient { "transient" } else { "final" };
             format!("failed {kind}: {}", error.message)
@@ -59,6 +64,25 @@ fn line(reply: &TurnReply) -> String {
             format!("{text}| {}", calls.join(" & "))
         }
     }
+}
+
+/// The same in a job that speaks Chinese: what is fixed is in its language.
+#[rstest]
+#[case::unknown(&[("creat_task", json!({"title": "A"}))],
+    "| no: 未知的工具：creat_task；是否指 create_task？可用的工具：complete_task, create_task, stop")]
+#[case::forbidden(&[("secret", json!({}))],
+    "| no: 不允许使用工具 secret；可用的工具：complete_task, create_task, stop")]
+#[case::wrong_argument(&[("complete_task", json!({}))],
+    "| no: complete_task 的参数不符合要求：id: \"id\" is a required property")]
+#[case::finish_twice(&[("finish", json!({})), ("stop", json!({}))],
+    "| no: finish 必须在其他事情都完成后单独调用 & no: stop 必须在其他事情都完成后单独调用")]
+#[case::finish_without_words(&[("finish", json!({"success": true}))], "| no: finish：response：必须是文本")]
+fn a_model_is_told_in_the_language_of_the_job(
+    #[case] calls: &[(&str, Value)],
+    #[case] expected: &str,
+) {
+    let reply = reply("", calls, StopReason::End);
+    assert_eq!(line(&resolved(&reply, json!({"language": "zh"}))), expected);
 }
 
 #[rstest]
@@ -97,6 +121,14 @@ fn line(reply: &TurnReply) -> String {
     "| no: finish must be called alone, when nothing else is to be done & no: finish must be called alone, when nothing else is to be done")]
 #[case::stop_beside_a_tool("", &[("stop", json!({})), ("complete_task", json!({"id": 1}))],
     "| no: stop must be called alone, when nothing else is to be done & complete_task@p.7({\"id\":1})")]
+#[case::finish_with_files("", &[("finish", json!({"success": true, "response": "x", "attachments": ["out/a.md", " https://example.org/b "]}))],
+    "done true: x with out/a.md https://example.org/b")]
+#[case::finish_with_a_file_that_is_none("", &[("finish", json!({"success": true, "response": "x", "attachments": ["a", ""]}))],
+    "| no: finish: attachments: must be at most 32 paths or addresses of 1 to 1024 bytes")]
+#[case::finish_with_too_many_files("", &[("finish", json!({"success": true, "response": "x", "attachments": vec!["a"; 33]}))],
+    "| no: finish: attachments: must be at most 32 paths or addresses of 1 to 1024 bytes")]
+#[case::finish_with_a_file_of_two_lines("", &[("finish", json!({"success": true, "response": "x", "attachments": ["a\nb"]}))],
+    "| no: finish: attachments: must be at most 32 paths or addresses of 1 to 1024 bytes")]
 #[case::finish_without_success("", &[("finish", json!({"response": "x"}))], "| no: finish: success: must be true or false")]
 #[case::finish_with_a_word("", &[("finish", json!({"success": "yes", "response": "x"}))], "| no: finish: success: must be true or false")]
 #[case::finish_without_words("", &[("finish", json!({"success": true}))], "| no: finish: response: must be a text")]
@@ -196,4 +228,30 @@ fn a_plan_of_the_loops_own_is_changed_and_advised_about_and_never_holds_it_back(
     assert!(matches!(resolved(&given_up, keeping()), TurnReply::Done { success: false, .. }));
     let last = json!({"outline": outline, "turn": 9, "max_turns": 9});
     assert!(matches!(resolved(&finish, last), TurnReply::Done { success: true, .. }));
+}
+
+/// An argument that the agent fixes is neither shown nor taken.
+#[test]
+fn what_is_fixed_of_a_tool_is_not_offered_and_cannot_be_said() {
+    let (work, specs, schemas) = (testing::turn(json!({})), testing::tools(), Schemas::new());
+    let presets: proto::preset::Presets =
+        serde_json::from_value(json!({"complete_task": {"id": 62}})).unwrap();
+    let specs: Vec<_> = specs.iter().map(|tool| presets.without(tool)).collect();
+    let tools = Toolbox::new(specs.iter().map(AsRef::as_ref), work.model.tools.as_deref());
+    let offered = offer::offers(&work, &tools);
+    let tool = offered.iter().find(|tool| tool.name == "complete_task").unwrap();
+    assert!(tool.schema["properties"].get("id").is_none(), "{}", tool.schema);
+    let check = |tool: &ToolSpec, args: &Value| {
+        arguments::check(&schemas, tool, args, Placeholders::Literal)
+    };
+    for (args, expected) in [
+        (json!({}), "| complete_task@p.7({})"),
+        (
+            json!({"id": 1}),
+            "| no: the arguments of complete_task do not fit: id: is not an argument of this tool",
+        ),
+    ] {
+        let reply = reply("", &[("complete_task", args)], StopReason::End);
+        assert_eq!(line(&resolve(&reply, &work, &[], &tools, &check)), expected);
+    }
 }

@@ -162,6 +162,30 @@ fn the_dependency_block_has_its_documented_form() {
     );
 }
 
+#[test]
+fn a_step_is_told_that_one_it_builds_on_completed_without_success_and_of_its_files() {
+    let dependencies = json!([
+        {"id": "a", "state": "completed", "response": "half of it", "unsuccessful": true, "attachments": ["a.md", "b.md"]},
+        {"id": "b", "state": "completed", "response": "all of it"},
+    ]);
+    let task: proto::decision::StepTask =
+        serde_json::from_value(task(json!({"description": "x", "dependencies": dependencies})))
+            .unwrap();
+    for (language, expected) in [
+        (
+            proto::lang::Language::En,
+            "[a] (completed without success): half of it\nAttachments: a.md, b.md\n\n[b]: all of it",
+        ),
+        (
+            proto::lang::Language::Zh,
+            "[a]（已完成但未成功）: half of it\n附件：a.md, b.md\n\n[b]: all of it",
+        ),
+    ] {
+        let told = prompt::task(language, &task);
+        assert!(told.ends_with(expected), "{told}");
+    }
+}
+
 #[rstest]
 #[case::failing(json!([{"type": "tool_failure", "tool": "complete_task", "times": 3}]), "complete_task has failed 3 times in a row")]
 #[case::repeated(json!([{"type": "repeated", "tool": "x", "times": 3, "must_answer": false}]), "x was called 3 times with the same arguments")]

@@ -158,10 +158,10 @@ impl Recording {
         if let Some(tokens) = params.max_tokens.or(target.max_tokens) {
             set("gen_ai.request.max_tokens", i64::from(tokens).into());
         }
-        if let Some(temperature) = params.temperature {
+        if let Some(temperature) = params.temperature.or(target.temperature) {
             set("gen_ai.request.temperature", temperature.into());
         }
-        if let Some(top_p) = params.top_p {
+        if let Some(top_p) = params.top_p.or(target.top_p) {
             set("gen_ai.request.top_p", top_p.into());
         }
         if let Some((address, port)) = &target.server {

@@ -57,6 +57,8 @@ struct Target {
     labels: Labels,
     /// Host and port.
     server: Option<(String, i64)>,
+    temperature: Option<f64>,
+    top_p: Option<f64>,
     max_tokens: Option<u32>,
     watching: Watching,
 }
@@ -74,6 +76,8 @@ impl Observed {
         let target = Target {
             labels: Labels::new(config),
             server: config.server(),
+            temperature: config.temperature,
+            top_p: config.top_p,
             max_tokens: config.max_tokens,
             watching,
         };
@@ -84,7 +88,14 @@ impl Observed {
     #[must_use]
     pub fn scripted(model: Arc<dyn Model>, name: &str, watching: Watching) -> Self {
         let labels = Labels::scripted(name);
-        let target = Target { labels, server: None, max_tokens: None, watching };
+        let target = Target {
+            labels,
+            server: None,
+            temperature: None,
+            top_p: None,
+            max_tokens: None,
+            watching,
+        };
         Self { model, target: Arc::new(target) }
     }
 }

@@ -107,6 +107,8 @@ fn inert_name(model: &str) -> String {
 
 fn options(provider: &Provider, model: &str, params: &Params, has_tools: bool) -> ChatOptions {
     let mut max_tokens = params.max_tokens.or(provider.max_tokens);
+    let temperature = params.temperature.or(provider.temperature);
+    let top_p = params.top_p.or(provider.top_p);
     // OpenAI tool calls are collected in `calls`, which bounds what the provider may claim.
     let capture_calls = provider.kind != ProviderKind::OpenAi;
     let mut extra = Map::new();
@@ -133,10 +135,10 @@ fn options(provider: &Provider, model: &str, params: &Params, has_tools: bool) -
             if params.json && !has_tools {
                 let mut section = Map::new();
                 section.insert("responseMimeType".to_owned(), json!("application/json"));
-                if let Some(value) = params.temperature {
+                if let Some(value) = temperature {
                     section.insert("temperature".to_owned(), json!(value));
                 }
-                if let Some(value) = params.top_p {
+                if let Some(value) = top_p {
                     section.insert("topP".to_owned(), json!(value));
                 }
                 if let Some(value) = max_tokens {
@@ -148,8 +150,8 @@ fn options(provider: &Provider, model: &str, params: &Params, has_tools: bool) -
         ProviderKind::Ollama => {}
     }
     ChatOptions {
-        temperature: params.temperature,
-        top_p: params.top_p,
+        temperature,
+        top_p,
         max_tokens,
         capture_usage: Some(true),
         capture_tool_calls: Some(capture_calls),

@@ -91,6 +91,8 @@ fn when(doc: WhenDoc, line: Option<u64>) -> Result<When, ScriptError> {
         turn: doc.turn,
         offers: doc.offers,
         model: pattern(doc.model)?,
+        temperature: doc.temperature,
+        top_p: doc.top_p,
     })
 }
 

@@ -10,6 +10,8 @@ use crate::port::ModelRequest;
 #[derive(Debug)]
 pub(super) struct Conversation {
     pub(super) model: String,
+    pub(super) temperature: Option<f64>,
+    pub(super) top_p: Option<f64>,
     pub(super) tools: Vec<String>,
     pub(super) stream: bool,
     /// Whether the client asked for a last frame with the usage.
@@ -59,6 +61,8 @@ impl Conversation {
         }
         Ok(Self {
             model: body.model,
+            temperature: body.temperature,
+            top_p: body.top_p,
             tools: body
                 .tools
                 .unwrap_or_default()
@@ -89,6 +93,8 @@ impl Conversation {
         };
         Self {
             model: request.params.model.clone().unwrap_or_else(|| model.to_owned()),
+            temperature: request.params.temperature,
+            top_p: request.params.top_p,
             tools: request.tools.iter().map(|tool| tool.name.to_string()).collect(),
             stream: true,
             include_usage: true,
@@ -142,6 +148,8 @@ impl Conversation {
 struct Body {
     #[serde(default)]
     model: String,
+    temperature: Option<f64>,
+    top_p: Option<f64>,
     messages: Vec<RawMessage>,
     tools: Option<Vec<RawTool>>,
     stream: Option<bool>,

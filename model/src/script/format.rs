@@ -43,6 +43,8 @@ pub(super) struct WhenDoc {
     pub(super) turn: Option<u32>,
     pub(super) offers: Option<String>,
     pub(super) model: Option<Spanned<String>>,
+    pub(super) temperature: Option<f64>,
+    pub(super) top_p: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

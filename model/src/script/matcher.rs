@@ -16,6 +16,8 @@ pub(super) struct When {
     pub(super) turn: Option<u32>,
     pub(super) offers: Option<String>,
     pub(super) model: Option<Regex>,
+    pub(super) temperature: Option<f64>,
+    pub(super) top_p: Option<f64>,
 }
 
 /// A tool result somewhere in the conversation.
@@ -33,6 +35,8 @@ impl When {
     pub(super) fn matches(&self, talk: &Conversation) -> Option<Captures> {
         let holds = self.role.is_none_or(|role| talk.last_role() == Some(role))
             && self.turn.is_none_or(|turn| talk.turn() == turn)
+            && self.temperature.is_none_or(|wanted| is(talk.temperature, wanted))
+            && self.top_p.is_none_or(|wanted| is(talk.top_p, wanted))
             && self.offers.as_ref().is_none_or(|tool| talk.tools.contains(tool));
         if !holds {
             return None;
@@ -53,6 +57,11 @@ impl When {
         }
         Some(captures)
     }
+}
+
+/// Whether a number of a request is the one that is wanted, as far as numbers are written.
+fn is(number: Option<f64>, wanted: f64) -> bool {
+    number.is_some_and(|number| (number - wanted).abs() < 1e-9)
 }
 
 /// Looks for a pattern in texts, first match wins, and keeps its named groups. No pattern always holds.
@@ -81,6 +90,8 @@ mod tests {
     fn talk() -> Conversation {
         let body = json!({
             "model": "scripted-large",
+            "temperature": 0.1,
+            "top_p": 0.9,
             "messages": [
                 {"role": "system", "content": "You plan."},
                 {"role": "user", "content": [{"type": "text", "text": "mark task 62"}, {"type": "text", "text": " done"}]},
@@ -109,6 +120,9 @@ mod tests {
     #[case("{offers: other}", None)]
     #[case("{model: large$}", Some(json!({})))]
     #[case("{model: small}", None)]
+    #[case("{temperature: 0.1, top_p: 0.9}", Some(json!({})))]
+    #[case("{temperature: 0.2}", None)]
+    #[case("{top_p: 0.5}", None)]
     #[case("{system: plan}", Some(json!({})))]
     #[case("{system: mark}", None)]
     #[case(r"{any: 'task (?<id>\d+)'}", Some(json!({"id": "62"})))]

@@ -251,6 +251,33 @@ async fn requests_are_in_the_providers_words(
     insta::assert_json_snapshot!(format!("{kind:?}"), sent.body_json::<Value>().unwrap());
 }
 
+#[rstest]
+#[case(ProviderKind::Anthropic, SSE, ANTHROPIC, &["/temperature", "/top_p"])]
+#[case(ProviderKind::Gemini, SSE, GEMINI, &["/generationConfig/temperature", "/generationConfig/topP"])]
+#[case(ProviderKind::Ollama, NDJSON, OLLAMA, &["/options/temperature", "/options/top_p"])]
+#[tokio::test]
+async fn what_is_configured_of_sampling_holds_where_a_request_names_nothing(
+    #[case] kind: ProviderKind,
+    #[case] content: &str,
+    #[case] body: &str,
+    #[case] fields: &[&str],
+) {
+    let (server, _) = canned(kind, content, body).await;
+    let mut config = local(kind, &server.uri());
+    (config.temperature, config.top_p) = (Some(0.25), Some(0.75));
+    let model = model::connect(&config).unwrap();
+    complete(model.as_ref(), ask("x"), |_| {}).await.unwrap();
+    let mut own = ask("x");
+    own.params.top_p = Some(0.5);
+    complete(model.as_ref(), own, |_| {}).await.unwrap();
+    let sent: Vec<Value> =
+        server.received_requests().await.unwrap().iter().map(|r| r.body_json().unwrap()).collect();
+    let read = |n: usize| -> Vec<f64> {
+        fields.iter().map(|field| sent[n].pointer(field).unwrap().as_f64().unwrap()).collect()
+    };
+    assert_eq!((read(0), read(1)), (vec![0.25, 0.75], vec![0.25, 0.5]));
+}
+
 #[tokio::test]
 async fn gemini_is_asked_for_json_when_no_tools_are_offered() {
     let (server, model) = canned(ProviderKind::Gemini, SSE, GEMINI).await;

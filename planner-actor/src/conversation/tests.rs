@@ -106,6 +106,21 @@ fn what_completed_is_known_from_all_plans_that_were_begun() {
     assert_eq!(done.iter().map(StepId::as_str).collect::<Vec<_>>(), ["a", "b"]);
 }
 
+#[rstest]
+#[case::en("en", "Result of step a (completed without success):\nhalf of it\nAttachments: a.md")]
+#[case::zh("zh", "步骤 a 的结果（已完成但未成功）：\nhalf of it\n附件：a.md")]
+fn a_planner_is_told_that_a_step_completed_without_success(
+    #[case] language: &str,
+    #[case] expected: &str,
+) {
+    let dialogue = json!([{"type": "progressed", "plan": plan(), "because": "completed", "steps": [
+        {"id": "a", "state": "completed", "response": "half of it", "unsuccessful": true, "attachments": ["a.md"]},
+        {"id": "b", "state": "completed", "response": "all of it"},
+    ]}]);
+    let told = conversation_of(json!({"language": language, "dialogue": dialogue}));
+    assert!(told.contains(expected), "{told}");
+}
+
 /// What a job that goes one action at a time has been through.
 fn course() -> Value {
     let items = |statuses: [&str; 2]| {

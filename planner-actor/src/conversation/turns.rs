@@ -114,7 +114,7 @@ fn observation(plan: &Plan, steps: &[StepEnd]) -> Value {
     json!({
         "tool": tool,
         "input": input,
-        "ok": end.is_some_and(|end| end.state == StepState::Completed),
+        "ok": end.is_some_and(|end| end.state == StepState::Completed && !end.unsuccessful),
         "result": end.map_or("", |end| end.response.as_str()),
     })
 }

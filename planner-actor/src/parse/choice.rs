@@ -31,8 +31,8 @@ pub(crate) enum Choice {
     Ask {
         /// What is intended, as far as it was said.
         plan: Vec<String>,
-        /// The question.
-        question: String,
+        /// The question; none when it was asked without words.
+        question: Option<String>,
     },
     /// The goal is reached.
     Done {
@@ -118,7 +118,7 @@ pub(crate) fn phased(value: Value, phase: Phase) -> Result<Choice, Misshapen> {
         (Phase::Thought, "done", Some(_), _) => {
             wrong("next_action", "must be null when status is done")
         }
-        (Phase::Thought, "ask_user", None, Some(question)) => {
+        (Phase::Thought, "ask_user", None, question) => {
             Ok(Choice::Ask { plan: Vec::new(), question })
         }
         (Phase::Thought, "ask_user", Some((tool, input)), None) if tool == asking::ASK_USER => {
@@ -145,10 +145,8 @@ fn act(plan: Vec<String>, tool: String, input: Value) -> Result<Choice, Misshape
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
     };
-    match words.map(str::trim).filter(|words| !words.is_empty()) {
-        Some(question) => Ok(Choice::Ask { plan, question: question.to_owned() }),
-        None => wrong("next_action.input", "must be the question that the user is asked"),
-    }
+    let words = words.map(str::trim).filter(|words| !words.is_empty());
+    Ok(Choice::Ask { plan, question: words.map(str::to_owned) })
 }
 
 fn object(value: Value) -> Result<Map<String, Value>, Misshapen> {

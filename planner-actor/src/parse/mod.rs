@@ -11,7 +11,7 @@ pub(crate) mod choice;
 mod repair;
 mod tidy;
 
-use proto::{limits, strict};
+use proto::{lang::Language, limits, strict};
 use serde_json::Value;
 
 /// What is looked for in a reply.
@@ -72,6 +72,26 @@ pub(crate) enum NotJson {
     /// Malformed beyond repair.
     #[error("the JSON cannot be read: {0}")]
     Malformed(String),
+}
+
+impl NotJson {
+    /// What is wrong, in a language.
+    pub(crate) fn text(&self, language: Language) -> String {
+        let zh = match self {
+            Self::Missing => "回复中没有 JSON 对象；请以一个 JSON 对象给出计划".to_owned(),
+            Self::Another(mark) => format!("回复中的 JSON 不符合要求：缺少 `{mark}`"),
+            Self::Several(n) => format!("回复中有 {n} 个不同的计划；请只给出一个"),
+            Self::TooLong => format!("回复超过 {} 字节", limits::REQUEST_BYTES_MAX),
+            Self::TooManyBrackets => "JSON 格式错误且过大，无法修复；请给出有效的 JSON".to_owned(),
+            Self::Cut => "JSON 在步骤中间被截断；请给出完整的计划".to_owned(),
+            Self::Garbled => "JSON 格式错误；请给出有效的 JSON".to_owned(),
+            Self::Malformed(why) => format!("无法读取 JSON：{why}"),
+        };
+        match language {
+            Language::En => self.to_string(),
+            Language::Zh => zh,
+        }
+    }
 }
 
 /// What is wanted, as the model wrote it.

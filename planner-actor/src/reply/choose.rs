@@ -1,10 +1,11 @@
 //! From a decision to what the planner answers: a plan of one step, a question, a note, or the end.
 
 use proto::{
-    decision::PlanWork,
+    decision::{PlanTalk, PlanWork},
     draft::{self, Draft, DraftStep, Frame},
     excerpt,
     fact::{Asked, AskedKind, PlanNote, PlanPhase, PlanReply},
+    lang::Language,
     limits,
     outline::{self, Item, ItemStatus},
     policy::PlanProtocol,
@@ -16,7 +17,7 @@ use super::Understood;
 use crate::{
     course::Course,
     parse::choice::{self, Choice, Phase},
-    summary,
+    summary, words,
 };
 
 /// Characters of an input that a step's description shows, at each end.
@@ -31,16 +32,18 @@ pub(super) fn choose(
     let course = Course::of(&work.dialogue);
     let phased = work.protocol == PlanProtocol::Phased;
     let choice = if phased { choice::phased(value, course.phase) } else { choice::decision(value) };
-    match choice.map_err(|e| e.to_string())? {
+    let choice = choice.map_err(|e| e.to_string())?;
+    match choice {
         Choice::Act { plan, tool, input } => {
             let outline = intended(&course, phased, &plan);
-            let plan = one_step(&tool, input, &outline, frame)?;
+            let plan = one_step(&tool, input, &outline, frame, work.language)?;
             Ok(Understood { reply: PlanReply::Plan { plan }, outline })
         }
         Choice::Ask { .. } if !work.may_ask => {
-            Err("no more questions can be asked; go on with what is known".to_owned())
+            Err(words::no_more_questions(work.language).to_owned())
         }
         Choice::Ask { plan, question } => {
+            let question = question.map_or_else(|| unasked(work), Ok)?;
             let question = Asked { prompt: question, kind: AskedKind::Query, default: None };
             let outline = intended(&course, phased, &plan);
             Ok(Understood { reply: PlanReply::Question { question }, outline })
@@ -58,11 +61,22 @@ pub(super) fn choose(
         }
         Choice::Done { response } => {
             let response = response.or_else(|| course.reached.map(str::to_owned));
-            let response = response
-                .ok_or("response: is missing; nothing was reached yet that could be the answer")?;
+            let response = response.ok_or(words::no_answer(work.language))?;
             let outline = course.closed();
             Ok(Understood { reply: PlanReply::Finished { response }, outline })
         }
+    }
+}
+
+/// What a person is asked who is to be asked, nobody says what. The model is told once that words are
+/// missing; when it wants an answer all the same, the question is a fixed one.
+fn unasked(work: &PlanWork) -> Result<String, String> {
+    let missing = words::question_without_words(work.language);
+    let last = work.dialogue.last();
+    if matches!(last, Some(PlanTalk::Rejected { error, .. }) if error == missing) {
+        Ok(words::say_what_is_missing(work.language).to_owned())
+    } else {
+        Err(missing.to_owned())
     }
 }
 
@@ -83,8 +97,10 @@ fn one_step(
     input: Value,
     outline: &[Item],
     frame: &Frame<'_>,
+    language: Language,
 ) -> Result<proto::plan::Plan, String> {
-    let spec = frame.tools.find(tool).map_err(|e| format!("next_action.tool: {e}"))?;
+    let spec =
+        frame.tools.find(tool).map_err(|e| format!("next_action.tool: {}", e.text(language)))?;
     let args = arguments(spec, input)?;
     let current = outline.iter().find(|item| item.status == ItemStatus::InProgress);
     let title = current.map(|item| item.title.clone()).unwrap_or_default();
@@ -98,7 +114,7 @@ fn one_step(
         args: Some(args),
     };
     let draft = Draft { title: String::new(), steps: vec![step], replan: Vec::new() };
-    draft::plan(draft, frame).map_err(|e| e.to_string())
+    draft::plan(draft, frame).map_err(|e| e.text(language))
 }
 
 /// The arguments that an input is: an object, one written as a text, or the one text a tool takes.

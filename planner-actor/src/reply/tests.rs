@@ -193,6 +193,51 @@ fn note(phase: &str, outline: Value, response: Value) -> Value {
     json!({"type": "noted", "phase": phase, "outline": outline, "response": response})
 }
 
+/// A question without words is told back; when it comes once more, a person is asked for what is
+/// missing in words that are fixed.
+#[rstest]
+#[case::decision_en(
+    "decision",
+    "en",
+    r#"{"status":"continue","next_action":{"tool":"ask_user","input":" "}}"#,
+    "the question has no words; say what the user is to be asked",
+    "please add what is needed"
+)]
+#[case::decision_zh(
+    "decision",
+    "zh",
+    r#"{"status":"continue","next_action":{"tool":"ask_user","input":null}}"#,
+    "问题内容为空，请写明要问用户什么",
+    "请补充必要信息"
+)]
+#[case::phased_zh(
+    "phased",
+    "zh",
+    r#"{"status":"ask_user","question":""}"#,
+    "问题内容为空，请写明要问用户什么",
+    "请补充必要信息"
+)]
+fn a_question_without_words_is_refused_once(
+    #[case] protocol: &str,
+    #[case] language: &str,
+    #[case] text: &str,
+    #[case] told: &str,
+    #[case] asked: &str,
+) {
+    let planned = note("planned", json!([item("1", "look", "pending")]), json!(null));
+    let rejected = |error: &str| json!({"type": "rejected", "reply": text, "error": error});
+    for (last, expected) in [
+        (None, format!("no: {told}")),
+        (Some(rejected("no JSON")), format!("no: {told}")),
+        (Some(rejected(told)), format!("ask {asked}")),
+    ] {
+        let dialogue: Vec<Value> = [planned.clone()].into_iter().chain(last).collect();
+        let work = json!({"protocol": protocol, "language": language, "dialogue": dialogue});
+        let got = intent(&understood_all(text, &[], work));
+        assert!(got.starts_with(&expected), "{got}");
+    }
+}
+
 #[test]
 fn phases_follow_from_what_was_said_and_done() {
     let two = |a, b| json!([item("1", "look", a), item("2", "note", b)]);

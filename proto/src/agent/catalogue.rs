@@ -249,6 +249,19 @@ impl Catalogue {
         broken.collect()
     }
 
+    /// A mistake of an agent that only others can find, shown where the agent says something about
+    /// the field.
+    #[must_use]
+    pub fn mistake(&self, name: &AgentName, field: &str, why: &str) -> Mistakes {
+        match self.top(name, None) {
+            Some((_, Written::Read { own, .. })) => own.mistake(&[], field, why),
+            Some((_, Written::Unread { .. } | Written::Given(_))) | None => {
+                let (field, why) = (field.to_owned(), why.to_owned());
+                Mistakes(vec![Mistake { place: name.to_string(), line: 1, column: 1, field, why }])
+            }
+        }
+    }
+
     /// The agent of this name in the uppermost layer, or in the uppermost one below `below`.
     fn top(&self, name: &AgentName, below: Option<Layer>) -> Option<(Layer, &Written)> {
         let layers = Layer::ALL.into_iter().rev();
@@ -271,6 +284,10 @@ impl Catalogue {
         let fields = self.fields(name, layer, own, &mut Vec::new())?;
         let wrong = |fields: &[&str], field: &str, why| own.mistake(fields, field, why);
         let agent = source::agent(name, &fields).map_err(|e| wrong(&[], &e.field, e.why))?;
+        if let Some((tool, meant)) = misnamed(&agent) {
+            let why = format!("is not among the tools of this agent; did you mean {meant}?");
+            return Err(wrong(&[], &format!("tool.presets.{tool}"), &why));
+        }
         agent.check_written(&own.fields).map_err(|invalid| {
             let mut clashes = clash::CLASHES.iter();
             let both = clashes.find(|c| c.fields[0] == invalid.field && c.why == invalid.why);
@@ -353,6 +370,15 @@ fn given(agent: &Agent) -> serde_json::Value {
         fields.shift_remove("name");
     }
     fields
+}
+
+/// A tool of which arguments are fixed and that the agent may not use, and the one that was meant.
+fn misnamed(agent: &Agent) -> Option<(&str, &str)> {
+    let tools = agent.tools.as_deref()?;
+    let names: Vec<&str> = tools.iter().map(ToolName::as_str).collect();
+    let presets = agent.tool.presets.iter();
+    let mut unknown = presets.filter(|(tool, _)| !tools.contains(tool));
+    unknown.find_map(|(tool, _)| Some((tool.as_str(), source::meant(tool.as_str(), &names)?)))
 }
 
 #[cfg(test)]

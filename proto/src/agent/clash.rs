@@ -156,6 +156,12 @@ pub const CLASHES: &[Clash] = &[
         "step: {exec: direct_tool, max_turns: 10}",
         |a| always(a) && exec(a, StepExec::DirectTool),
     ),
+    idle(
+        ["step.on_unsuccessful", "step.exec"],
+        "says nothing where every step is one tool call",
+        "step: {exec: direct_tool, on_unsuccessful: complete}",
+        |a| always(a) && exec(a, StepExec::DirectTool),
+    ),
     // When the plan is made anew.
     contradict(
         ["replan.when", "step.on_failure"],
@@ -300,6 +306,12 @@ pub const CLASHES: &[Clash] = &[
         ["plan.temperature", "plan.when"],
         "says nothing where no planner makes a plan",
         "plan: {when: never, temperature: 0.1}",
+        |a| !a.has_planner(),
+    ),
+    idle(
+        ["plan.top_p", "plan.when"],
+        "says nothing where no planner makes a plan",
+        "plan: {when: never, top_p: 0.5}",
         |a| !a.has_planner(),
     ),
     idle(

@@ -21,7 +21,7 @@ pub use self::{
     ask::Asking,
     plan::{OnUnparseable, PlanWhen, Planning},
     replan::{Listed, ReplanApply, ReplanWhen, Replanning},
-    step::{Dispatch, OnBlocked, OnFailure, StepExec, Stepping},
+    step::{Dispatch, OnBlocked, OnFailure, OnUnsuccessful, StepExec, Stepping},
     sub::{SubAgent, called_like_a_tool},
     tool::{Calling, OnGivenUp},
 };
@@ -46,6 +46,9 @@ pub struct Agent {
     /// Sampling temperature, or the provider's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// Nucleus sampling, or the provider's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
     /// Words put before every prompt.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub system: String,
@@ -92,6 +95,7 @@ impl Default for Agent {
             name: AgentName::new("default").expect("`default` is an id"),
             model: None,
             temperature: None,
+            top_p: None,
             system: String::new(),
             tools: None,
             agents: Vec::new(),
@@ -130,6 +134,10 @@ fn refuse(field: &str, why: &'static str) -> Checked {
 
 fn out_of_scale(temperature: Option<f64>) -> bool {
     temperature.is_some_and(|t| !(0.0..=2.0).contains(&t))
+}
+
+fn out_of_share(top_p: Option<f64>) -> bool {
+    top_p.is_some_and(|p| !(p > 0.0 && p <= 1.0))
 }
 
 fn out_of_time(ms: Option<u64>) -> bool {
@@ -175,6 +183,7 @@ impl Agent {
         self.ask.check()?;
         self.step.check()?;
         self.tool.check()?;
+        self.tool.check_tools(self)?;
         self.replan.check()?;
         for (axis, checked) in [
             ("budget", self.budget.check()),
@@ -191,6 +200,9 @@ impl Agent {
         }
         if out_of_scale(self.temperature) {
             return refuse("temperature", "must be 0.0 to 2.0");
+        }
+        if out_of_share(self.top_p) {
+            return refuse("top_p", "must be above 0.0 and at most 1.0");
         }
         if self.system.len() > limits::DESCRIPTION_BYTES_MAX {
             return refuse("system", "must be at most 32 KiB");

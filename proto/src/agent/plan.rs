@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Checked, out_of_scale, refuse};
+use super::{Checked, out_of_scale, out_of_share, refuse};
 use crate::{
     limits,
     policy::{Detector, PlanOutput, PlanProtocol},
@@ -32,6 +32,9 @@ pub struct Planning {
     /// Its sampling temperature; the agent's when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// Its nucleus sampling; the agent's when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
     /// Tries at a reply that can be understood; the error is shown to the model each time.
     pub attempts: u32,
     /// What follows when no try gave a plan.
@@ -72,6 +75,7 @@ impl Default for Planning {
             output: PlanOutput::default(),
             model: None,
             temperature: None,
+            top_p: None,
             attempts: 3,
             on_unparseable: OnUnparseable::Fail,
             allow_empty: false,
@@ -86,6 +90,9 @@ impl Planning {
         }
         if out_of_scale(self.temperature) {
             return refuse("plan.temperature", "must be 0.0 to 2.0");
+        }
+        if out_of_share(self.top_p) {
+            return refuse("plan.top_p", "must be above 0.0 and at most 1.0");
         }
         Ok(())
     }

@@ -29,6 +29,9 @@ pub struct Stepping {
     /// What becomes of steps that need one that failed, where the job goes on.
     #[serde(skip_serializing_if = "OnBlocked::is_error")]
     pub on_blocked: OnBlocked,
+    /// What becomes of a step whose agent reports that it did not reach what it was for.
+    #[serde(skip_serializing_if = "OnUnsuccessful::is_fail")]
+    pub on_unsuccessful: OnUnsuccessful,
     /// Model turns of one run of a step (1 to 100).
     pub max_turns: u32,
     /// How a step is carried out.
@@ -81,6 +84,18 @@ pub enum OnBlocked {
     Skip,
 }
 
+/// What becomes of a step whose agent reports that it did not reach what it was for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnUnsuccessful {
+    /// Its run has failed: another follows by `step.retry`, or the step has failed.
+    #[default]
+    Fail,
+    /// It has completed without success: what was reported is its result, and what comes after it
+    /// goes on and is told so.
+    Complete,
+}
+
 impl StepExec {
     /// Whether a step may be carried out so.
     #[must_use]
@@ -107,6 +122,13 @@ impl OnBlocked {
     }
 }
 
+impl OnUnsuccessful {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+    fn is_fail(&self) -> bool {
+        *self == Self::Fail
+    }
+}
+
 /// [`limits::CALLS_PER_TURN_MAX`] as policies count.
 pub(super) const fn calls_max() -> u32 {
     limits::CALLS_PER_TURN_MAX as u32
@@ -123,6 +145,7 @@ impl Default for Stepping {
             retry: RetryPolicy::never(),
             on_failure: OnFailure::Stop,
             on_blocked: OnBlocked::Error,
+            on_unsuccessful: OnUnsuccessful::Fail,
             max_turns: limits::TURNS_MAX,
             exec: StepExec::AsPlanned,
             max_calls: calls_max(),

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Checked, InvalidAgent};
-use crate::retry::RetryPolicy;
+use super::{Agent, Checked, InvalidAgent, refuse};
+use crate::{preset::Presets, retry::RetryPolicy};
 
 /// How tool calls are retried.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct Calling {
     /// of planning.
     #[serde(skip_serializing_if = "OnGivenUp::is_fail")]
     pub on_given_up: OnGivenUp,
+    /// Arguments of tools that no model is shown and every call has.
+    #[serde(skip_serializing_if = "Presets::is_empty")]
+    pub presets: Presets,
 }
 
 /// What follows when no attempt is left of work whose faults may pass.
@@ -38,6 +41,24 @@ impl OnGivenUp {
 impl Calling {
     pub(super) fn check(&self) -> Checked {
         let wrong = self.retry.check();
-        wrong.map_err(|(field, why)| InvalidAgent { field: format!("tool.retry.{field}"), why })
+        wrong.map_err(|(field, why)| InvalidAgent { field: format!("tool.retry.{field}"), why })?;
+        self.presets.check().map_err(|(tool, why)| match tool {
+            Some(tool) => InvalidAgent { field: format!("tool.presets.{tool}"), why },
+            None => InvalidAgent { field: "tool.presets".to_owned(), why },
+        })
+    }
+
+    /// Whether arguments are fixed of nothing but tools that the agent may use.
+    pub(super) fn check_tools(&self, agent: &Agent) -> Checked {
+        for (tool, _) in self.presets.iter() {
+            let field = format!("tool.presets.{tool}");
+            if agent.sub_agent(tool.as_str()).is_some() {
+                return refuse(&field, "must be a tool; arguments of agents cannot be fixed");
+            }
+            if agent.tools.as_ref().is_some_and(|tools| !tools.contains(tool)) {
+                return refuse(&field, "is not among the tools of this agent");
+            }
+        }
+        Ok(())
     }
 }

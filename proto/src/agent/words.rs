@@ -1,7 +1,10 @@
 //! Every word of the axes that are words, and the agents they make: so that tests can try all of
 //! them, and none is forgotten when one is added.
 
-use super::{Agent, Dispatch, OnBlocked, OnFailure, PlanWhen, ReplanApply, ReplanWhen, StepExec};
+use super::{
+    Agent, Dispatch, OnBlocked, OnFailure, OnUnsuccessful, PlanWhen, ReplanApply, ReplanWhen,
+    StepExec,
+};
 use crate::policy::PlanProtocol;
 
 /// Sets one word of one axis.
@@ -21,6 +24,7 @@ const AXES: &[&[Word]] = words![
     step.exec: StepExec::AsPlanned, StepExec::DirectTool, StepExec::MasterLoop, StepExec::SingleAction;
     step.on_failure: OnFailure::Stop, OnFailure::Continue, OnFailure::Replan, OnFailure::FailRun;
     step.on_blocked: OnBlocked::Error, OnBlocked::Skip;
+    step.on_unsuccessful: OnUnsuccessful::Fail, OnUnsuccessful::Complete;
     replan.when: None, Some(ReplanWhen::Never), Some(ReplanWhen::OnFailure), Some(ReplanWhen::AfterListed),
         Some(ReplanWhen::AfterEachStep), Some(ReplanWhen::AfterEachItem), Some(ReplanWhen::EveryTurn);
     replan.apply: ReplanApply::ReplaceAll, ReplanApply::ReplacePending, ReplanApply::Append;

@@ -12,6 +12,7 @@ use super::{Draft, DraftStep};
 use crate::{
     excerpt,
     id::{InvalidId, StepId},
+    lang::Language,
     limits, placeholder,
     plan::{Action, Plan, PlanError, Step},
     tool::ToolSpec,
@@ -56,6 +57,24 @@ pub enum Unsound {
     /// The plan as a whole.
     #[error(transparent)]
     Plan(#[from] PlanError),
+}
+
+impl Unsound {
+    /// What is wrong, in a language.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        match (language, self) {
+            (Language::En, _) | (Language::Zh, Self::Id { .. }) => self.to_string(),
+            (Language::Zh, Self::Tool { step, why }) => {
+                format!("步骤 {step}：{}", why.text(language))
+            }
+            (Language::Zh, Self::NoTool(step)) => format!("步骤 {step} 有参数但没有指定工具"),
+            (Language::Zh, Self::Args { step, tool, why }) => {
+                format!("步骤 {step}：{tool} 的参数不符合要求：{why}")
+            }
+            (Language::Zh, Self::Plan(why)) => why.text(language),
+        }
+    }
 }
 
 /// What a draft is measured against.

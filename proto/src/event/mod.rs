@@ -156,6 +156,12 @@ pub struct StepEvent {
     /// Its result or its error, once it has ended; cut for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
+    /// Whether it completed although its agent reported that it did not reach what it was for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsuccessful: bool,
+    /// Files and addresses that belong to its result, once it has ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<String>,
 }
 
 /// How a step went on.
@@ -339,8 +345,9 @@ pub struct Below {
     pub path: String,
 }
 
-/// A model call has ended, and what it cost: nothing, where nobody counted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A model call has ended, and what it cost: nothing, where nobody counted. Or a tool call that cost
+/// something.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UsageEvent {
     /// The model turn or round of planning.
     pub work: WorkId,
@@ -350,8 +357,14 @@ pub struct UsageEvent {
     /// The step it was for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepId>,
+    /// The tool, when a tool's call has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolName>,
     /// What it cost.
     pub spent: Usage,
+    /// What was paid for it in US dollars, where a tool says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paid: Option<f64>,
     /// What the job has cost so far.
     pub total: Usage,
 }

@@ -190,6 +190,9 @@ fn model(model: &Model) -> Found {
     if model.temperature.is_some_and(|t| !(0.0..=2.0).contains(&t)) {
         wrong("temperature", "must be 0.0 to 2.0");
     }
+    if model.top_p.is_some_and(|p| !(p > 0.0 && p <= 1.0)) {
+        wrong("top_p", "must be above 0.0 and at most 1.0");
+    }
     if !(1.0..=10.0).contains(&model.retry.backoff_factor) {
         wrong("retry.backoff_factor", "must be 1.0 to 10.0");
     }

@@ -155,6 +155,8 @@ pub struct Model {
     pub api_key: Option<Secret>,
     /// Sampling temperature (0.0 to 2.0).
     pub temperature: Option<f64>,
+    /// Nucleus sampling (above 0.0, at most 1.0).
+    pub top_p: Option<f64>,
     /// Longest reply in tokens.
     pub max_tokens: Option<u32>,
     /// Tokens of a conversation that the model takes, the reply not included; nothing is left out

@@ -46,6 +46,7 @@ fn failed(decision: &Decision, message: String, fault: Fault) -> Option<Fact> {
             result: ToolResult::failed(message),
             fault: Some(fault),
             duration_ms: 0,
+            cost: Default::default(),
         })),
         Decision::Ask(_)
         | Decision::Wait(_)

@@ -76,6 +76,7 @@ fn called(work: &str, attempt: u32) -> Fact {
         result: ToolResult::ok(json!(1)),
         fault: None,
         duration_ms: 1,
+        cost: Default::default(),
     })
 }
 

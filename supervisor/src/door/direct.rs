@@ -36,8 +36,9 @@ pub(super) fn plan(
 ) -> Result<(), Failure> {
     let refused = |field: &str, why: String| Failure::new(Code::InvalidRequest, why).at(field);
     let registered = registry.all();
-    let specs = registered.iter().map(|tool| &tool.spec);
-    let toolbox = Toolbox::new(specs, submitted.agent.tools.as_deref());
+    let presets = &submitted.agent.tool.presets;
+    let specs: Vec<_> = registered.iter().map(|tool| presets.without(&tool.spec)).collect();
+    let toolbox = Toolbox::new(specs.iter().map(AsRef::as_ref), submitted.agent.tools.as_deref());
     let tool: &ToolSpec =
         toolbox.find(call.tool.as_str()).map_err(|e| refused("call.tool", e.to_string()))?;
     arguments::check(schemas, tool, &call.args, Placeholders::Literal)

@@ -14,6 +14,7 @@ mod fit;
 mod fold;
 mod forking;
 mod list;
+mod presets;
 mod quota;
 mod secrets;
 mod signal;

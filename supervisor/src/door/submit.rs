@@ -15,7 +15,7 @@ use runtime::{
 };
 use uuid::Uuid;
 
-use super::{Door, admit, conversation, direct, forking, secrets};
+use super::{Door, admit, conversation, direct, forking, presets, secrets};
 
 impl Door {
     pub(super) async fn submit(&self, call: &Call) -> Result<Handled, Failure> {
@@ -25,6 +25,9 @@ impl Door {
         let mut admitted = self
             .agents
             .look(|agents| admit::submission(&call.payload, agents, self.price.as_ref(), by))?;
+        if admitted.fork.is_none() {
+            presets::check(&admitted.submitted.agent, &self.registry, &self.schemas)?;
+        }
         if let Some(call) = admitted.call.take() {
             direct::plan(&mut admitted.submitted, call, &self.registry, &self.schemas)?;
         } else if admitted.fork.is_none() {

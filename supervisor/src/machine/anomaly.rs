@@ -210,6 +210,8 @@ impl Open {
 fn ended_steps(steps: &[StepRun]) -> Vec<Ended<'_>> {
     let ended = steps.iter().filter_map(|step| {
         let came = match step.state {
+            // A loop that did not reach what it was for has come to nothing new.
+            StepState::Completed if step.unsuccessful => Came::Neither,
             StepState::Completed => {
                 let result = step.result.as_ref().unwrap_or(&Value::Null);
                 Came::Result(signature("", result))

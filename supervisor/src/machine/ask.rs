@@ -7,6 +7,7 @@ use proto::{
     id::{AskId, JobId, StepId, WorkId},
     interaction::{Answer, Question, QuestionKind, Verdict, edited, plan_digest},
     job::FailReason,
+    limits,
     plan::Plan,
 };
 use serde_json::Value;
@@ -93,6 +94,14 @@ impl Open {
             }),
             Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => None,
         }
+    }
+
+    /// How many more questions may be open beside those that are, and those that turns have asked for.
+    /// An approval that finds no room waits until a question is answered.
+    pub(super) fn room_for_questions(&self) -> usize {
+        let open = self.questions.values().filter(|a| a.state == AskState::Open).count();
+        let coming = usize::try_from(self.coming_questions()).unwrap_or(usize::MAX);
+        limits::OPEN_QUESTIONS_MAX.saturating_sub(open.saturating_add(coming))
     }
 
     /// The question as it is stored, with its id and deadline.

@@ -6,9 +6,10 @@
 use proto::{
     agent::{Agent, OnFailure},
     budget::{AtLimit, Axis, Budget, Gauge, Price, Spend},
+    cost::{Cost, ToolCost},
     decision::PlanTalk,
     fact::PlanPhase,
-    id::Attempt,
+    id::{Attempt, ToolName},
     job::FailReason,
     message::Usage,
     notice::Notice,
@@ -16,6 +17,7 @@ use proto::{
 };
 
 use super::{
+    call::Call,
     state::{Job, Open, Stage},
     step::{Exec, StepRun},
     text,
@@ -78,11 +80,13 @@ struct Wish {
     what: Spend,
     /// Whether it was counted before: another attempt, or another reply of the same round.
     again: bool,
+    /// Whether it is a call of a tool that has cost something before.
+    costs: bool,
 }
 
 impl Wish {
     fn new(what: Spend, attempt: Attempt) -> Self {
-        Self { what, again: attempt != Attempt::FIRST }
+        Self { what, again: attempt != Attempt::FIRST, costs: false }
     }
 
     fn spends(self, axis: Axis, budget: &Budget) -> bool {
@@ -91,7 +95,8 @@ impl Wish {
             Axis::Turns => !self.again && self.what == Spend::Turn,
             Axis::TokensIn | Axis::TokensOut | Axis::Tokens | Axis::Money => match self.what {
                 Spend::Plan | Spend::Replan | Spend::Thought | Spend::Turn => true,
-                Spend::Tool | Spend::Ask | Spend::Step => false,
+                Spend::Tool => self.costs,
+                Spend::Ask | Spend::Step => false,
             },
             // The deadline has a timer of its own, and a child is no unit of work like others.
             Axis::Time | Axis::Depth | Axis::Children => false,
@@ -100,6 +105,16 @@ impl Wish {
 }
 
 impl Open {
+    /// A result of a tool counts, and with it what it cost.
+    pub(super) fn cost_of_tool(&mut self, tool: ToolName, cost: &Cost) {
+        if cost.is_nothing() {
+            return;
+        }
+        self.usage += cost.usage;
+        self.paid.add(cost);
+        self.tools.entry(tool.clone()).or_insert_with(|| ToolCost::new(tool)).add(cost);
+    }
+
     /// Once something is wanted that the budget has nothing left for, nothing new is started.
     pub(super) fn settle_budget(&mut self) {
         if self.agent.budget.is_unlimited() && self.family.callees.is_none() {
@@ -157,10 +172,13 @@ impl Open {
                 let round = |attempt| Wish {
                     what: self.round_kind(),
                     again: again || attempt != Attempt::FIRST,
+                    costs: false,
                 };
                 tries.to_send().map(round).into_iter().collect()
             }
-            Stage::Clarify { ask: None, .. } => vec![Wish { what: Spend::Ask, again: false }],
+            Stage::Clarify { ask: None, .. } => {
+                vec![Wish { what: Spend::Ask, again: false, costs: false }]
+            }
             // The plan is ended first, and then it is thought about what has come of it.
             Stage::Execute if self.wants_replan() => {
                 let what = match self.agent.plan.protocol {
@@ -172,15 +190,53 @@ impl Open {
                     | PlanProtocol::Decision
                     | PlanProtocol::InlineTools => Spend::Replan,
                 };
-                vec![Wish { what, again: false }]
+                vec![Wish { what, again: false, costs: false }]
             }
-            Stage::Execute => self.active_steps().into_iter().flat_map(wishes_of).collect(),
+            Stage::Execute => {
+                self.active_steps().into_iter().flat_map(|step| self.wishes_of(step)).collect()
+            }
             Stage::Clarify { .. }
             | Stage::Confused { .. }
             | Stage::Check { .. }
             | Stage::Failing { .. }
             | Stage::Rejected { .. } => Vec::new(),
         }
+    }
+
+    /// What a step would have decided now.
+    fn wishes_of(&self, step: &StepRun) -> Vec<Wish> {
+        let begun = step.started.is_some();
+        // What a tool costs is known once it has said so.
+        let call_of = |call: &Call| {
+            let attempt = call.would_send()?;
+            let costs = self.tools.contains_key(&call.tool);
+            Some(Wish { costs, ..Wish::new(Spend::Tool, attempt) })
+        };
+        let mut wishes: Vec<Wish> = match &step.exec {
+            Exec::Tool(call) => call_of(call).into_iter().collect(),
+            Exec::Turn(turn) => turn
+                .tries
+                .to_send()
+                .map(|attempt| Wish::new(Spend::Turn, attempt))
+                .into_iter()
+                .collect(),
+            Exec::Acting(acting) => acting
+                .units
+                .iter()
+                .filter_map(|unit| match &unit.kind {
+                    UnitKind::Tool(call) => call_of(call),
+                    UnitKind::Person { ask: None, reply: None, .. } => {
+                        Some(Wish { what: Spend::Ask, again: false, costs: false })
+                    }
+                    UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
+                })
+                .collect(),
+            Exec::NotBegun | Exec::Rerun(_) | Exec::Ended => Vec::new(),
+        };
+        if !begun && !wishes.is_empty() {
+            wishes.push(Wish { what: Spend::Step, again: false, costs: false });
+        }
+        wishes
     }
 
     /// What the next round of planning is.
@@ -242,7 +298,7 @@ impl Open {
     }
 
     fn cost(&self, price: &Price) -> f64 {
-        price.of(self.usage)
+        price.with(self.usage, &self.paid)
     }
 
     fn steps_spent(&self) -> u32 {
@@ -306,39 +362,6 @@ fn spent_by_children(axis: Axis) -> bool {
         // A call of an agent is a call.
         Axis::Steps | Axis::Time => false,
     }
-}
-
-fn wishes_of(step: &StepRun) -> Vec<Wish> {
-    let begun = step.started.is_some();
-    let mut wishes: Vec<Wish> = match &step.exec {
-        Exec::Tool(call) => call.would_send().into_iter().map(tool).collect(),
-        Exec::Turn(turn) => turn
-            .tries
-            .to_send()
-            .map(|attempt| Wish::new(Spend::Turn, attempt))
-            .into_iter()
-            .collect(),
-        Exec::Acting(acting) => acting
-            .units
-            .iter()
-            .filter_map(|unit| match &unit.kind {
-                UnitKind::Tool(call) => call.would_send().map(tool),
-                UnitKind::Person { ask: None, reply: None, .. } => {
-                    Some(Wish { what: Spend::Ask, again: false })
-                }
-                UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
-            })
-            .collect(),
-        Exec::NotBegun | Exec::Rerun(_) | Exec::Ended => Vec::new(),
-    };
-    if !begun && !wishes.is_empty() {
-        wishes.push(Wish { what: Spend::Step, again: false });
-    }
-    wishes
-}
-
-fn tool(attempt: Attempt) -> Wish {
-    Wish::new(Spend::Tool, attempt)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "tokens and milliseconds of a job are below 2^53")]

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use proto::{
     decision::{AskWork, Decision, Finish, Note, StepTask, TurnWork, Wait},
     id::{Attempt, TimerName},
+    limits,
     plan::Action,
     revision::Cause,
 };
@@ -147,7 +148,9 @@ impl Job {
             Exec::NotBegun | Exec::Ended => None,
         };
         command.or_else(|| {
-            let wanted = open.step_question(&self.id, step)?;
+            let asked = open.open_questions().count();
+            let wanted = (asked < limits::OPEN_QUESTIONS_MAX)
+                .then(|| open.step_question(&self.id, step))??;
             Some(Decision::Ask(open.ask_work(wanted, self.updated)))
         })
     }

@@ -1,6 +1,6 @@
 //! Which steps may go on: dependencies, order, and what a failed step holds back.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use proto::{
@@ -86,8 +86,9 @@ impl Open {
             return false;
         }
         let values = self.values_for(step);
-        let language = self.language;
-        self.change(index, |step| step.ready(&|id| values.get(id).cloned(), language, at));
+        let (agent, language) = (Arc::clone(&self.agent), self.language);
+        let presets = &agent.tool.presets;
+        self.change(index, |step| step.ready(&|id| values.get(id).cloned(), presets, language, at));
         true
     }
 

@@ -149,12 +149,24 @@ impl Open {
 
     fn summary(&self) -> String {
         // What a plan that stands alone has replaced is no part of what was reached.
-        let steps = || self.done().filter(|run| run.left.is_none());
-        let mut summary = text::succeeded(self.language, steps().count());
-        for (number, run) in steps().enumerate() {
-            summary.push_str(&format!("\n{}. {}", number + 1, run.in_a_line()));
+        let steps = |unsuccessful| {
+            let done = self.done().filter(|run| run.left.is_none());
+            done.filter(move |run| run.unsuccessful == unsuccessful)
+        };
+        let list = |head: String, unsuccessful| {
+            let lines = steps(unsuccessful).enumerate();
+            let lines = lines.map(|(n, run)| format!("\n{}. {}", n + 1, run.in_a_line()));
+            format!("{head}{}", lines.collect::<String>())
+        };
+        let (good, bad) = (steps(false).count(), steps(true).count());
+        let mut parts = Vec::new();
+        if good > 0 || bad == 0 {
+            parts.push(list(text::succeeded(self.language, good), false));
         }
-        summary
+        if bad > 0 {
+            parts.push(list(text::unsuccessful(self.language, bad), true));
+        }
+        parts.join("\n")
     }
 
     /// The job's end was stored.

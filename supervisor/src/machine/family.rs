@@ -13,6 +13,7 @@ use std::{
 
 use jiff::Timestamp;
 use proto::{
+    cost::Paid,
     decision::{Note, SpawnWork},
     fact::{Signal, Signaled, Submitted},
     family::{Callees, ChildQuestion, ChildSaid, ChildView, News, Offered, Parent},
@@ -342,9 +343,9 @@ impl Open {
                 }
                 self.asks_below(said);
             }
-            News::Ended { outcome, usage, turns } => {
+            News::Ended { outcome, usage, turns, paid } => {
                 let counts = child.ended(outcome, *usage);
-                self.spent_below(counts, *usage, *turns);
+                self.spent_below(counts, *usage, *turns, paid);
                 self.child_ended(at, said, outcome);
             }
         }
@@ -354,19 +355,20 @@ impl Open {
     /// A child said something when nothing could change how this job ends: only what it cost counts.
     /// And should the job go back, it must know who has ended and will never say so again.
     pub(super) fn heard_late(&mut self, said: &ChildSaid) -> Counted {
-        let News::Ended { outcome, usage, turns } = &said.news else { return Counted::No };
+        let News::Ended { outcome, usage, turns, paid } = &said.news else { return Counted::No };
         let found = self.family.children.get_mut(&(said.work.clone(), said.attempt));
         let is_it = |child: &&mut Child| child.ended.is_none() && child.spawn.child == said.child;
         let Some(child) = found.filter(is_it) else { return Counted::No };
         let counts = child.ended(outcome, *usage);
-        self.spent_below(counts, *usage, *turns);
+        self.spent_below(counts, *usage, *turns, paid);
         Counted::Yes
     }
 
-    fn spent_below(&mut self, counts: bool, usage: Usage, turns: u32) {
+    fn spent_below(&mut self, counts: bool, usage: Usage, turns: u32, paid: &Paid) {
         if counts {
             self.usage += usage;
             self.spent.below(turns);
+            self.paid.below(paid);
         }
     }
 

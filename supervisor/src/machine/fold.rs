@@ -8,6 +8,7 @@ use proto::{
     decision::{Decision, Note},
     fact::{Called, Fact, Fired, Signal, Signaled, Submitted, TurnReply, Turned},
     id::{Attempt, Seq, WorkId},
+    limits,
     notice::Notice,
     record::{Known, Unreadable},
     subject::Family,
@@ -18,7 +19,7 @@ use super::{
     state::{AskState, Awake, Job, Open, Poison, Stage},
     step::{Exec, StepRun},
     text,
-    turn::Acting,
+    turn::{Acting, Asks},
 };
 
 /// Where a record stands.
@@ -234,7 +235,7 @@ impl Open {
     }
 
     fn turned(&mut self, at: At, turned: &Turned) -> Counted {
-        let remaining = self.remaining_questions();
+        let asks = Asks { left: self.remaining_questions(), open: self.room_for_questions() };
         let (agent, language) = (Arc::clone(&self.agent), self.language);
         let agent = agent.as_ref();
         let heard = self.steps.iter().enumerate().find_map(|(index, step)| match &step.exec {
@@ -259,11 +260,13 @@ impl Open {
             }
             TurnReply::Calls { .. } => {
                 let calls = step.keep_outline(calls);
-                let acting = Acting::new(&turn, at.seq, calls, remaining, agent, language);
+                let acting = Acting::new(&turn, at.seq, calls, asks, agent, language);
                 step.acts(at.seq, acting);
             }
-            TurnReply::Done { success, response } => {
-                step.reported(*success, response.clone(), turn.run, agent, at.time);
+            TurnReply::Done { success, response, attachments } => {
+                let kept = attachments.iter().take(limits::ATTACHMENTS_MAX);
+                let end = (*success, kept.cloned().collect());
+                step.reported(end, response.clone(), turn.run, agent, at.time);
             }
             TurnReply::Failed { error } => {
                 if let Exec::Turn(turn) = &mut step.exec {
@@ -283,6 +286,8 @@ impl Open {
         });
         let Some((call, is_step)) = found else { return Counted::No };
         call.answered(called, is_step, at);
+        let tool = call.tool.clone();
+        self.cost_of_tool(tool, &called.cost);
         Counted::Yes
     }
 

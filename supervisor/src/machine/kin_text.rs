@@ -14,7 +14,14 @@ pub(super) fn task(language: Language, task: &Task, before: &[StepEnd]) -> Strin
     }
     if !before.is_empty() {
         text.push_str(&format!("\n\n{results}"));
-        before.iter().for_each(|end| text.push_str(&format!("\n[{}]: {}", end.id, end.response)));
+        for end in before {
+            let mark = match (end.unsuccessful, language) {
+                (false, _) => "",
+                (true, Language::En) => " (completed without success)",
+                (true, Language::Zh) => "（已完成但未成功）",
+            };
+            text.push_str(&format!("\n[{}]{mark}: {}", end.id, end.response));
+        }
     }
     if text.len() <= limits::GOAL_BYTES_MAX {
         return text;

@@ -65,7 +65,7 @@ impl Open {
         } else {
             plan.check_beside(&self.completed(), &self.kept()).err()
         };
-        let wrong = wrong.map(|wrong| wrong.to_string()).or_else(|| self.misfit(&plan));
+        let wrong = wrong.map(|wrong| wrong.text(self.language)).or_else(|| self.misfit(&plan));
         if let Some(wrong) = wrong {
             let shown = serde_json::to_string(&plan).unwrap_or_default();
             return self
@@ -142,7 +142,7 @@ impl Open {
         match plan.check(&BTreeSet::new()) {
             Ok(()) => self.adopt(plan.clone()),
             // The door checks plans; whoever wrote this one to the log did not go through it.
-            Err(wrong) => self.stage = self.no_plan(&wrong.to_string()),
+            Err(wrong) => self.stage = self.no_plan(&wrong.text(self.language)),
         }
     }
 
@@ -190,6 +190,7 @@ impl Open {
         ModelChoice {
             model: plan.model.clone().or(usual.model),
             temperature: plan.temperature.or(usual.temperature),
+            top_p: plan.top_p.or(usual.top_p),
             ..usual
         }
     }
@@ -198,8 +199,10 @@ impl Open {
         ModelChoice {
             model: self.agent.model.clone(),
             temperature: self.agent.temperature,
+            top_p: self.agent.top_p,
             system: self.agent.system.clone(),
             tools: self.agent.tools.clone(),
+            presets: self.agent.tool.presets.clone(),
             agents: self.offered(),
         }
     }

@@ -45,7 +45,7 @@ impl Open {
             money: match (money, price) {
                 (Some(money), Some(price)) => {
                     let held: f64 = alive.iter().filter_map(|s| s.agent.budget.money).sum();
-                    let left = money - price.of(self.usage) - held;
+                    let left = money - price.with(self.usage, &self.paid) - held;
                     #[expect(clippy::cast_precision_loss, reason = "at most 64 share")]
                     let each = left / sharing as f64;
                     Some(each).filter(|each| *each > 0.0).map(Some)?

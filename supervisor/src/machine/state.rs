@@ -9,10 +9,11 @@ use jiff::Timestamp;
 use proto::{
     agent::Agent,
     conversation::Conversation,
+    cost::{Paid, ToolCost},
     decision::{Closed, PlanTalk},
     fact::{Asked, Signaled, Submitted},
     family::Parent,
-    id::{AgentName, AskId, Generation, JobId, Seq, StepId, TimerName, WorkId},
+    id::{AgentName, AskId, Generation, JobId, Seq, StepId, TimerName, ToolName, WorkId},
     interaction::Question,
     job::{FailReason, JobState, Outcome, SubStatus},
     lang::Language,
@@ -147,6 +148,10 @@ pub(super) struct Open {
     /// Timers that nothing waits for any more; canceled with the decisions that follow.
     pub(super) orphans: Vec<TimerName>,
     pub(super) usage: Usage,
+    /// What was paid beside the price of tokens, by this job and those below it.
+    pub(super) paid: Paid,
+    /// What its own tools cost, by tool.
+    pub(super) tools: BTreeMap<ToolName, ToolCost>,
     pub(super) spent: Spent,
     /// What the plans so far have come to, once there has been another one.
     pub(super) watch: Option<Box<Watch>>,
@@ -384,6 +389,8 @@ impl Open {
             early: BTreeSet::new(),
             orphans: Vec::new(),
             usage: Usage::default(),
+            paid: Paid::default(),
+            tools: BTreeMap::new(),
             spent: Spent::default(),
             watch: None,
             notices: Vec::new(),

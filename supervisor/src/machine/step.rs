@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use proto::{
-    agent::{Agent, StepExec},
+    agent::{Agent, OnUnsuccessful, StepExec},
     budget::Spend,
     decision::StepEnd,
     fact::WorkError,
@@ -16,6 +16,7 @@ use proto::{
     outline::Item,
     placeholder,
     plan::{Action, Step},
+    preset::Presets,
     step::StepState,
     view::CallView,
 };
@@ -45,6 +46,10 @@ pub(super) struct StepRun {
     pub(super) result: Option<Value>,
     /// Its result or error, for people.
     pub(super) response: Option<String>,
+    /// It completed, and its agent reported that it did not reach what it was for.
+    pub(super) unsuccessful: bool,
+    /// Files and addresses that belong to its result.
+    pub(super) attachments: Vec<String>,
     pub(super) attempts: u32,
     pub(super) turns: u32,
     /// Calls of turns that are over.
@@ -90,6 +95,8 @@ impl StepRun {
             exec: Exec::NotBegun,
             result: None,
             response: None,
+            unsuccessful: false,
+            attachments: Vec::new(),
             attempts: 0,
             turns: 0,
             calls: Vec::new(),
@@ -112,6 +119,7 @@ impl StepRun {
     pub(super) fn ready(
         &mut self,
         lookup: &impl Fn(&StepId) -> Option<Value>,
+        presets: &Presets,
         language: Language,
         at: Timestamp,
     ) {
@@ -119,6 +127,8 @@ impl StepRun {
             Action::Tool { tool, args, binding } => match placeholder::resolve(args, lookup) {
                 Ok(args) => {
                     let work = names::step(self.generation, self.revision, self.id());
+                    // What is fixed is no text of a plan: nothing in it is looked up.
+                    let args = presets.fill(tool, args);
                     let call = Call::new(work, tool.clone(), binding.clone(), args);
                     self.exec = Exec::Tool(Box::new(call));
                     self.become_state(StepState::Ready);
@@ -293,16 +303,18 @@ impl StepRun {
     /// The model reported the step's end.
     pub(super) fn reported(
         &mut self,
-        success: bool,
+        (success, attachments): (bool, Vec<String>),
         response: String,
         run: u32,
         agent: &Agent,
         at: Timestamp,
     ) {
-        if success {
-            self.complete(Value::String(response.clone()), response, at);
-        } else {
-            self.run_failed(run, response, agent, at);
+        match (success, agent.step.on_unsuccessful) {
+            (true, _) | (false, OnUnsuccessful::Complete) => {
+                (self.unsuccessful, self.attachments) = (!success, attachments);
+                self.complete(Value::String(response.clone()), response, at);
+            }
+            (false, OnUnsuccessful::Fail) => self.run_failed(run, response, agent, at),
         }
         self.follow();
     }
@@ -399,6 +411,8 @@ impl StepRun {
             id: self.step.id.clone(),
             state: self.state,
             response: proto::excerpt::ends(&response, limits::EXCERPT_CHARS),
+            unsuccessful: self.unsuccessful,
+            attachments: self.attachments.clone(),
         }
     }
 

@@ -2,6 +2,7 @@
 //! with. Pure: it is said by whoever stores the decision that goes with it, and before.
 
 use proto::{
+    cost::Paid,
     decision::{Decision, Finish, Note, SpawnWork},
     digest,
     fact::{Fact, Signal, Signaled, Submitted},
@@ -46,7 +47,7 @@ impl Job {
             Decision::Finish(Finish { outcome, usage, .. }) => {
                 let (outcome, usage) = (outcome.clone(), *usage);
                 let turns = open.spent.turns();
-                self.to_parent(open, News::Ended { outcome, usage, turns })
+                self.to_parent(open, News::Ended { outcome, usage, turns, paid: open.paid })
             }
             Decision::Plan(_)
             | Decision::Turn(_)
@@ -133,7 +134,7 @@ impl Job {
             work: spawn.work.clone(),
             attempt: spawn.attempt,
             child: spawn.child.clone(),
-            news: News::Ended { outcome, usage: Usage::default(), turns: 0 },
+            news: News::Ended { outcome, usage: Usage::default(), turns: 0, paid: Paid::default() },
         };
         let (job, refused) = (spawn.child.clone(), Box::new(Fact::Child(refused)));
         Tell::Submit { job, submitted: Box::new(submitted), refused }

@@ -15,6 +15,19 @@ pub(super) fn no_more_questions(language: Language) -> &'static str {
     }
 }
 
+/// As many questions are open as there may be at a time.
+pub(super) fn too_many_open_questions(language: Language) -> String {
+    let max = proto::limits::OPEN_QUESTIONS_MAX;
+    match language {
+        Language::En => format!(
+            "{max} questions of this job wait for an answer; no more may be open at a time. Go on with what you know."
+        ),
+        Language::Zh => {
+            format!("本任务已有 {max} 个问题在等待回答，不能再提问。请根据已有信息继续。")
+        }
+    }
+}
+
 /// An agent's question, with the words that say that an answer is waited for.
 pub(super) fn please_confirm(language: Language, question: &str) -> String {
     match language {
@@ -190,11 +203,24 @@ pub(super) fn succeeded(language: Language, steps: usize) -> String {
     }
 }
 
-/// No plan was made.
+/// Steps have completed whose agents reported that they did not reach what they were for.
+pub(super) fn unsuccessful(language: Language, steps: usize) -> String {
+    match (language, steps) {
+        (Language::En, 1) => "Completed 1 step without success:".to_owned(),
+        (Language::En, n) => format!("Completed {n} steps without success:"),
+        (Language::Zh, n) => format!("{n} 个步骤已完成但未成功："),
+    }
+}
+
+/// No plan was made; commands need none.
 pub(super) fn plan_failed(language: Language, error: &str) -> String {
     match language {
-        Language::En => format!("no usable plan was made: {error}"),
-        Language::Zh => format!("计划执行服务暂时不可用：{error}"),
+        Language::En => {
+            format!("no usable plan was made: {error}\nPlease use /todo or /schedule directly")
+        }
+        Language::Zh => {
+            format!("计划执行服务暂时不可用：{error}\n请直接用 /todo 或 /schedule")
+        }
     }
 }
 

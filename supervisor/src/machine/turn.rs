@@ -55,6 +55,15 @@ pub(super) struct Acting {
     pub(super) units: Vec<Unit>,
 }
 
+/// How many questions a turn may ask.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asks {
+    /// In the life of the job; none when there is no limit.
+    pub(super) left: Option<u32>,
+    /// Beside those that are open.
+    pub(super) open: usize,
+}
+
 /// One call of a turn.
 #[derive(Debug, Clone)]
 pub(super) struct Unit {
@@ -81,17 +90,17 @@ pub(super) enum UnitKind {
 }
 
 impl Acting {
-    /// The calls of a turn. `may_ask` says how many questions are still allowed, `agent` how many
-    /// calls of one turn; the model is told of those that are not.
+    /// The calls of a turn. `asks` says how many questions are still allowed, `agent` how many calls
+    /// of one turn; the model is told of those that are not.
     pub(super) fn new(
         turn: &Turn,
         heard: Seq,
         calls: Vec<TurnCall>,
-        may_ask: Option<u32>,
+        asks: Asks,
         agent: &Agent,
         language: Language,
     ) -> Self {
-        let mut left = may_ask;
+        let Asks { mut left, mut open } = asks;
         let mut room = agent.calls_per_turn();
         let units = calls
             .into_iter()
@@ -111,14 +120,19 @@ impl Acting {
                         UnitKind::Refused(text::too_many_calls(language, max))
                     }
                     CallTarget::Tool { tool, binding } => {
-                        UnitKind::Tool(Box::new(Call::new(work, tool, binding, call.args)))
+                        let args = agent.tool.presets.fill(&tool, call.args);
+                        UnitKind::Tool(Box::new(Call::new(work, tool, binding, args)))
                     }
-                    CallTarget::Person { question } if left.is_none_or(|n| n > 0) => {
-                        left = left.map(|n| n - 1);
-                        UnitKind::Person { work, asked: question, ask: None, reply: None }
-                    }
-                    CallTarget::Person { .. } => {
+                    CallTarget::Person { .. } if left == Some(0) => {
                         UnitKind::Refused(text::no_more_questions(language).into())
+                    }
+                    CallTarget::Person { .. } if open == 0 => {
+                        UnitKind::Refused(text::too_many_open_questions(language))
+                    }
+                    CallTarget::Person { question } => {
+                        left = left.map(|n| n - 1);
+                        open -= 1;
+                        UnitKind::Person { work, asked: question, ask: None, reply: None }
                     }
                     CallTarget::Outline { .. } => {
                         UnitKind::Noted(text::outline_taken(language).to_owned())

@@ -39,6 +39,7 @@ impl Job {
             children: open.family.views(open.path(&self.id)),
             outcome: open.outcome.clone(),
             usage: open.usage,
+            tools: open.tools.values().cloned().collect(),
             budget: open.gauges(self.age_ms()).collect(),
             conversation: open.conversation_id(),
             generation: open.generation,
@@ -220,11 +221,15 @@ impl StepRun {
                 Action::Agent => None,
             },
             state: self.state,
-            success: self.state.is_terminal().then_some(self.state == StepState::Completed),
+            success: self
+                .state
+                .is_terminal()
+                .then_some(self.state == StepState::Completed && !self.unsuccessful),
             response: self
                 .response
                 .as_deref()
                 .map(|text| proto::excerpt::ends(text, limits::EXCERPT_CHARS)),
+            attachments: self.attachments.clone(),
             attempts: self.attempts,
             turns: self.turns,
             calls,

@@ -77,6 +77,7 @@ impl Work for Answering {
                     result: ToolResult::ok(json!(work.step)),
                     fault: None,
                     duration_ms: 0,
+                    cost: Default::default(),
                 }))
             }
             Decision::Turn(_)

@@ -24,7 +24,7 @@ use super::{
 const SCRIPT: &str = r#"
 rules:
   - name: a step of a list
-    when: { system: 'carries out one step', last: 'look it up' }
+    when: { system: 'carries out one step', last: 'look it up', top_p: 0.5 }
     reply: { calls: [ { tool: finish, args: { success: true, response: "nine o'clock" } } ] }
   - name: the step that was planned later
     when: { system: 'carries out one step', last: 'say that it is (?<hour>.+)' }
@@ -33,7 +33,7 @@ rules:
     when: { system: 'You cut a task into steps', last: "nine o'clock" }
     reply: { json: { task: Go on, steps: [ { id: tell, title: Tell, description: "say that it is nine" } ] } }
   - name: a plan that lists a step
-    when: { system: 'You cut a task into steps', last: 'listed:' }
+    when: { system: 'You cut a task into steps', last: 'listed:', top_p: 0.5 }
     reply: { json: { task: Find out, steps: [ { id: look, title: Look, description: "look it up" } ], replan: [look] } }
   - name: one action
     when: { system: 'one action at a time', turn: 1 }
@@ -65,7 +65,8 @@ impl Hall {
         let mut company = Company::start(SCRIPT).await;
         let dir = company.workspace().join("agents");
         std::fs::create_dir(&dir).unwrap();
-        std::fs::write(dir.join("quick.yaml"), "extends: fastgpt\nconfirm: false\n").unwrap();
+        std::fs::write(dir.join("quick.yaml"), "extends: fastgpt\nconfirm: false\ntop_p: 0.5\n")
+            .unwrap();
         company.set("DOOR__AGENTS_DIR", &dir.display().to_string());
         let process = company.serve("all", "all");
         let client = Client::new(&connect(&company).await);

@@ -154,6 +154,7 @@ impl Stage {
             result: ToolResult::ok(json!(1)),
             fault: None,
             duration_ms: 1,
+            cost: Default::default(),
         };
         self.fact(job, Fact::Called(called)).await;
     }

@@ -89,6 +89,7 @@ impl Work for Weigh {
             result,
             fault: rests.then_some(Fault::Unavailable),
             duration_ms: 0,
+            cost: Default::default(),
         }))
     }
 }

@@ -51,7 +51,7 @@ impl Tool for AskModel {
         }
     }
 
-    async fn call(&self, _: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+    async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
         let Args { system_prompt, task } = read(args)?;
         let mut messages = Vec::with_capacity(2);
         if !system_prompt.is_empty() {
@@ -67,6 +67,7 @@ impl Tool for AskModel {
             // Asking again would end the same way.
             Err(error) => return Ok(ToolResult::failed(error.to_string())),
         };
+        context.meter.spend(reply.usage);
         let truncated = reply.stop == StopReason::Length;
         Ok(ToolResult::ok(json!({
             "response": reply.text,

@@ -14,6 +14,7 @@ use proto::{
     fact::{Called, Fact, Started, Submitted},
     id::{Attempt, JobId, Pool, Seq, StepId, ToolName, WorkId, WorkerId},
     lang::Language,
+    message::Usage,
     record::Known,
     subject::Subjects,
     tool::{Approval, Effect, ToolResult, ToolSpec},
@@ -235,11 +236,16 @@ impl Tool for Probe {
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
-        self.keys.lock().unwrap().push(context.idempotency_key);
+        self.keys.lock().unwrap().push(context.idempotency_key.clone());
         self.began.notify_one();
         match args["do"].as_str().unwrap() {
             "wait" => self.may_end.notified().await,
             "panic" => panic!("lost my mind"),
+            "pay" | "pay and panic" => {
+                context.meter.spend(Usage { input_tokens: 5, output_tokens: 7 });
+                context.meter.pay(0.25);
+                assert!(args["do"] == "pay", "lost my mind");
+            }
             "large" => return Ok(ToolResult::ok(Value::from("x".repeat(200 * 1024)))),
             _ => {}
         }

@@ -1,7 +1,9 @@
 //! Calls in the log, carried out by the worker loop, with deaths and redeliveries in between.
 
 use proto::{
+    cost::Cost,
     id::Attempt,
+    message::Usage,
     tool::{Effect, Fault, ToolResult},
 };
 use rstest::rstest;
@@ -23,6 +25,26 @@ async fn a_call_is_answered(
     assert_eq!((called.result, called.fault), (ToolResult::ok(json!("done")), None));
     assert_eq!(probe.runs(), ["job/g0.s1"]);
     crew.drain().await;
+}
+
+/// What a tool says it cost stands in the fact, whether or not the call came to its end.
+#[rstest]
+#[case("pay", None)]
+#[case("pay and panic", Some(Fault::Internal))]
+#[tokio::test]
+async fn what_a_call_cost_is_reported_with_its_result(
+    #[case] what: &str,
+    #[case] fault: Option<Fault>,
+) {
+    let probe = Probe::new(Effect::Pure);
+    let broker = memory().connect(worker("w"));
+    let _crew = Crew::start(&broker, "w", probe.set()).await;
+    let mut stage = Stage::new(broker, "job").await;
+    let called = stage.ask(&probe.call("g0.s1", what)).await;
+    let usage = Usage { input_tokens: 5, output_tokens: 7 };
+    assert_eq!((called.fault, called.cost), (fault, Cost { usage, money: Some(0.25) }));
+    let free = stage.ask(&probe.call("g0.s2", "go")).await;
+    assert!(free.cost.is_nothing());
 }
 
 #[tokio::test]

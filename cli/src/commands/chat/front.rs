@@ -13,7 +13,7 @@ use proto::{
 
 use crate::{
     answer::open::{self, OpenQuestion},
-    chat::answering::Answering,
+    chat::{answering::Answering, show::Course},
     live::follow::Follow,
 };
 
@@ -23,6 +23,8 @@ type Items = Pin<Box<dyn Stream<Item = Result<Watched, Failure>> + Send>>;
 pub(super) struct Front {
     pub(super) job: JobId,
     pub(super) follow: Follow,
+    /// How far its plan has been told.
+    pub(super) course: Course,
     /// The question that the next words answer.
     pub(super) asked: Option<Answering>,
     /// Whose that is: the job's own, or that of one that works for it.
@@ -36,8 +38,8 @@ impl Front {
     pub(super) fn new(client: &Client, job: JobId, after: EventId, live: bool) -> Self {
         let options = EventOptions { after, live, patience: super::super::watch::PATIENCE };
         let items: Items = Box::pin(client.events(&job, options));
-        let (follow, seen, of) = (Follow::default(), BTreeSet::new(), job.clone());
-        Self { job, follow, asked: None, of, seen, items }
+        let (follow, course, of) = (Follow::default(), Course::default(), job.clone());
+        Self { job, follow, course, asked: None, of, seen: BTreeSet::new(), items }
     }
 
     /// The next item; none when there will be no more. Cancel-safe.

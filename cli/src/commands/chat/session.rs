@@ -7,7 +7,6 @@ use proto::{
     door::{AgentChoice, Watched},
     event::{Event, EventId},
     id::{ConversationId, JobId},
-    job::FailReason,
     job::Outcome as Ending,
     lang::Language,
     view::JobView,
@@ -20,7 +19,7 @@ use super::{
 };
 use crate::{
     answer::keyboard::Keyboard,
-    chat::{show, words::Words},
+    chat::show,
     exit::Exit,
     failure::{CliError, Outcome},
     live::{follow::Change, screen::Screen},
@@ -208,7 +207,10 @@ impl Session {
                 None => Ok(()),
             };
         }
-        for line in show::task(&look, &event.happened) {
+        let language = self.language.unwrap_or(Language::En);
+        let Some(front) = self.front() else { return Ok(()) };
+        let language = front.follow.view().map_or(language, |view| view.language);
+        for line in front.course.task(&look, language, &event.happened) {
             self.progress(&line)?;
         }
         Ok(())
@@ -260,11 +262,8 @@ impl Session {
     pub(super) fn ending(&mut self, view: &JobView) -> Result<(), CliError> {
         let Some(outcome) = &view.outcome else { return Ok(()) };
         let look = self.output.look();
-        let mut text = describe::ending(&look, outcome);
-        if matches!(outcome, Ending::Failed { reason: FailReason::PlanFailed, .. }) {
-            text.push_str(&format!("{}\n", Words::PlanFailed.text(view.language)));
-        }
-        self.say(&text)
+        let place = proto::progress::failed(view);
+        self.say(&describe::ending(&look, outcome, place.as_deref()))
     }
 
     /// The question that was open before a command is open still.

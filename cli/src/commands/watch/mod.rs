@@ -277,6 +277,9 @@ fn print_end(output: Output, view: &JobView, raw: bool) -> Result<(), CliError> 
         (Format::Json | Format::Jsonl, _) => output.json(view),
         (Format::Ids, _) | (Format::Table, None) => Ok(()),
         (Format::Table, Some(Ending::Completed { summary, .. })) if raw => output.line(summary),
-        (Format::Table, Some(outcome)) => output.print(&describe::ending(&output.look(), outcome)),
+        (Format::Table, Some(outcome)) => {
+            let place = proto::progress::failed(view);
+            output.print(&describe::ending(&output.look(), outcome, place.as_deref()))
+        }
     }
 }

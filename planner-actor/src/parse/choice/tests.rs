@@ -10,7 +10,9 @@ use super::*;
 fn line(choice: Result<Choice, Misshapen>) -> String {
     match choice {
         Ok(Choice::Act { plan, tool, input }) => format!("{tool} {input} [{}]", plan.join("; ")),
-        Ok(Choice::Ask { plan, question }) => format!("ask {question} [{}]", plan.join("; ")),
+        Ok(Choice::Ask { plan, question }) => {
+            format!("ask {} [{}]", question.unwrap_or("nothing".into()), plan.join("; "))
+        }
         Ok(Choice::Done { response }) => format!("done {}", response.unwrap_or_default()),
         Ok(Choice::Listed { items }) => format!("items {}", items.join("; ")),
         Ok(Choice::ItemDone { response }) => format!("item {}", response.unwrap_or_default()),
@@ -43,7 +45,7 @@ fn go(tool: &str, input: Value) -> Value {
 #[case::done_without_an_answer(json!({"status": "done", "response": ""}),
     "no: response: is missing; status done needs the final answer")]
 #[case::ask_nothing(go("ask_user", json!(" ")),
-    "no: next_action.input: must be the question that the user is asked")]
+    "ask nothing [a; b]")]
 #[case::a_plan_of_numbers(json!({"status": "done", "plan": [1], "response": "x"}), "no: plan[0]: must be a text")]
 #[case::an_action_in_words(json!({"status": "continue", "next_action": "todo"}),
     "no: next_action: must be an object with tool and input, or null")]
@@ -68,7 +70,8 @@ fn a_decision_is(#[case] value: Value, #[case] expected: &str) {
 #[case::ask(Phase::Thought, json!({"status": "ask_user", "question": "When?"}), "ask When? []")]
 #[case::ask_as_an_action(Phase::Thought,
     json!({"status": "ask_user", "next_action": {"tool": "ask_user", "input": "When?"}}), "ask When? []")]
-#[case::ask_nothing(Phase::Thought, json!({"status": "ask_user"}),
+#[case::ask_nothing(Phase::Thought, json!({"status": "ask_user"}), "ask nothing []")]
+#[case::ask_and_act(Phase::Thought, json!({"status": "ask_user", "question": "When?", "next_action": {"tool": "t", "input": "x"}}),
     "no: question: is missing; status ask_user needs one question and no action")]
 #[case::go_on_with_nothing(Phase::Thought, json!({"status": "continue"}),
     "no: next_action: is missing; status continue needs the next action")]

@@ -197,3 +197,38 @@ fn a_sub_agent_that_is_not_there_is_refused_with_the_one_that_was_meant() {
     after.remove(Layer::Directory, &name("helper"));
     assert_eq!(catalogue(&there).broken_by(&after).len(), 2);
 }
+
+#[test]
+fn arguments_are_fixed_of_the_agents_own_tools_alone() {
+    let wrong = |text: &str| {
+        let mut catalogue = Catalogue::presets();
+        let name = AgentName::new("mine").unwrap();
+        let source = Source { name: name.clone(), place: "mine.yaml".into(), text: text.into() };
+        catalogue.set(Layer::Directory, [source]);
+        catalogue.get(&name).unwrap().as_ref().map(|_| ()).map_err(ToString::to_string)
+    };
+    let fixed = "tools: [http_get]\ntool:\n  presets:\n    http_get: {max_bytes: 9}\n";
+    assert_eq!(wrong(fixed), Ok(()));
+    for (text, expected) in [
+        (
+            fixed.replace("    http_get", "    htp_get"),
+            "mine.yaml:4:5: tool.presets.htp_get: is not among the tools of this agent; did you mean http_get?",
+        ),
+        (
+            fixed.replace("    http_get", "    dance"),
+            "mine.yaml:4:5: tool.presets.dance: is not among the tools of this agent",
+        ),
+        (
+            fixed.replace("{max_bytes: 9}", "9"),
+            "mine.yaml:4:15: tool.presets.http_get: invalid type: integer `9`, expected a map",
+        ),
+        (
+            fixed
+                .replace("tools: [http_get]", "agents: [react]")
+                .replace("    http_get", "    react"),
+            "mine.yaml:4:5: tool.presets.react: must be a tool; arguments of agents cannot be fixed",
+        ),
+    ] {
+        assert_eq!(wrong(&text), Err(expected.to_owned()));
+    }
+}

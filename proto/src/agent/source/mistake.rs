@@ -87,7 +87,7 @@ pub(super) fn explain(why: &str) -> String {
 }
 
 /// The known word that is nearest, when it is near.
-pub(in crate::agent) fn meant<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn meant<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |word: &str| word.to_lowercase().replace('-', "_");
     let near = |word: &&str| {
         let score = strsim::normalized_damerau_levenshtein(&plain(unknown), &plain(word));

@@ -10,7 +10,7 @@ mod tree;
 
 use serde_json::{Map, Value};
 
-pub(in crate::agent) use self::mistake::meant;
+pub(crate) use self::mistake::meant;
 pub use self::mistake::{Mistake, Mistakes};
 pub(super) use self::own::Own;
 use super::{Agent, InvalidAgent};

@@ -114,6 +114,8 @@ pub(super) fn steps(before: Option<&JobView>, after: &JobView, events: &mut Vec<
             label: label.clone(),
             attempt: step.attempts,
             response: step.response.clone().filter(|_| step.state.is_terminal()),
+            unsuccessful: step.state == StepState::Completed && step.success == Some(false),
+            attachments: step.attachments.clone(),
         })
     }));
 }

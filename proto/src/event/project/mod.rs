@@ -171,7 +171,7 @@ impl Projection {
         let Some(Out { step, tool: Some(tool) }) = self.out.get(&called.work).cloned() else {
             return;
         };
-        let Called { work, attempt, result, fault, duration_ms } = called;
+        let Called { work, attempt, result, fault, duration_ms, cost: _ } = called;
         events.push(Happened::Tool(ToolEvent {
             work: work.clone(),
             attempt: *attempt,
@@ -224,7 +224,18 @@ impl Projection {
             Fact::Planned(planned) => (&planned.work, planned.attempt, planned.usage),
             Fact::Turned(turned) => (&turned.work, turned.attempt, turned.usage),
             Fact::Called(called) => {
-                self.out.remove(&called.work);
+                let out = self.out.remove(&called.work);
+                if !called.cost.is_nothing() {
+                    let (tool, step) = out.map_or((None, None), |out| (out.tool, Some(out.step)));
+                    events.push(Happened::Usage(UsageEvent {
+                        work: called.work.clone(),
+                        step,
+                        tool,
+                        spent: called.cost.usage,
+                        paid: called.cost.paid(),
+                        total: after.usage,
+                    }));
+                }
                 return;
             }
             Fact::Child(said) => match &said.news {
@@ -242,7 +253,9 @@ impl Projection {
             work: work.clone(),
             attempt,
             step,
+            tool: None,
             spent: usage,
+            paid: None,
             total: after.usage,
         }));
     }

@@ -266,6 +266,7 @@ pub(super) fn result(call: &CallWork) -> Fact {
         result: ToolResult::ok(call.tool.as_str().into()),
         fault: None,
         duration_ms: 0,
+        cost: Default::default(),
     })
 }
 

@@ -77,6 +77,7 @@ pub(crate) fn called_with(n: u64, data: &str) -> Fact {
         result: ToolResult::ok(data.into()),
         fault: None,
         duration_ms: n,
+        cost: Default::default(),
     })
 }
 

@@ -176,7 +176,14 @@ impl Script {
             Reply::Done => (ToolResult::ok(json!(work.as_str())), None),
             Reply::Broke => (ToolResult::failed("broken"), Some(Fault::Timeout)),
         };
-        Fact::Called(Called { work, attempt, result, fault, duration_ms: 1 })
+        Fact::Called(Called {
+            work,
+            attempt,
+            result,
+            fault,
+            duration_ms: 1,
+            cost: Default::default(),
+        })
     }
 
     fn plan(self) -> Plan {

@@ -23,7 +23,7 @@ use runtime::{
 };
 
 use super::place;
-use crate::door::Door;
+use crate::door::{Door, presets};
 
 impl Door {
     pub(in crate::door) fn agents(&self, call: &Call) -> Result<Handled, Failure> {
@@ -52,14 +52,35 @@ impl Door {
         }
         let name = request.name;
         let source = Source { name: name.clone(), place: place(&name), text: request.text };
-        let tools = self.tool_names();
-        self.agents.look(|all| fits(all, &source, &tools))?;
+        self.agents.look(|all| self.fits(all, &source))?;
         let (value, key) = (Bytes::from(source.text.clone()), name.as_str());
         let revision = self.broker.kv.put(Bucket::Agents, key, value).await.map_err(unavailable)?;
         // Whoever was answered finds it here at once; the other processes follow.
         self.agents.change(|all| all.set(Layer::Bucket, [source]));
         tracing::info!(agent = %name, revision, "an agent was put into the bucket");
         Handled::json(&AgentChanged { name })
+    }
+
+    /// Whether an agent can be used as it is written, and breaks no other.
+    fn fits(&self, all: &Catalogue, source: &Source) -> Result<(), Failure> {
+        let mut after = all.clone();
+        after.set(Layer::Bucket, [source.clone()]);
+        let refused = |mistakes: &Mistakes| {
+            Failure::new(Code::InvalidRequest, mistakes.to_string()).at("text")
+        };
+        match after.get(&source.name) {
+            Some(Err(mistakes)) => return Err(refused(mistakes)),
+            Some(Ok(agent)) => {
+                if let Some((field, why)) = presets::misfit(agent, &self.registry, &self.schemas) {
+                    return Err(refused(&after.mistake(&source.name, &field, &why)));
+                }
+            }
+            None => {}
+        }
+        if let Some(mistakes) = after.like_a_tool(&source.name, &self.tool_names()) {
+            return Err(refused(&mistakes));
+        }
+        breaks(all, &after)
     }
 
     pub(in crate::door) async fn drop_agent(&self, call: &Call) -> Result<Handled, Failure> {
@@ -74,19 +95,6 @@ impl Door {
         tracing::info!(agent = %name, "an agent was taken out of the bucket");
         Handled::json(&AgentChanged { name })
     }
-}
-
-/// Whether an agent can be used as it is written, and breaks no other.
-fn fits(all: &Catalogue, source: &Source, tools: &BTreeSet<ToolName>) -> Result<(), Failure> {
-    let mut after = all.clone();
-    after.set(Layer::Bucket, [source.clone()]);
-    if let Some(Err(mistakes)) = after.get(&source.name) {
-        return Err(Failure::new(Code::InvalidRequest, mistakes.to_string()).at("text"));
-    }
-    if let Some(mistakes) = after.like_a_tool(&source.name, tools) {
-        return Err(Failure::new(Code::InvalidRequest, mistakes.to_string()).at("text"));
-    }
-    breaks(all, &after)
 }
 
 fn may_go(all: &Catalogue, name: &AgentName) -> Result<(), Failure> {

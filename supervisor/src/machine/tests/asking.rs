@@ -2,17 +2,20 @@
 
 use jiff::SignedDuration;
 use proto::{
+    agent::OnFailure,
     decision::{Decision, PlanTalk},
     fact::{Asked, AskedKind, PlanReply, Signal},
     id::ToolName,
     interaction::{Answer, QuestionKind, Verdict},
     job::{FailReason, JobState, Outcome, SubStatus},
+    limits,
     plan::Action,
+    policy::AskLimit,
     tool::{Approval, Binding},
 };
 use serde_json::json;
 
-use super::play::{Play, agent, binding, plan, plan_with};
+use super::play::{self, Play, agent, binding, calls, plan, plan_with};
 
 fn question() -> PlanReply {
     let kind = AskedKind::Query;
@@ -171,4 +174,30 @@ fn one_step_waits_for_a_person_while_another_runs() {
     assert_eq!(p.view().state, JobState::Working);
     p.ok("g0.r0.b", json!(1));
     assert_eq!(p.view().state, JobState::InputRequired);
+}
+
+/// Most questions of one job at a time: an approval waits for room, and an agent is told that there is
+/// none.
+#[test]
+fn no_more_questions_are_open_at_a_time_than_may_be() {
+    let most = limits::OPEN_QUESTIONS_MAX;
+    let names: Vec<_> = (0..=most).map(|n| format!("s{n}")).collect();
+    let steps = |name: &str| if name == "loop" { Action::Agent } else { guarded(name) };
+    let mut p = Play::planned(
+        agent(|a| {
+            a.ask.limit = AskLimit::Unlimited;
+            a.step.on_failure = OnFailure::Continue;
+        }),
+        plan_with(&format!("loop {}", names.join(" ")), steps),
+    );
+    p.drive();
+    assert_eq!(p.view().questions.len(), most);
+    p.turn("g0.r0.loop.n1.t1", calls(vec![play::question("c", "When?")]));
+    p.expect(&["turn g0.r0.loop.n1.t2 #1"]);
+    let Some(Decision::Turn(turn)) = p.decisions.last() else { panic!("no turn") };
+    assert!(turn.replies[0].text.starts_with("100 questions of this job wait"), "{turn:?}");
+    p.answer("q1", Verdict::Reject, None);
+    let labels = p.drive();
+    assert!(labels.contains(&format!("ask q{} tool_approval", most + 1)), "{labels:?}");
+    assert_eq!(p.view().questions.len(), most);
 }

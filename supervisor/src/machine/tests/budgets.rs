@@ -5,20 +5,25 @@ use std::collections::BTreeSet;
 use proto::{
     agent::{Agent, Dispatch, OnFailure},
     budget::{AtLimit, Axis, Price, Spend},
+    cost::Cost,
     decision::Decision,
+    event::{Happened, Projection},
     fact::{Asked, AskedKind, PlanReply, Signal, TurnReply},
+    id::ToolName,
     interaction::Answer,
     job::{FailReason, JobState, Outcome},
     lang::Language,
+    message::Usage,
     notice::Notice,
     plan::Action,
     retry::RetryPolicy,
-    tool::Fault,
+    tool::{Fault, ToolResult},
 };
 use rstest::rstest;
 use serde_json::json;
 
 use super::play::{Play, agent, calls, plan, plan_with, question, tool_call, transient};
+use crate::machine::Job;
 
 fn counts(what: &[Spend]) -> BTreeSet<Spend> {
     what.iter().copied().collect()
@@ -336,4 +341,99 @@ fn a_log_from_before_there_were_budgets_folds_as_it_did() {
     assert_eq!(count(&decided, "turn"), 100);
     assert_eq!(reason(&p), FailReason::StepFailed);
     assert!(p.view().budget.is_empty());
+}
+
+fn cost(tokens: u64, money: Option<f64>) -> Cost {
+    Cost { usage: Usage { input_tokens: tokens, output_tokens: 1 }, money }
+}
+
+/// What tools cost is the job's, once for each result that counts, those that broke included; it is
+/// told as it comes, and shown by tool.
+#[test]
+fn what_tools_cost_counts_once_among_what_the_job_spent() {
+    let mut p = Play::planned(agent(|a| a.tool.retry.jitter = 0.0), plan("a b"));
+    p.drive();
+    let usage = p.view().usage;
+    let mut watching = Projection::default();
+    watching.take(p.job.seq(), jiff::Timestamp::UNIX_EPOCH, None, p.view());
+    let broke = ToolResult::failed("broken");
+    p.result_at("g0.r0.a", 1, broke, Some(Fault::Timeout), cost(10, Some(0.5)));
+    p.drive();
+    p.fire("retry-1");
+    p.drive();
+    for _redelivered in 0..3 {
+        p.result_at("g0.r0.a", 2, ToolResult::ok(json!(1)), None, cost(20, Some(0.25)));
+    }
+    p.result_at("g0.r0.b", 1, ToolResult::ok(json!(1)), None, Cost::default());
+    let view = p.view();
+    assert_eq!(view.ignored, 2);
+    assert_eq!(view.usage.input_tokens, usage.input_tokens + 30);
+    assert_eq!(view.usage.output_tokens, usage.output_tokens + 2);
+    let [echo] = view.tools.as_slice() else { panic!("{:?}", view.tools) };
+    assert_eq!((echo.tool.as_str(), echo.calls, echo.money), ("echo", 2, Some(0.75)));
+    assert_eq!((echo.usage.input_tokens, echo.usage.output_tokens), (30, 2));
+
+    let (mut job, mut events) = (Job::new(p.job.id().clone()), Projection::default());
+    let mut told = Vec::new();
+    for (at, family, record) in &p.log {
+        job.apply(*at, family, record.as_ref());
+        let happened = events.take(at.seq, at.time, record.as_ref().ok(), job.view().unwrap());
+        told.extend(happened.into_iter().filter_map(|event| match event.happened {
+            Happened::Usage(usage) if usage.tool.is_some() => {
+                Some((usage.tool.unwrap().to_string(), usage.spent.input_tokens, usage.paid))
+            }
+            _ => None,
+        }));
+    }
+    assert_eq!(told, [("echo".to_owned(), 10, Some(0.5)), ("echo".to_owned(), 20, Some(0.25))]);
+}
+
+/// A tool that has cost something is not called again once nothing is left of that; any other is.
+#[rstest]
+#[case::tokens(|a: &mut Agent| a.budget.tokens = Some(30), cost(40, None))]
+#[case::money(|a: &mut Agent| {
+    a.budget.money = Some(0.5);
+    a.budget.price = Some(Price { input_per_million: 1.0, output_per_million: 1.0 });
+}, cost(1, Some(0.5)))]
+fn a_tool_that_costs_is_held_back_when_nothing_is_left(
+    #[case] limit: fn(&mut Agent),
+    #[case] cost: Cost,
+) {
+    for (other, ends) in [("echo", FailReason::BudgetExceeded), ("free", FailReason::StepFailed)] {
+        let step = |name: &str| match plan("x").steps[0].action.clone() {
+            Action::Tool { args, binding, .. } => {
+                let tool = if name == "a" { "echo" } else { other };
+                Action::Tool { tool: ToolName::new(tool).unwrap(), args, binding }
+            }
+            Action::Agent => Action::Agent,
+        };
+        let mut p = Play::planned(agent(limit), plan_with("a b<a", step));
+        p.drive();
+        p.result_at("g0.r0.a", 1, ToolResult::ok(json!(1)), None, cost);
+        p.drive();
+        if other == "free" {
+            p.no("g0.r0.b");
+            p.drive();
+        }
+        assert_eq!(reason(&p), ends, "{other}");
+    }
+}
+
+/// Tokens that were paid for otherwise are not paid for at the model's price too.
+#[test]
+fn tokens_of_a_tool_cost_what_it_says_or_what_those_of_the_job_do() {
+    let spent = |money| {
+        let mut p = Play::planned(
+            agent(|a| {
+                a.budget.money = Some(100.0);
+                a.budget.price = Some(Price { input_per_million: 1e6, output_per_million: 0.0 });
+            }),
+            plan("a"),
+        );
+        p.drive();
+        let before = p.view().budget[0].used;
+        p.result_at("g0.r0.a", 1, ToolResult::ok(json!(1)), None, cost(3, money));
+        p.view().budget[0].used - before
+    };
+    assert_eq!((spent(None), spent(Some(0.5)), spent(Some(-1.0))), (3.0, 0.5, 3.0));
 }

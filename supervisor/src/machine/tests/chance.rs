@@ -295,6 +295,10 @@ fn result(p: &mut Play, chances: &Chances, work: &str, attempt: u32, chance: u8)
     }
 }
 
+fn done(success: bool, response: &str) -> TurnReply {
+    TurnReply::Done { success, response: response.into(), attachments: Vec::new() }
+}
+
 fn steer() -> Signal {
     Signal::Steer { text: "otherwise".into() }
 }
@@ -303,12 +307,12 @@ fn steer() -> Signal {
 fn said(number: u32, chance: u8) -> TurnReply {
     let read = |page: u32| tool_call(&format!("c{page}"), "read", json!({ "page": page }));
     match chance % 8 {
-        0 | 1 if number > 1 => TurnReply::Done { success: true, response: "done".into() },
+        0 | 1 if number > 1 => done(true, "done"),
         2 => calls(vec![refused_call("c", "fly", json!({}))]),
         3 => calls(vec![read(1)]),
         4 => calls(vec![read(1), read(number), refused_call("c", "fly", json!({}))]),
         5 => TurnReply::Failed { error: transient() },
-        6 => TurnReply::Done { success: false, response: "no".into() },
+        6 => done(false, "no"),
         _ => calls(vec![read(number), read(number + 1)]),
     }
 }

@@ -1,17 +1,21 @@
 //! What the designs that the presets follow ask for to the letter: fixed texts, the form in which
 //! answers come back, what a later step reads. Which requirement it is, docs/requirements.md says.
 
+use jiff::Timestamp;
 use proto::{
-    agent::{Agent, OnUnparseable},
+    agent::{Agent, OnFailure, OnUnparseable, OnUnsuccessful, catalogue::Catalogue},
     decision::{Decision, PlanTalk},
+    diff::JobDiff,
     event::{Happened, Projection, Stream},
     fact::{Asked, AskedKind, CallTarget, PlanReply, TurnCall, TurnReply},
-    id::ToolName,
+    id::{AgentName, ToolName},
     interaction::{Answer, Choice, Field, Input, Verdict},
     job::Outcome,
     lang::Language,
     plan::Action,
     policy::AskLimit,
+    progress,
+    step::StepState,
     tool::ToolResult,
 };
 use rstest::rstest;
@@ -19,6 +23,93 @@ use serde_json::{Value, json};
 
 use super::play::{Play, agent, binding, calls, plan, plan_with, tool_call};
 use crate::machine::Job;
+
+fn reported(success: bool, response: &str) -> TurnReply {
+    let attachments = vec!["out/a.md".to_owned()];
+    TurnReply::Done { success, response: response.into(), attachments }
+}
+
+/// What an agent reports without success is by policy a step that completed so: it is not run again,
+/// what needs it goes on and is told, and so are the planner and whoever watches or compares.
+#[test]
+fn a_step_may_complete_without_success() {
+    let mut p = Play::planned(
+        agent(|a| {
+            a.step.on_unsuccessful = OnUnsuccessful::Complete;
+            a.step.retry.max_attempts = 3;
+            a.step.on_failure = OnFailure::FailRun;
+        }),
+        plan_with("a b<a", |_| Action::Agent),
+    );
+    p.expect(&["turn g0.r0.a.n1.t1 #1"]);
+    let before = p.view();
+    let mut watching = Projection::default();
+    watching.take(p.job.seq(), Timestamp::UNIX_EPOCH, None, before.clone());
+    p.turn("g0.r0.a.n1.t1", reported(false, "half of it"));
+    let after = p.view();
+    let events = watching.take(p.job.seq(), Timestamp::UNIX_EPOCH, None, after.clone());
+    let told = events.iter().any(|event| match &event.happened {
+        Happened::Step(step) => step.unsuccessful && step.attachments == ["out/a.md"],
+        _ => false,
+    });
+    assert!(told, "{events:?}");
+    assert_eq!(p.states(), "a:completed b:ready");
+    let step = &after.plan.as_ref().unwrap().steps[0];
+    assert_eq!((step.success, step.response.as_deref()), (Some(false), Some("half of it")));
+    assert_eq!(step.attachments, ["out/a.md"]);
+
+    p.expect(&["turn g0.r0.b.n1.t1 #1"]);
+    let Some(Decision::Turn(turn)) = p.decisions.last() else { panic!("no turn") };
+    let needed = &turn.task.as_ref().unwrap().dependencies[0];
+    assert!(needed.unsuccessful && needed.attachments == ["out/a.md"], "{needed:?}");
+
+    p.turn("g0.r0.b.n1.t1", reported(true, "the rest"));
+    p.expect(&["finish completed"]);
+    let Outcome::Completed { summary, results } = p.outcome() else { panic!("not completed") };
+    assert_eq!(
+        summary,
+        "Carried out 1 step:\n1. the rest\nCompleted 1 step without success:\n1. half of it"
+    );
+    assert_eq!(results, json!({"a": "half of it", "b": "the rest"}));
+}
+
+/// Where the policy says nothing, what is reported without success has failed.
+#[test]
+fn what_is_reported_without_success_has_failed_unless_the_policy_says_otherwise() {
+    let mut p = Play::planned(agent(|_| {}), plan_with("a", |_| Action::Agent));
+    p.drive();
+    p.turn("g0.r0.a.n1.t1", reported(false, "half of it"));
+    p.expect(&["finish failed"]);
+    assert_eq!(p.view().plan.unwrap().steps[0].success, Some(false));
+}
+
+#[test]
+fn a_point_before_and_one_after_differ_where_a_step_completed_otherwise() {
+    let ends = |success| {
+        let complete = agent(|a| a.step.on_unsuccessful = OnUnsuccessful::Complete);
+        let mut p = Play::planned(complete, plan_with("a", |_| Action::Agent));
+        p.drive();
+        p.turn("g0.r0.a.n1.t1", reported(success, "said"));
+        p.view()
+    };
+    let diff = JobDiff::between(&ends(false), &ends(true));
+    let success = diff.steps[0].success.clone().unwrap();
+    assert_eq!((success.from, success.to), (Some(false), Some(true)));
+}
+
+/// What is planned anew after each step hears it too.
+#[test]
+fn a_planner_hears_of_a_step_without_success() {
+    let presets = Catalogue::presets();
+    let manus = presets.get(&AgentName::new("manus").unwrap()).unwrap().as_ref().unwrap();
+    let mut p = Play::planned(Agent::clone(manus), plan_with("a b", |_| Action::Agent));
+    p.drive();
+    p.turn("g0.r0.a.n1.t1", reported(false, "half of it"));
+    p.drive();
+    let Some(Decision::Plan(work)) = p.decisions.last() else { panic!("{:?}", p.decisions) };
+    let Some(PlanTalk::Progressed { steps, .. }) = work.dialogue.last() else { panic!("no talk") };
+    assert!(steps[0].unsuccessful && steps[0].state == StepState::Completed, "{steps:?}");
+}
 
 fn select(multiple: bool) -> AskedKind {
     let choice =
@@ -161,7 +252,50 @@ fn what_is_said_in_chinese_is_said_in_the_words_that_were_agreed() {
     assert_eq!(said(|_| {}, "a b", both), "成功执行 2 个步骤：\n1. 做完 a\n2. 做完 b");
     assert_eq!(said(|_| {}, "a b<a", |p| p.no("g0.r0.a")), "步骤 a 失败: no");
     let no_plan = said(|a| a.plan.attempts = 1, "", |_| {});
-    assert_eq!(no_plan, "计划执行服务暂时不可用：no JSON");
+    assert_eq!(no_plan, "计划执行服务暂时不可用：no JSON\n请直接用 /todo 或 /schedule");
+}
+
+/// What a planner asks that cannot say what it wants to know.
+#[test]
+fn a_question_without_words_is_asked_in_the_words_that_were_agreed() {
+    let mut p = Play::submit_in(agent(|a| a.ask.prefix = true), Language::Zh);
+    p.drive();
+    let question =
+        Asked { prompt: "请补充必要信息".into(), kind: AskedKind::Query, default: None };
+    p.reply(1, PlanReply::Question { question });
+    p.drive();
+    assert_eq!(p.view().questions[0].prompt, "请确认：请补充必要信息");
+}
+
+/// A plan that cannot be carried out goes back to its planner in the language of the job.
+#[test]
+fn what_is_wrong_with_a_plan_is_told_in_the_language_of_the_job() {
+    let mut p = Play::submit_in(agent(|_| {}), Language::Zh);
+    p.drive();
+    p.reply(1, PlanReply::Plan { plan: plan("a<b b<a") });
+    p.drive();
+    let Some(Decision::Plan(work)) = p.decisions.last() else { panic!("{:?}", p.decisions) };
+    let Some(PlanTalk::Rejected { error, .. }) = work.dialogue.last() else { panic!("no talk") };
+    assert_eq!(error, "计划步骤存在循环依赖：a → b → a");
+}
+
+/// At which step of its plan a job has failed, beside what that step said.
+#[test]
+fn a_job_says_at_which_step_it_failed() {
+    let failed = |language| {
+        let mut p = Play::submit_in(agent(|_| {}), language);
+        p.drive();
+        p.reply(1, PlanReply::Plan { plan: plan("a b<a") });
+        p.drive();
+        assert_eq!(progress::failed(&p.view()), None);
+        p.ok("g0.r0.a", json!(1));
+        p.drive();
+        p.no("g0.r0.b");
+        p.drive();
+        progress::failed(&p.view()).unwrap()
+    };
+    assert_eq!(failed(Language::Zh), "执行失败于步骤 2");
+    assert_eq!(failed(Language::En), "execution failed at step 2");
 }
 
 #[test]

@@ -66,9 +66,10 @@ fn the_planner_has_a_model_of_its_own_where_the_agent_says_so() {
     let mut p = Play::submit(agent(|a| {
         (a.model, a.temperature) = (Some("large".into()), Some(0.9));
         (a.plan.model, a.plan.temperature) = (Some("planner".into()), Some(0.1));
+        (a.top_p, a.plan.top_p) = (Some(0.9), Some(0.5));
     }));
     p.drive();
     let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
     assert_eq!(work.model.model.as_deref(), Some("planner"));
-    assert_eq!(work.model.temperature, Some(0.1));
+    assert_eq!((work.model.temperature, work.model.top_p), (Some(0.1), Some(0.5)));
 }

@@ -396,7 +396,12 @@ fn what_somebody_else_says_of_a_child_changes_nothing() {
     let mut kin = Kin::planned("a:helper", |_| {});
     let outcome = Outcome::Completed { summary: "forged".into(), results: Value::Null };
     let ended = |work: &str, attempt, child: &str| {
-        let news = News::Ended { outcome: outcome.clone(), usage: Default::default(), turns: 0 };
+        let news = News::Ended {
+            outcome: outcome.clone(),
+            usage: Default::default(),
+            turns: 0,
+            paid: Default::default(),
+        };
         let child = JobId::new(child).unwrap();
         Fact::Child(ChildSaid {
             work: WorkId::new(work).unwrap(),

@@ -86,6 +86,7 @@ fn answer(plan: &Plan, decision: &proto::decision::Decision) -> Option<Fact> {
             result: ToolResult::ok(json!(1)),
             fault: None,
             duration_ms: 1,
+            cost: Default::default(),
         })),
         proto::decision::Decision::Ask(ask) => {
             let answered = json!({"ask": ask.question.id, "decision": "approve", "by": "ann"});

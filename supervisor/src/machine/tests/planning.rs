@@ -24,7 +24,7 @@ fn an_unparseable_plan_is_retried_with_the_error_shown_and_then_fails() {
     p.expect(&["finish failed"]);
     let Outcome::Failed { reason, message, .. } = p.outcome() else { panic!("not failed") };
     assert_eq!(reason, FailReason::PlanFailed);
-    assert_eq!(message, "no usable plan was made: no JSON");
+    assert_eq!(message, "no usable plan was made: no JSON\nPlease use /todo or /schedule directly");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use proto::{
     agent::Agent,
+    cost::Cost,
     decision::{Decision, Note},
     fact::{
         Answered, Asked, AskedKind, CallTarget, Called, Fact, Fired, PlanReply, Planned, Signal,
@@ -259,9 +260,20 @@ impl Play {
         result: ToolResult,
         fault: Option<Fault>,
     ) {
-        let called =
-            Called { work: work(id), attempt: Attempt(attempt), result, fault, duration_ms: 1 };
-        self.fact(Fact::Called(called));
+        self.result_at(id, attempt, result, fault, Cost::default());
+    }
+
+    /// A tool's answer that says what it cost.
+    pub(super) fn result_at(
+        &mut self,
+        id: &str,
+        attempt: u32,
+        result: ToolResult,
+        fault: Option<Fault>,
+        cost: Cost,
+    ) {
+        let (work, attempt) = (work(id), Attempt(attempt));
+        self.fact(Fact::Called(Called { work, attempt, result, fault, duration_ms: 1, cost }));
     }
 
     pub(super) fn ok(&mut self, id: &str, data: Value) {
@@ -292,7 +304,8 @@ impl Play {
     }
 
     pub(super) fn done(&mut self, id: &str, success: bool, response: &str) {
-        self.turn(id, TurnReply::Done { success, response: response.into() });
+        let attachments = Vec::new();
+        self.turn(id, TurnReply::Done { success, response: response.into(), attachments });
     }
 
     pub(super) fn answer(&mut self, ask: &str, decision: Verdict, words: Option<&str>) {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use proto::{
     agent::{Agent, StepExec, words},
     decision::Decision,
-    fact::{PlanReply, TurnReply},
+    fact::PlanReply,
     interaction::Verdict,
     plan::{Action, Plan},
     policy::PlanProtocol,
@@ -60,8 +60,7 @@ fn answer(
             p.reply(round, planned(round, exec, protocol));
         }
         Decision::Turn(work) => {
-            let (success, response) = (true, "done".to_owned());
-            p.turn(work.work.as_str(), TurnReply::Done { success, response });
+            p.done(work.work.as_str(), work.turn % 2 == 1, "done");
         }
         Decision::Call(work) => {
             *calls += 1;

@@ -168,3 +168,39 @@ fn a_run_that_uses_up_its_turns_fails() {
     let Outcome::Failed { message, .. } = p.outcome() else { panic!("not failed") };
     assert_eq!(message, "step a failed: no result within 2 model turns");
 }
+
+/// What an agent fixes of a tool stands in every call of it, of a plan and of a turn, is what people
+/// approve, and is in nothing that a model is shown.
+#[test]
+fn what_an_agent_fixes_of_a_tool_is_in_every_call() {
+    let fixed = |a: &mut proto::agent::Agent| {
+        a.tool.presets =
+            serde_json::from_value(json!({"read": {"path": "{{fixed}}", "max": 7}})).unwrap();
+    };
+    let whole = json!({"path": "{{fixed}}", "max": 7});
+    let step = |_: &str| Action::Tool {
+        tool: ToolName::new("read").unwrap(),
+        args: json!({}),
+        binding: Binding { approval: Approval::Always, ..binding() },
+    };
+    let mut p = Play::planned(agent(fixed), plan_with("a", step));
+    p.expect(&["ask q1 tool_approval"]);
+    let question = p.view().questions[0].clone();
+    let proto::interaction::QuestionKind::ToolApproval { args, digest, .. } = question.kind else {
+        panic!("no approval")
+    };
+    assert_eq!(args, whole);
+    p.answer_with("q1", Answer::approve(Some(digest)));
+    p.drive();
+    let [Decision::Call(call)] = p.decisions.as_slice() else { panic!("not one call") };
+    assert_eq!(call.args, whole);
+
+    let mut p = Play::planned(agent(fixed), plan_with("a", |_| Action::Agent));
+    p.drive();
+    let Some(Decision::Turn(turn)) = p.decisions.last() else { panic!("no turn") };
+    assert!(!turn.model.presets.is_empty(), "the executor hides them");
+    p.turn("g0.r0.a.n1.t1", calls(vec![tool("x", Approval::Never)]));
+    p.drive();
+    let [Decision::Call(call)] = p.decisions.as_slice() else { panic!("not one call") };
+    assert_eq!(call.args, whole, "what the model said otherwise does not count");
+}

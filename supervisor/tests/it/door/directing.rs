@@ -1,13 +1,17 @@
 //! `submit` with a `call`: one tool call as a job, checked before anything is stored.
 
 use proto::{error::Code, tool::ToolSpec};
-use runtime::{presence::Crew, registry};
-use serde_json::json;
+use runtime::{memory::MemoryOptions, presence::Crew, registry};
+use serde_json::{Value, json};
 
-use super::hall::Hall;
+use super::hall::{Hall, Setup};
 
 async fn hall() -> Hall {
-    let hall = Hall::new().await;
+    hall_with(Setup::default()).await
+}
+
+async fn hall_with(setup: Setup) -> Hall {
+    let hall = Hall::with(MemoryOptions::default(), setup).await;
     announce(&hall).await;
     hall
 }
@@ -71,4 +75,45 @@ async fn a_call_that_cannot_be_made_is_refused_by_field_and_leaves_nothing() {
                       "call": {"tool": "create_task", "args": {"title": "t"}}});
     assert_eq!(hall.refused("submit", only.to_string()).await.1, "call.tool");
     assert_eq!(hall.jobs().await, Vec::<String>::new());
+}
+
+/// What an agent fixes is held against the tool when a job is submitted with it, and is no argument
+/// that anybody else may give.
+#[tokio::test]
+async fn presets_that_do_not_fit_their_tool_are_refused_by_field() {
+    let hall = hall().await;
+    let with = |presets: Value| json!({"goal": "g", "agent": {"tool": {"presets": presets}}});
+    for (presets, field) in [
+        (json!({"create_task": {"title": 7}}), "agent.tool.presets.create_task.title"),
+        (json!({"create_task": {"titel": "t"}}), "agent.tool.presets.create_task.titel"),
+    ] {
+        let body = with(presets).to_string();
+        assert_eq!(hall.refused("submit", body).await, (Code::InvalidRequest, field.into()));
+    }
+    let failure =
+        hall.ask("submit", with(json!({"create_task": {"titel": "t"}})).to_string()).await;
+    let message = failure.unwrap_err().message;
+    assert!(message.ends_with("('titel' was unexpected); did you mean title?"), "{message}");
+    // Nobody serves that tool: whether it fits is seen with every call.
+    hall.ask("submit", with(json!({"dance": {"steps": 7}})).to_string()).await.unwrap();
+    let fixed = json!({"tool": {"presets": {"create_task": {"title": "milk"}}}});
+    let call = |args: Value| json!({"goal": "/todo", "agent": fixed, "call": {"tool": "create_task", "args": args}});
+    hall.ask("submit", call(json!({})).to_string()).await.unwrap();
+    let (_, field) = hall.refused("submit", call(json!({"title": "beer"})).to_string()).await;
+    assert_eq!(field, "call.args");
+}
+
+#[tokio::test]
+async fn presets_of_an_agent_file_are_refused_with_their_line() {
+    let hall = hall_with(Setup { presets: true, ..Setup::default() }).await;
+    let text = "extends: react\ntool:\n  presets:\n    create_task:\n      titel: milk\n";
+    let body = json!({"name": "mine", "text": text}).to_string();
+    let failure = hall.ask("set_agent", body).await.unwrap_err();
+    assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("text")));
+    assert_eq!(
+        failure.message,
+        "bucket:mine:5:7: tool.presets.create_task.titel: Additional properties are not allowed ('titel' was unexpected); did you mean title?"
+    );
+    let body = json!({"name": "mine", "text": text.replace("titel", "title")}).to_string();
+    hall.ask("set_agent", body).await.unwrap();
 }

@@ -58,6 +58,7 @@ async fn sending(hall: &Hall) -> JobId {
         result: ToolResult::ok(json!("sent")),
         fault: None,
         duration_ms: 1,
+        cost: Default::default(),
     };
     tell(hall, &job, Fact::Called(called)).await;
     tell(hall, &job, started("g0.r0.two")).await;

@@ -9,6 +9,7 @@ use ::model::{Delta, ErrorKind, Model, ModelError, ModelRequest, ModelStream};
 use async_trait::async_trait;
 use futures::stream;
 use proto::{
+    cost::Cost,
     id::{Attempt, JobId, StepId, WorkId},
     message::{Message, StopReason, Usage},
     trace::TraceContext,
@@ -20,7 +21,7 @@ use super::*;
 use crate::{
     config::{EgressConfig, FilesConfig},
     egress::{Egress, SystemLookup},
-    tool::{CallContext, Tool},
+    tool::{CallContext, Meter, Tool},
     workspace::Workspace,
 };
 
@@ -34,6 +35,7 @@ fn context(key: &str, language: Language) -> CallContext {
         language,
         trace: TraceContext::new(1, 2, true),
         canceled: CancellationToken::new(),
+        meter: Meter::default(),
     }
 }
 
@@ -117,7 +119,8 @@ impl Model for Parrot {
                 Message::Assistant { .. } | Message::Tool { .. } => panic!("{message:?}"),
             })
             .collect();
-        let end = Delta::End { usage: Usage::default(), stop: StopReason::End, model: "m".into() };
+        let usage = Usage { input_tokens: 5, output_tokens: 7 };
+        let end = Delta::End { usage, stop: StopReason::End, model: "m".into() };
         Ok(Box::pin(stream::iter([Ok(Delta::Text(words.join(" "))), Ok(end)])))
     }
 }
@@ -127,6 +130,11 @@ async fn the_model_tool_answers_with_the_words_of_the_model() {
     let args = json!({"task": "sum up", "systemPrompt": "be brief"});
     let said = call(&AskModel(Arc::new(Parrot(None))), args.clone()).await.unwrap();
     assert_eq!(said.data.unwrap()["response"], "[be brief] sum up");
+    let context = context("key", Language::En);
+    let meter = context.meter.clone();
+    AskModel(Arc::new(Parrot(None))).call(context, args.clone()).await.unwrap();
+    let usage = Usage { input_tokens: 5, output_tokens: 7 };
+    assert_eq!(meter.read(), Cost { usage, money: None }, "its tokens are the job's");
     let away = AskModel(Arc::new(Parrot(Some(ErrorKind::Overloaded))));
     assert_eq!(call(&away, args.clone()).await.unwrap_err().fault, Fault::Unavailable);
     // Asking again would not help, so it is an answer and not a fault.

@@ -1,0 +1,110 @@
+//! A plan as a graph for Graphviz: its steps with where they stand, and what they come after. Pure; a
+//! title that somebody wrote can be no part of the graph but a label.
+
+use proto::{
+    escape,
+    step::StepState,
+    view::{JobView, StepView},
+};
+
+/// Characters of a label that are shown.
+const LABEL_CHARS: usize = 80;
+
+/// The graph; one without steps where there is no plan.
+pub(crate) fn graph(view: &JobView) -> String {
+    let steps = view.plan.as_ref().map_or(&[] as &[StepView], |plan| &plan.steps);
+    let title = view.plan.as_ref().map_or(view.goal.as_str(), |plan| &plan.title);
+    let mut out = format!("digraph {} {{\n", quoted(view.job.as_str()));
+    out.push_str(&format!("  label={};\n", quoted(&short(title))));
+    out.push_str("  node [shape=box, style=\"rounded,filled\"];\n");
+    for (n, step) in steps.iter().enumerate() {
+        let words = if step.title.is_empty() { &step.description } else { &step.title };
+        let tool = step.tool.as_ref().map(|tool| format!(" [{tool}]")).unwrap_or_default();
+        let lines = [format!("{}{tool}", step.id), short(words), stands(step)];
+        // `\n` is Graphviz's own word for a new line; what is inside the lines is escaped before.
+        let label = lines.map(|line| escaped(&line)).join("\\n");
+        out.push_str(&format!("  n{n} [label=\"{label}\", fillcolor={}];\n", colour(step)));
+    }
+    for (n, step) in steps.iter().enumerate() {
+        for on in &step.depends_on {
+            // One that failed may be planned again under its name: the newest before it is meant.
+            let above = steps.iter().enumerate().rev();
+            let mut above = above.filter(|(at, above)| *at != n && above.id == *on);
+            if let Some((at, _)) = above.next() {
+                out.push_str(&format!("  n{at} -> n{n};\n"));
+            }
+        }
+    }
+    out.push_str("}\n");
+    out
+}
+
+fn stands(step: &StepView) -> String {
+    if step.state == StepState::Completed && step.success == Some(false) {
+        return "completed without success".to_owned();
+    }
+    step.state.to_string()
+}
+
+/// A colour of Graphviz's own.
+fn colour(step: &StepView) -> &'static str {
+    match step.state {
+        StepState::Completed if step.success == Some(false) => "orange",
+        StepState::Completed => "palegreen",
+        StepState::Failed => "salmon",
+        StepState::Running => "lightskyblue",
+        StepState::Waiting => "khaki",
+        StepState::Pending | StepState::Ready => "white",
+        StepState::Blocked | StepState::Skipped | StepState::Canceled => "lightgrey",
+    }
+}
+
+fn short(text: &str) -> String {
+    let line = escape::line(text).into_owned();
+    match line.char_indices().nth(LABEL_CHARS) {
+        Some((cut, _)) => format!("{}…", line.get(..cut).unwrap_or_default()),
+        None => line,
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", escaped(text))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples;
+
+    #[test]
+    fn a_plan_is_a_graph_with_where_its_steps_stand() {
+        insta::assert_snapshot!("dot", graph(&samples::view()));
+    }
+
+    #[test]
+    fn what_somebody_wrote_stays_a_label() {
+        let mut view = samples::view();
+        let plan = view.plan.as_mut().unwrap();
+        plan.title = "a\"]; evil [label=\"\\".to_owned();
+        plan.steps.truncate(1);
+        plan.steps[0].title = "b\" -> \"c\n\u{1b}[2J\\".to_owned();
+        let graph = graph(&view);
+        assert!(graph.contains(r#"label="a\"]; evil [label=\"\\";"#), "{graph}");
+        assert!(graph.contains(r#"b\" -> \"c"#) && !graph.contains('\u{1b}'), "{graph}");
+        // Every quote that is not escaped is one of ours: two for each text.
+        let bare = graph.replace("\\\\", "").replace("\\\"", "");
+        assert_eq!(bare.matches('"').count() % 2, 0, "{graph}");
+        assert!(!bare.contains("evil [label=\""), "{graph}");
+    }
+
+    #[test]
+    fn a_job_without_a_plan_is_an_empty_graph() {
+        let mut view = samples::view();
+        view.plan = None;
+        assert!(!graph(&view).contains("n0"));
+    }
+}

@@ -1,0 +1,171 @@
+//! Arguments of tools that an agent fixes: no model is shown them, nobody can say them otherwise, and
+//! every call of the tool has them.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{id::ToolName, limits, tool::ToolSpec};
+
+/// What is fixed, by tool.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Presets(BTreeMap<ToolName, Map<String, Value>>);
+
+/// What of a schema says how arguments go together, so that a part of them cannot be held against it.
+const TOGETHER: [&str; 10] = [
+    "required",
+    "minProperties",
+    "dependentRequired",
+    "dependentSchemas",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+];
+
+impl Presets {
+    /// Whether nothing is fixed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The tools of which something is fixed, with what.
+    pub fn iter(&self) -> impl Iterator<Item = (&ToolName, &Map<String, Value>)> {
+        self.0.iter()
+    }
+
+    /// The tool as models and people call it: without the arguments that are fixed.
+    #[must_use]
+    pub fn without<'a>(&self, tool: &'a ToolSpec) -> Cow<'a, ToolSpec> {
+        let Some(fixed) = self.0.get(&tool.name) else { return Cow::Borrowed(tool) };
+        let mut open = tool.clone();
+        if let Some(properties) = open.schema.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.retain(|name, _| !fixed.contains_key(name));
+        }
+        if let Some(required) = open.schema.get_mut("required").and_then(Value::as_array_mut) {
+            required.retain(|name| name.as_str().is_none_or(|name| !fixed.contains_key(name)));
+        }
+        Cow::Owned(open)
+    }
+
+    /// The arguments of a call with those that are fixed, which win.
+    #[must_use]
+    pub fn fill(&self, tool: &ToolName, mut args: Value) -> Value {
+        if let (Some(fixed), Some(args)) = (self.0.get(tool), args.as_object_mut()) {
+            args.extend(fixed.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
+        args
+    }
+
+    /// The tool as what is fixed of it is held against: its schema without what only a whole call can
+    /// fulfil.
+    #[must_use]
+    pub fn partial(tool: &ToolSpec) -> ToolSpec {
+        let mut partial = tool.clone();
+        if let Some(schema) = partial.schema.as_object_mut() {
+            schema.retain(|word, _| !TOGETHER.contains(&word.as_str()));
+        }
+        partial
+    }
+
+    /// The argument of the tool that was probably meant by one that it does not have.
+    #[must_use]
+    pub fn meant<'a>(tool: &'a ToolSpec, argument: &str) -> Option<&'a str> {
+        let names = tool.schema.get("properties")?.as_object()?.keys();
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        crate::agent::source::meant(argument, &names).filter(|name| *name != argument)
+    }
+
+    /// Checks the bounds.
+    ///
+    /// # Errors
+    /// The tool that is wrong, if it is one, and why.
+    pub(crate) fn check(&self) -> Result<(), (Option<&ToolName>, &'static str)> {
+        if self.0.len() > limits::PRESETS_MAX {
+            return Err((None, "must be at most 64 tools"));
+        }
+        for (tool, fixed) in &self.0 {
+            if fixed.values().any(|value| depth(value) > DEPTH_MAX) {
+                return Err((Some(tool), "must not be nested deeper than 16 levels"));
+            }
+        }
+        let bytes = serde_json::to_string(self).map_or(usize::MAX, |json| json.len());
+        if bytes > limits::PRESET_BYTES_MAX {
+            return Err((None, "must be at most 16 KiB of JSON"));
+        }
+        Ok(())
+    }
+}
+
+/// Levels of lists and mappings.
+const DEPTH_MAX: usize = 16;
+
+fn depth(value: &Value) -> usize {
+    let inner = match value {
+        Value::Array(items) => items.iter().map(depth).max(),
+        Value::Object(fields) => fields.values().map(depth).max(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return 0,
+    };
+    1 + inner.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool() -> ToolSpec {
+        let schema = json!({
+            "type": "object",
+            "properties": {"url": {"type": "string"}, "headers": {"type": "object"}},
+            "required": ["url", "headers"],
+        });
+        let spec = json!({"name": "get", "description": "", "schema": schema, "effect": "pure", "pool": "p"});
+        serde_json::from_value(spec).unwrap()
+    }
+
+    fn presets(json: Value) -> Presets {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn what_is_fixed_is_not_shown_and_stands_in_every_call() {
+        let fixed = presets(json!({"get": {"headers": {"accept": "text/plain"}}}));
+        let whole = tool();
+        let shown = fixed.without(&whole);
+        assert_eq!(
+            shown.schema,
+            json!({"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]})
+        );
+        let filled = fixed.fill(&tool().name, json!({"url": "x", "headers": {"accept": "*"}}));
+        assert_eq!(filled, json!({"url": "x", "headers": {"accept": "text/plain"}}));
+        let other = presets(json!({"other": {"a": 1}}));
+        assert!(matches!(other.without(&whole), Cow::Borrowed(_)));
+        assert_eq!(other.fill(&tool().name, json!({"url": "x"})), json!({"url": "x"}));
+        assert_eq!(Presets::meant(&whole, "header"), Some("headers"));
+        assert_eq!(Presets::partial(&tool()).schema.get("required"), None);
+    }
+
+    #[test]
+    fn what_is_fixed_is_bounded() {
+        let many: Map<String, Value> =
+            (0..65).map(|n| (format!("t{n}"), json!({"a": 1}))).collect();
+        assert_eq!(presets(Value::Object(many)).check().unwrap_err().1, "must be at most 64 tools");
+        let long = presets(json!({"get": {"a": "x".repeat(20_000)}}));
+        assert_eq!(long.check().unwrap_err(), (None, "must be at most 16 KiB of JSON"));
+        let mut deep = json!(1);
+        for _ in 0..17 {
+            deep = json!([deep]);
+        }
+        assert!(presets(json!({"get": {"a": deep}})).check().unwrap_err().0.is_some());
+        assert!(presets(json!({"get": {"a": [[1]]}})).check().is_ok());
+        assert!(serde_json::from_value::<Presets>(json!({"get": 7})).is_err());
+        assert!(serde_json::from_value::<Presets>(json!({"g t": {}})).is_err());
+    }
+}

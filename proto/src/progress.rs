@@ -1,0 +1,67 @@
+//! The fixed lines that tell how a job gets on, in the job's language. They are for people: nothing
+//! reads them back.
+
+use crate::{
+    job::{FailReason, Outcome},
+    lang::Language,
+    step::StepState,
+    view::{JobView, StepView},
+};
+
+/// There is a plan: the first one, or another one after `revision` others.
+#[must_use]
+pub fn planned(language: Language, revision: u32, steps: usize) -> String {
+    match (language, revision) {
+        (Language::En, 0) => format!("planning is done ({})", counted(steps)),
+        (Language::En, _) => format!("planning anew is done ({})", counted(steps)),
+        (Language::Zh, 0) => format!("规划完成（共 {steps} 个步骤）"),
+        (Language::Zh, _) => format!("重规划完成（共 {steps} 个步骤）"),
+    }
+}
+
+fn counted(steps: usize) -> String {
+    if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") }
+}
+
+/// A step is carried out: the `number`th of `steps`, counted from 1.
+#[must_use]
+pub fn step(language: Language, number: usize, steps: usize, label: &str) -> String {
+    match language {
+        Language::En => format!("step {number}/{steps}: {label}"),
+        Language::Zh => format!("执行步骤 {number}/{steps}：{label}"),
+    }
+}
+
+/// At which step of its plan a job has failed, counted from 1; nothing when no step is why.
+#[must_use]
+pub fn failed(job: &JobView) -> Option<String> {
+    let Some(Outcome::Failed { reason: FailReason::StepFailed, message, .. }) = &job.outcome else {
+        return None;
+    };
+    let steps = &job.plan.as_ref()?.steps;
+    let failed = |step: &StepView| step.state == StepState::Failed;
+    // Where several have failed, the message names the one that is why.
+    let named = |step: &StepView| message.contains(&format!(" {} ", step.id));
+    let place = steps.iter().rposition(|step| failed(step) && named(step));
+    let number = place.or_else(|| steps.iter().rposition(failed))? + 1;
+    Some(match job.language {
+        Language::En => format!("execution failed at step {number}"),
+        Language::Zh => format!("执行失败于步骤 {number}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_told_in_the_words_that_were_agreed() {
+        let (en, zh) = (Language::En, Language::Zh);
+        assert_eq!(planned(zh, 0, 3), "规划完成（共 3 个步骤）");
+        assert_eq!(planned(zh, 2, 1), "重规划完成（共 1 个步骤）");
+        assert_eq!(planned(en, 0, 1), "planning is done (1 step)");
+        assert_eq!(planned(en, 1, 3), "planning anew is done (3 steps)");
+        assert_eq!(step(zh, 2, 3, "写周报"), "执行步骤 2/3：写周报");
+        assert_eq!(step(en, 2, 3, "write"), "step 2/3: write");
+    }
+}
