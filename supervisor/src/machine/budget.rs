@@ -6,7 +6,7 @@
 use proto::{
     agent::{Agent, OnFailure},
     budget::{AtLimit, Axis, Budget, Gauge, Price, Spend},
-    cost::{Cost, ToolCost},
+    cost::{Cost, Paid, ToolCost},
     decision::PlanTalk,
     fact::PlanPhase,
     id::{Attempt, ToolName},
@@ -33,6 +33,8 @@ pub(super) struct Spent {
     turns: u32,
     calls: u32,
     steps: u32,
+    /// Model turns of jobs below: turns as those of this job, and none of its steps.
+    below: u32,
 }
 
 impl Spent {
@@ -65,12 +67,12 @@ impl Spent {
 
     /// Model turns, those of jobs below included.
     pub(super) fn turns(&self) -> u32 {
-        self.turns
+        self.turns.saturating_add(self.below)
     }
 
     /// A job below has ended, and took some turns.
     pub(super) fn below(&mut self, turns: u32) {
-        self.turns = self.turns.saturating_add(turns);
+        self.below = self.below.saturating_add(turns);
     }
 }
 
@@ -274,7 +276,7 @@ impl Open {
         let Usage { input_tokens, output_tokens } = self.usage;
         let (used, limit) = match axis {
             Axis::Steps => (f64::from(self.steps_spent()), f64::from(budget.steps?)),
-            Axis::Turns => (f64::from(self.spent.turns), f64::from(budget.turns?)),
+            Axis::Turns => (f64::from(self.spent.turns()), f64::from(budget.turns?)),
             Axis::TokensIn => (float(input_tokens), float(budget.tokens_in?)),
             Axis::TokensOut => (float(output_tokens), float(budget.tokens_out?)),
             Axis::Tokens => {
@@ -297,12 +299,19 @@ impl Open {
         Some(Gauge { axis, used, limit, warned })
     }
 
+    /// What was paid as the job above counts it: tokens at the price of this job's model, which may
+    /// be another one than that one's.
+    pub(super) fn paid_in_all(&self) -> Paid {
+        let price = self.agent.budget.price;
+        price.map_or(self.paid, |price| Paid { money: self.cost(&price), usage: self.usage })
+    }
+
     fn cost(&self, price: &Price) -> f64 {
         price.with(self.usage, &self.paid)
     }
 
     fn steps_spent(&self) -> u32 {
-        let Spent { plans, replans, thoughts, turns, calls, steps } = self.spent;
+        let Spent { plans, replans, thoughts, turns, calls, steps, below: _ } = self.spent;
         let each = self.agent.budget.counts.iter().map(|what| match what {
             Spend::Plan => plans,
             Spend::Replan => replans,

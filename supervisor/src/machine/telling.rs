@@ -47,7 +47,7 @@ impl Job {
             Decision::Finish(Finish { outcome, usage, .. }) => {
                 let (outcome, usage) = (outcome.clone(), *usage);
                 let turns = open.spent.turns();
-                self.to_parent(open, News::Ended { outcome, usage, turns, paid: open.paid })
+                self.to_parent(open, News::Ended { outcome, usage, turns, paid: open.paid_in_all() })
             }
             Decision::Plan(_)
             | Decision::Turn(_)
@@ -164,7 +164,7 @@ impl Job {
             work: call.work.clone(),
             attempt,
             step: step.id().clone(),
-            child: family::child_id(&self.id, &call.work, attempt),
+            child: family::child_id(&self.id, self.first, &call.work, attempt),
             agent,
             goal: kin_text::task(open.language, &task, &before),
             language: open.language,

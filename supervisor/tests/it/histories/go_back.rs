@@ -168,7 +168,13 @@ impl GoBack {
             }
             Fact::Child(said) => {
                 unit(&mut said.work, &mut said.attempt);
-                said.child = proto::family::child_id(self.job.id(), &said.work, said.attempt);
+                let children = self.job.view().unwrap().children;
+                let anew = children.into_iter().find(|child| {
+                    (&child.work, child.attempt) == (&said.work, said.attempt)
+                });
+                if let Some(child) = anew {
+                    said.child = child.job;
+                }
             }
             Fact::Submitted(_) | Fact::Signaled(_) => {}
         }

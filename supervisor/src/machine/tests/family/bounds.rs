@@ -51,6 +51,28 @@ fn children_beyond_those_that_may_be_alive_at_once_wait_their_turn() {
 }
 
 #[test]
+fn what_children_take_is_no_step_of_those_above_and_is_paid_at_their_own_price() {
+    let price = |each| Some(Price { input_per_million: each, output_per_million: each });
+    let below = |a: &mut Agent| a.budget.price = price(30.0);
+    let mut kin = Kin::begin(
+        |a| {
+            (a.budget.money, a.budget.price) = (Some(1.0), price(0.5));
+            (a.budget.steps, a.budget.counts) = (Some(5), [Spend::Turn].into());
+            a.budget.turns = Some(9);
+        },
+        below,
+    );
+    kin.run();
+    kin.root().reply(1, proto::fact::PlanReply::Plan { plan: handing("a:helper") });
+    kin.run();
+    kin.ends("g0.r0.a", 1, true, "A");
+    let view = kin.view();
+    let used = |axis| view.budget.iter().find(|g| g.axis == axis).unwrap().used;
+    assert_eq!((used(Axis::Steps), used(Axis::Turns)), (0.0, 1.0));
+    assert!((used(Axis::Money) - 11.0 * 30.0 / 1e6).abs() < 1e-12, "{}", used(Axis::Money));
+}
+
+#[test]
 fn children_share_what_is_left_and_never_have_more_than_that_together() {
     let mut kin = Kin::planned("a:helper b:helper c:helper<a", |a| {
         a.budget.tokens = Some(1000);
