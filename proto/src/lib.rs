@@ -37,6 +37,7 @@ pub mod policy;
 pub mod record;
 pub mod retry;
 pub mod revision;
+pub mod rules;
 pub mod step;
 pub mod strict;
 pub mod subject;

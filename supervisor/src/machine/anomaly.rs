@@ -140,8 +140,11 @@ impl Acting {
 impl Unit {
     fn ended(&self) -> Ended<'_> {
         let (call, came) = match &self.kind {
+            // It says nothing of the tool that there was no room for the call.
+            UnitKind::Refused(_) if self.withheld => (None, Came::Neither),
             UnitKind::Refused(_) => (None, Came::Failure),
-            UnitKind::Noted(_) => (None, Came::Neither),
+            // A list that changed is a step further; one that is written again as it is is none.
+            UnitKind::Noted(_) => (Some(self.signature), Came::Result(self.signature)),
             UnitKind::Person { reply, .. } => {
                 let answer = Value::from(reply.as_deref().unwrap_or_default());
                 (Some(self.signature), Came::Result(signature("", &answer)))
@@ -229,7 +232,18 @@ fn ended_steps(steps: &[StepRun]) -> Vec<Ended<'_>> {
             Action::Tool { tool, args, .. } => {
                 Ended { call: Some(signature(tool.as_str(), args)), name: tool.as_str(), came }
             }
-            Action::Agent => Ended { call: None, name: step.step.label(), came },
+            // Another task that was carried out is a step further, whatever its words of it are.
+            Action::Agent => {
+                let name = step.step.label();
+                let came = match came {
+                    Came::Result(result) => {
+                        let done = serde_json::json!([step.step.description, result]);
+                        Came::Result(signature(name, &done))
+                    }
+                    came @ (Came::Failure | Came::Neither) => came,
+                };
+                Ended { call: None, name, came }
+            }
         })
     });
     ended.collect()

@@ -309,7 +309,6 @@ fn spent_by_children(axis: Axis) -> bool {
 }
 
 fn wishes_of(step: &StepRun) -> Vec<Wish> {
-    let begun = step.started.is_some();
     let mut wishes: Vec<Wish> = match &step.exec {
         Exec::Tool(call) => call.would_send().into_iter().map(tool).collect(),
         Exec::Turn(turn) => turn
@@ -331,7 +330,7 @@ fn wishes_of(step: &StepRun) -> Vec<Wish> {
             .collect(),
         Exec::NotBegun | Exec::Rerun(_) | Exec::Ended => Vec::new(),
     };
-    if !begun && !wishes.is_empty() {
+    if !step.counted && !wishes.is_empty() {
         wishes.push(Wish { what: Spend::Step, again: false });
     }
     wishes

@@ -86,8 +86,8 @@ impl Open {
             return false;
         }
         let values = self.values_for(step);
-        let language = self.language;
-        self.change(index, |step| step.ready(&|id| values.get(id).cloned(), language, at));
+        let (rules, language) = (self.rules, self.language);
+        self.change(index, |step| step.ready(&|id| values.get(id).cloned(), rules, language, at));
         true
     }
 

@@ -152,6 +152,7 @@ impl Script {
             agents: Default::default(),
             forked: None,
             plan: None,
+            rules: proto::rules::Rules::NOW,
         }
     }
 

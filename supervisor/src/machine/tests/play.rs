@@ -119,6 +119,7 @@ impl Play {
             agents: Default::default(),
             forked: None,
             plan: None,
+            rules: proto::rules::Rules::NOW,
         })
     }
 
