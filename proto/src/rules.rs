@@ -19,8 +19,9 @@ impl Rules {
     /// * a placeholder that leads nowhere fails its step, and a backslash makes one literal;
     /// * an instruction has a plan made anew whatever `replan.max` says, and uses up none of it;
     /// * planning item by item may think as long as items get done;
+    /// * another task that was done is progress of plans, whatever its words are;
     /// * an agent at the deepest level, or that has handed over all it may, is told so and goes on;
-    /// * a job that runs out of time or of replans ends with a report.
+    /// * a job that runs out of time or of replans ends with a report, and reports say what is left where no step is.
     pub const SECOND: Self = Self(1);
     /// Those that new jobs are submitted under.
     pub const NOW: Self = Self::SECOND;

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use proto::{
-    guard::Guard, id::WorkId, job::FailReason, notice::Notice, plan::Action, step::StepState,
+    guard::Guard, id::WorkId, job::FailReason, notice::Notice, plan::Action, rules::Rules,
+    step::StepState,
 };
 use serde_json::Value;
 
@@ -169,13 +170,13 @@ impl Open {
     /// What stops the making of plans: nothing has come of the last ones.
     pub(super) fn stalled_plans(&self) -> Option<Notice> {
         let mut watch = self.watch.as_deref().cloned().unwrap_or_default();
-        watch.over(&ended_steps(&self.steps), &self.agent.guard);
+        watch.over(&ended_steps(&self.steps, self.rules), &self.agent.guard);
         watch.stops(&self.agent.guard)
     }
 
     /// The plan in force is over and another one is made.
     pub(super) fn watch_plan(&mut self) {
-        let ended = ended_steps(&self.steps);
+        let ended = ended_steps(&self.steps, self.rules);
         let watch = self.watch.get_or_insert_default();
         // A planner always answers with a plan: there is nothing else it could be made to do.
         let mut notices = watch.over(&ended, &self.agent.guard).notices;
@@ -209,8 +210,9 @@ impl Open {
     }
 }
 
-/// The steps of a plan that have ended, as calls.
-fn ended_steps(steps: &[StepRun]) -> Vec<Ended<'_>> {
+/// The steps of a plan that have ended, as calls. By the first rules tasks with the same result were
+/// the same.
+fn ended_steps(steps: &[StepRun], rules: Rules) -> Vec<Ended<'_>> {
     let ended = steps.iter().filter_map(|step| {
         let came = match step.state {
             StepState::Completed => {
@@ -236,11 +238,11 @@ fn ended_steps(steps: &[StepRun]) -> Vec<Ended<'_>> {
             Action::Agent => {
                 let name = step.step.label();
                 let came = match came {
-                    Came::Result(result) => {
+                    Came::Result(result) if rules >= Rules::SECOND => {
                         let done = serde_json::json!([step.step.description, result]);
                         Came::Result(signature(name, &done))
                     }
-                    came @ (Came::Failure | Came::Neither) => came,
+                    came @ (Came::Result(_) | Came::Failure | Came::Neither) => came,
                 };
                 Ended { call: None, name, came }
             }

@@ -148,6 +148,9 @@ impl Open {
         let items = self.outline.iter().filter(is_open);
         let steps: Vec<&str> = steps.map(|run| run.step.label()).collect();
         let items: Vec<&str> = items.map(|item| item.title.as_str()).collect();
+        if self.rules < Rules::SECOND {
+            return steps;
+        }
         [steps, items].into_iter().find(|open| !open.is_empty()).unwrap_or_else(|| vec![&self.goal])
     }
 

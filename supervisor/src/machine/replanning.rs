@@ -79,7 +79,8 @@ impl Open {
                 self.steps.iter().any(completed).then_some(Cause::Completed)
             }
         };
-        let is_free = |cause: &Cause| *cause == Cause::Steered && self.rules >= Rules::SECOND;
+        let may = self.rules >= Rules::SECOND && self.agent.replan.max > 0;
+        let is_free = |cause: &Cause| *cause == Cause::Steered && may;
         let cause = cause.filter(|_| self.replan_left());
         cause
             .or_else(|| self.is_unheard().then_some(Cause::Steered))

@@ -338,6 +338,14 @@ fn a_log_from_before_there_were_budgets_folds_as_it_did() {
     assert!(p.view().budget.is_empty());
 }
 
+/// Approves of the call that waits for it.
+fn approve(p: &mut Play) {
+    let asked = p.view().questions.remove(0);
+    let shown = serde_json::to_value(&asked).unwrap();
+    let digest = shown["digest"].as_str().map(str::to_owned);
+    p.answer_with(asked.id.as_str(), Answer::approve(digest));
+}
+
 #[test]
 fn a_step_counts_that_a_person_was_asked_about_first() {
     let approved = |_: &str| Action::Tool {
@@ -352,12 +360,12 @@ fn a_step_counts_that_a_person_was_asked_about_first() {
     let mut p = Play::planned(agent(change), plan_with("a b c d e", approved));
     for (n, step) in ["a", "b"].into_iter().enumerate() {
         p.expect(&[&format!("ask q{} tool_approval", n + 1)]);
-        p.answer(&format!("q{}", n + 1), proto::interaction::Verdict::Approve, None);
+        approve(&mut p);
         p.expect(&[&format!("call g0.r0.{step} #1")]);
         p.ok(&format!("g0.r0.{step}"), json!(n));
     }
     p.expect(&["ask q3 tool_approval"]);
-    p.answer("q3", proto::interaction::Verdict::Approve, None);
+    approve(&mut p);
     p.expect(&["finish failed"]);
     assert_eq!(reason(&p), FailReason::BudgetExceeded);
     assert_eq!(p.states(), "a:completed b:completed c:canceled d:canceled e:canceled");

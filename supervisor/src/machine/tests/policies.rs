@@ -40,7 +40,7 @@ fn live(agent: Agent, number: u32) -> Result<String, String> {
         Course { exec, protocol, number, rounds: 0, turns: 0, calls: 0, questions: 0, retries: 0 };
     let mut p = Play::submit(agent);
     let mut sent = BTreeSet::new();
-    for _ in 0..120 {
+    for _ in 0..400 {
         let labels = p.drive();
         if let Some(poison) = p.job.poison() {
             return Err(format!("poisoned: {poison:?}: {said}"));
