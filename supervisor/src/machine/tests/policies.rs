@@ -119,7 +119,7 @@ impl Course {
     /// What a planner says: now and then nothing that could be used, a question or that nothing has
     /// to be done; then a plan with a step that is listed before the one it needs, then less and less.
     fn planned(&self, work: &PlanWork) -> PlanReply {
-        let odd = if self.number % 4 == 0 { 0 } else { self.number % 7 };
+        let odd = if self.number.is_multiple_of(4) { 0 } else { self.number % 7 };
         let round = self.rounds.saturating_sub(u32::from(odd > 0));
         match (odd, self.rounds) {
             (1, 1) => {
