@@ -218,6 +218,32 @@ pub(crate) fn messages(work: &TurnWork, run: &Run) -> Vec<Message> {
     messages
 }
 
+/// The same conversation with what people told the job after its task: where it stands otherwise
+/// goes with the oldest exchanges when there is no room for them. Nothing when nobody said anything
+/// between two exchanges.
+pub(crate) fn with_instructions(messages: &[Message]) -> Option<Vec<Message>> {
+    let (pinned, rest) = messages.split_at_checked(2)?;
+    let (last, between) = rest.split_last()?;
+    // In between only people have a say; what comes last is for the turn that is to be taken.
+    let is_told = |message: &Message| matches!(message, Message::User { .. });
+    let told: Vec<&str> = between
+        .iter()
+        .filter_map(|message| match message {
+            Message::User { text } => Some(text.as_str()),
+            Message::System { .. } | Message::Assistant { .. } | Message::Tool { .. } => None,
+        })
+        .collect();
+    let [frame, Message::User { text: task }] = pinned else { return None };
+    if told.is_empty() {
+        return None;
+    }
+    let task = format!("{task}\n\n{}", told.join("\n\n"));
+    let mut all = vec![frame.clone(), Message::User { text: task }];
+    all.extend(between.iter().filter(|message| !is_told(message)).cloned());
+    all.push(last.clone());
+    Some(all)
+}
+
 impl Exchange {
     fn messages(&self) -> impl Iterator<Item = Message> + '_ {
         let calls = self

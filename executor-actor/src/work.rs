@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
-use model::{Delta, Model};
+use model::{Delta, Model, ModelRequest, TooLarge};
 use proto::{
     decision::{Decision, TurnWork},
     fact::{Fact, TurnReply, Turned},
@@ -78,6 +78,23 @@ impl Executor {
         }
     }
 
+    /// What of a conversation the model has room for. What people told the job always is of it.
+    fn fitted(
+        &self,
+        work: &TurnWork,
+        request: &mut ModelRequest,
+    ) -> Result<Vec<Message>, TooLarge> {
+        let (offers, window, language) = (&request.tools, work.window, work.language);
+        let fit = |messages| model::fit(messages, offers, window, language, &*self.model);
+        let said = std::mem::take(&mut request.messages);
+        let pinned = transcript::with_instructions(&said);
+        let fitted = fit(said)?;
+        match pinned.filter(|_| fitted.left_out > 0) {
+            None => Ok(fitted.messages),
+            Some(pinned) => Ok(fit(pinned)?.messages),
+        }
+    }
+
     async fn ask(
         &self,
         work: &TurnWork,
@@ -93,9 +110,8 @@ impl Executor {
         // What the model was told before counts, whether or not it still fits.
         let told = if work.outline.is_some() { messages.clone() } else { Vec::new() };
         let mut request = offer::request(work, messages, &tools);
-        let said = std::mem::take(&mut request.messages);
-        match model::fit(said, &request.tools, work.window, work.language, &*self.model) {
-            Ok(fitted) => request.messages = fitted.messages,
+        match self.fitted(work, &mut request) {
+            Ok(messages) => request.messages = messages,
             Err(large) => return (resolve::failed(&large.to_string(), false), Usage::default()),
         }
         let show = move |delta: &Delta| match delta {

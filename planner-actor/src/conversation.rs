@@ -76,7 +76,7 @@ fn offers(work: &PlanWork) -> Vec<ToolOffer> {
         offers.push(ToolOffer {
             name: protocol::function(work.protocol).to_owned(),
             description: description.to_owned(),
-            schema: protocol::schema(work.protocol),
+            schema: protocol::schema(work.protocol, work.may_be_empty),
         });
     }
     if work.may_ask && !work.protocol.is_turn_by_turn() {
@@ -117,6 +117,7 @@ fn messages(work: &PlanWork, tools: &Toolbox<'_>) -> Vec<Message> {
     }
     let language = work.language;
     messages.push(Message::User { text: prompt::plan(language, &work.goal) });
+    let mut too_many = over_keep(work);
     for (n, talk) in work.dialogue.iter().enumerate() {
         match talk {
             PlanTalk::Asked { question, answer } => {
@@ -131,7 +132,12 @@ fn messages(work: &PlanWork, tools: &Toolbox<'_>) -> Vec<Message> {
             }
             PlanTalk::Progressed { plan, steps, kept, because } => {
                 messages.push(said(shown(plan, work).to_string()));
-                let text = prompt::replan(language, steps, kept, *because);
+                let mut steps = steps.clone();
+                for old in steps.iter_mut().take(too_many) {
+                    old.response = prompt::left_out(language).to_owned();
+                }
+                too_many = too_many.saturating_sub(steps.len());
+                let text = prompt::replan(language, &steps, kept, *because);
                 messages.push(Message::User { text });
             }
             PlanTalk::Steered { words } => {
@@ -142,6 +148,31 @@ fn messages(work: &PlanWork, tools: &Toolbox<'_>) -> Vec<Message> {
         }
     }
     messages
+}
+
+/// How many of the oldest results are more than the agent keeps.
+fn over_keep(work: &PlanWork) -> usize {
+    let ends = work.dialogue.iter().map(|talk| match talk {
+        PlanTalk::Progressed { steps, .. } => steps.len(),
+        PlanTalk::Asked { .. }
+        | PlanTalk::Revised { .. }
+        | PlanTalk::Rejected { .. }
+        | PlanTalk::Steered { .. }
+        | PlanTalk::Noted { .. } => 0,
+    });
+    ends.sum::<usize>().saturating_sub(usize::try_from(work.window.keep).unwrap_or(usize::MAX))
+}
+
+/// The command with everything that people told the job beside its goal: where it stands otherwise
+/// goes with the oldest exchanges when there is no room for them.
+pub(crate) fn with_instructions(work: &PlanWork) -> PlanWork {
+    let mut work = work.clone();
+    for talk in &work.dialogue {
+        if let PlanTalk::Steered { words } = talk {
+            work.goal = format!("{}\n\n{}", work.goal, prompt::steered(work.language, words));
+        }
+    }
+    work
 }
 
 /// A reply that could not be used, and why.

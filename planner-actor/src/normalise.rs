@@ -97,6 +97,10 @@ fn calling(tool: &str, args: Value) -> Value {
 }
 
 #[rstest]
+#[case::misspelt(calling("create_task", json!({"title": "x {{old[n]}}"})),
+    "step a: {{old[n]}} is no placeholder; write {{old}}, {{old.field}} or {{old.items[0]}}")]
+#[case::braces_of_something_else(calling("create_task", json!({"title": "image: {{name}}"})),
+    r#"step a reads {{name…}}, but there is no step name; where braces are meant as they are, write {{"{{"}} for the first two"#)]
 #[case::unknown_tool(calling("drop_tables", json!({})),
     "step a: there is no tool \"drop_tables\"; the tools are: complete_task, create_task")]
 #[case::near_miss(calling("create-task", json!({"title": "x"})),
@@ -118,7 +122,7 @@ fn calling(tool: &str, args: Value) -> Value {
 #[case::arguments_without_a_tool(json!([{"id": "a", "description": "x", "args": {"id": 1}}]),
     "step a has arguments but names no tool")]
 #[case::reads_a_step_that_is_none(calling("complete_task", json!({"id": "{{other.id}}"})),
-    "step a reads {{other…}} but does not depend on other")]
+    r#"step a reads {{other…}}, but there is no step other; where braces are meant as they are, write {{"{{"}} for the first two"#)]
 #[case::reads_itself(calling("complete_task", json!({"id": "{{a.id}}"})),
     "step a reads {{a…}} but does not depend on a")]
 #[case::reads_a_later_step(

@@ -72,7 +72,7 @@ fn render(language: Language, name: &str, values: Value) -> String {
 
 /// What frames the conversation: the agent's own words, then the planner's task.
 pub(crate) fn system(work: &PlanWork, tools: &[&ToolSpec]) -> String {
-    let (language, may_ask) = (work.language, work.may_ask);
+    let (language, may_ask, may_be_empty) = (work.language, work.may_ask, work.may_be_empty);
     let list: Vec<Value> = tools
         .iter()
         .map(|tool| {
@@ -89,16 +89,17 @@ pub(crate) fn system(work: &PlanWork, tools: &[&ToolSpec]) -> String {
     };
     let template = protocol::template(work.protocol);
     let values = if template == "system" {
-        context! { tools => list, may_ask, native }
+        context! { tools => list, may_ask, may_be_empty, native }
     } else {
         let part = |name, values| render(language, name, values).trim_end().to_owned();
         context! {
             tools => part("tools", context! { tools => list }),
             asking => part("asking", context! { may_ask }),
             reply => part("reply", context! {
-                native, schema => protocol::schema_text(work.protocol)
+                native, schema => protocol::schema_text(work.protocol, may_be_empty)
             }),
             may_ask,
+            may_be_empty,
         }
     };
     let task = render(language, template, values);
@@ -160,6 +161,14 @@ pub(crate) fn rejected(language: Language, error: &str) -> String {
 /// What a person told the running job.
 pub(crate) fn steered(language: Language, words: &str) -> String {
     render(language, "steered", context! { words }).trim_end().to_owned()
+}
+
+/// What stands in the place of a result that is not shown any more.
+pub(crate) fn left_out(language: Language) -> &'static str {
+    match language {
+        Language::En => "[left out]",
+        Language::Zh => "[已省略]",
+    }
 }
 
 /// How far a plan got, which of its steps stay, and why the rest is made anew.

@@ -24,9 +24,10 @@ pub(crate) fn template(protocol: PlanProtocol) -> &'static str {
     }
 }
 
-/// The JSON Schema of a reply, as it is shown in the prompt.
-pub(crate) fn schema_text(protocol: PlanProtocol) -> &'static str {
-    match protocol {
+/// The JSON Schema of a reply, as it is shown in the prompt. A reply that `may_be_empty` may hold a
+/// message.
+pub(crate) fn schema_text(protocol: PlanProtocol, may_be_empty: bool) -> String {
+    let text = match protocol {
         PlanProtocol::Steps | PlanProtocol::InlineTools => include_str!("../schemas/steps.json"),
         PlanProtocol::TaskSteps => include_str!("../schemas/task_steps.json"),
         PlanProtocol::TitleSteps => include_str!("../schemas/title_steps.json"),
@@ -34,12 +35,18 @@ pub(crate) fn schema_text(protocol: PlanProtocol) -> &'static str {
         PlanProtocol::Decision => include_str!("../schemas/decision.json"),
         PlanProtocol::Phased => include_str!("../schemas/phased.json"),
     }
-    .trim_end()
+    .trim_end();
+    if !may_be_empty {
+        return text.to_owned();
+    }
+    // The first properties are those of the reply itself.
+    text.replacen(r#""properties":{"#, r#""properties":{"message":{"type":"string"},"#, 1)
 }
 
 /// The same, for a function's arguments.
-pub(crate) fn schema(protocol: PlanProtocol) -> Value {
-    serde_json::from_str(schema_text(protocol)).expect("the schemas are read by a test")
+pub(crate) fn schema(protocol: PlanProtocol, may_be_empty: bool) -> Value {
+    serde_json::from_str(&schema_text(protocol, may_be_empty))
+        .expect("the schemas are read by a test")
 }
 
 /// The function by which a model hands over what a protocol wants.
@@ -59,9 +66,12 @@ mod tests {
     #[test]
     fn every_schema_can_be_read_and_is_closed() {
         for protocol in PlanProtocol::ALL {
-            let schema = schema(protocol);
-            assert_eq!(schema["additionalProperties"], false, "{protocol:?}");
-            runtime::schema::Schemas::new().get(&schema).unwrap();
+            for may_be_empty in [false, true] {
+                let schema = schema(protocol, may_be_empty);
+                assert_eq!(schema["additionalProperties"], false, "{protocol:?}");
+                assert_eq!(schema["properties"]["message"].is_object(), may_be_empty);
+                runtime::schema::Schemas::new().get(&schema).unwrap();
+            }
         }
     }
 }

@@ -106,7 +106,11 @@ fn said(reply: &Reply, work: &PlanWork) -> Result<Said, String> {
 fn plan(value: Value, work: &PlanWork, frame: &Frame<'_>) -> Result<Understood, String> {
     let draft = draft::of(value).map_err(|e| e.to_string())?;
     draft.check(work.protocol).map_err(|e| e.to_string())?;
+    let message = draft.message.clone().filter(|_| work.may_be_empty);
     let plan = draft::plan(draft, frame).map_err(|e| e.text(work.language))?;
+    if let Some(response) = message.filter(|_| plan.steps.is_empty()) {
+        return Ok(PlanReply::Finished { response }.into());
+    }
     Ok(PlanReply::Plan { plan }.into())
 }
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use model::{Delta, Model};
+use model::{Delta, Model, ModelRequest, TooLarge};
 use proto::{
-    decision::{Decision, Detect, PlanWork},
+    decision::{Decision, Detect, PlanTalk, PlanWork},
     fact::{Fact, PlanReply, Planned},
     family,
-    message::Usage,
+    message::{Message, Usage},
     policy::Detected,
     tool::ToolSpec,
     toolbox::Toolbox,
@@ -75,9 +75,8 @@ impl Planner {
         usage: &mut Usage,
     ) -> Understood {
         let mut request = conversation::request(work, tools);
-        let said = std::mem::take(&mut request.messages);
-        match model::fit(said, &request.tools, work.window, work.language, &*self.model) {
-            Ok(fitted) => request.messages = fitted.messages,
+        match self.fitted(work, tools, &mut request) {
+            Ok(messages) => request.messages = messages,
             Err(large) => return reply::too_large(&large).into(),
         }
         let show = move |delta: &Delta| match delta {
@@ -95,6 +94,24 @@ impl Planner {
             }
             Err(error) => reply::failed(&error).into(),
         }
+    }
+
+    /// What of a conversation the model has room for. What people told the job always is of it.
+    fn fitted(
+        &self,
+        work: &PlanWork,
+        tools: &Toolbox<'_>,
+        request: &mut ModelRequest,
+    ) -> Result<Vec<Message>, TooLarge> {
+        let (offers, window, language) = (&request.tools, work.window, work.language);
+        let fit = |messages| model::fit(messages, offers, window, language, &*self.model);
+        let fitted = fit(std::mem::take(&mut request.messages))?;
+        let told = work.dialogue.iter().any(|talk| matches!(talk, PlanTalk::Steered { .. }));
+        if fitted.left_out == 0 || !told {
+            return Ok(fitted.messages);
+        }
+        let pinned = conversation::with_instructions(work);
+        Ok(fit(conversation::request(&pinned, tools).messages)?.messages)
     }
 
     /// Whether the goal needs a plan. Nothing that goes wrong here ends the work: then it does.

@@ -214,6 +214,9 @@ pub struct PlanWork {
     /// How the model hands the plan over.
     #[serde(default, skip_serializing_if = "PlanOutput::is_usual")]
     pub output: PlanOutput,
+    /// Whether the planner may answer at once instead: with a plan without steps and a message.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_be_empty: bool,
     /// To be found out first, while it is not known: whether the goal needs a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detect: Option<Detect>,

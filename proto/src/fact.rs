@@ -17,6 +17,7 @@ use crate::{
     outline::{Item, OutlineChange},
     plan::Plan,
     policy::Detected,
+    rules::Rules,
     tool::{Binding, Fault, ToolResult},
 };
 
@@ -161,6 +162,9 @@ pub struct Submitted {
     /// The plan it was submitted with: a command of a person's. No planner is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
+    /// The rules its log is folded by, as they were when it was submitted.
+    #[serde(default, skip_serializing_if = "Rules::is_first")]
+    pub rules: Rules,
 }
 
 /// An operator said something.

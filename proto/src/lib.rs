@@ -40,6 +40,7 @@ pub mod progress;
 pub mod record;
 pub mod retry;
 pub mod revision;
+pub mod rules;
 pub mod step;
 pub mod strict;
 pub mod subject;

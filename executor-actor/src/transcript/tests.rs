@@ -268,3 +268,15 @@ fn what_is_offered(#[case] work: Value, #[case] expected: &str) {
     let names: Vec<_> = offer::offers(&work, &tools).into_iter().map(|offer| offer.name).collect();
     assert_eq!(names.join(", "), expected);
 }
+
+#[test]
+fn what_people_said_can_be_put_to_the_task_where_it_stays() {
+    let user = |text: &str| Message::User { text: text.into() };
+    let system = Message::System { text: "frame".into() };
+    let said = |text: &str| Message::Assistant { text: text.into(), calls: Vec::new() };
+    let all = [system.clone(), user("task"), said("1"), user("in metres"), said("2"), user("stop")];
+    let pinned = [system, user("task\n\nin metres"), said("1"), said("2"), user("stop")];
+    assert_eq!(with_instructions(&all), Some(pinned.to_vec()));
+    assert_eq!(with_instructions(&pinned), None, "nobody said anything in between");
+    assert_eq!(with_instructions(&all[..2]), None);
+}

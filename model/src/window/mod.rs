@@ -163,22 +163,27 @@ fn note(language: Language, left_out: usize) -> String {
 fn shrink(model: &dyn Model, exchange: &mut [Message], room: usize) {
     let mut now = cost(model, exchange);
     while now > room {
-        let longest = exchange
-            .iter_mut()
-            .filter_map(|message| match message {
-                Message::Tool { text, .. } => Some(text),
-                Message::System { .. } | Message::User { .. } | Message::Assistant { .. } => None,
-            })
-            .max_by_key(|text| text.len());
-        let Some(text) = longest else { return };
-        let chars = text.chars().count();
-        let end = chars / 4;
-        if end < END_CHARS_MIN {
-            return;
-        }
-        *text = excerpt::ends(text, end);
+        let Some(text) = longest(exchange) else { return };
+        *text = excerpt::ends(text, text.chars().count() / 4);
         now = cost(model, exchange);
     }
+}
+
+/// The longest result that can still be cut. Where there is none it is the longest of the words
+/// beside them: planners are told results so.
+fn longest(exchange: &mut [Message]) -> Option<&mut String> {
+    let can_be_cut = |text: &str| text.chars().count() / 4 >= END_CHARS_MIN;
+    let is_result = |m: &Message| matches!(m, Message::Tool { text, .. } if can_be_cut(text));
+    let words = !exchange.iter().any(is_result);
+    let texts = exchange.iter_mut().filter_map(|message| match message {
+        Message::Tool { text, .. } if !words => Some(text),
+        Message::User { text } if words => Some(text),
+        Message::Tool { .. }
+        | Message::User { .. }
+        | Message::System { .. }
+        | Message::Assistant { .. } => None,
+    });
+    texts.filter(|text| can_be_cut(text)).max_by_key(|text| text.len())
 }
 
 fn cost(model: &dyn Model, messages: &[Message]) -> usize {

@@ -210,3 +210,15 @@ fn the_estimate_is_rather_too_high(#[case] text: &str, #[case] times: usize, #[c
     assert!(guessed >= real, "{text}: {guessed} below {real}");
     assert!(guessed <= real * 2, "{text}: {guessed} far above {real}");
 }
+
+#[test]
+fn words_that_are_the_result_are_cut_when_they_alone_are_too_large() {
+    let assistant = |text: &str| Message::Assistant { text: text.into(), calls: vec![] };
+    let user = |text: &str| Message::User { text: text.into() };
+    let observed = format!("Observation: {} What next?", "word ".repeat(3000));
+    let all = vec![user("goal"), assistant("look"), user(&observed)];
+    let fitted = fit(all, &[], window(100, 500), Language::En, &Counted(None)).unwrap();
+    let Some(Message::User { text }) = fitted.messages.last() else { panic!("not the words") };
+    assert!(text.starts_with("Observation: word") && text.ends_with("What next?"), "{text}");
+    assert!(tokens(&fitted.messages, &[], &Counted(None)) <= 500);
+}

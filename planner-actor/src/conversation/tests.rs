@@ -201,6 +201,39 @@ fn no_more_than_the_last_hundred_observations_are_shown() {
     let shown = conversation_of(json!({"protocol": "decision", "dialogue": dialogue}));
     assert!(!shown.contains("result 30.") && shown.contains("result 31."), "{shown}");
     assert_eq!(shown.matches("Observation:").count(), 100);
+    let few = json!({"protocol": "decision", "dialogue": dialogue, "window": {"keep": 7}});
+    assert_eq!(conversation_of(few).matches("Observation:").count(), 7);
+    // A plan that is made anew is told of every step, and of the newest what came of them.
+    let few = conversation_of(json!({"dialogue": dialogue, "window": {"keep": 7}}));
+    assert!(!few.contains("result 123.") && few.contains("result 124."), "{few}");
+    assert_eq!(few.matches("[left out]").count(), 123);
+}
+
+#[test]
+fn what_people_said_can_be_put_to_the_goal_where_it_stays() {
+    let words = ["in metres", "{{ no template }}"];
+    let said = words.map(|words| json!({"type": "steered", "words": words}));
+    for protocol in ["steps", "decision"] {
+        let work = testing::work(json!({"protocol": protocol, "dialogue": said}));
+        let goal = with_instructions(&work).goal;
+        assert!(goal.starts_with(&work.goal), "{goal}");
+        assert!(words.iter().all(|words| goal.contains(words)), "{goal}");
+    }
+}
+
+#[test]
+fn a_planner_is_told_when_it_may_answer_at_once() {
+    for protocol in ["steps", "task_steps", "title_steps", "action_steps"] {
+        for language in ["en", "zh"] {
+            for may in [false, true] {
+                let work = json!({"language": language, "protocol": protocol, "may_be_empty": may});
+                let shown = conversation_of(work);
+                let told =
+                    (shown.contains("`message`"), shown.contains(r#""message":{"type":"string"}"#));
+                assert_eq!(told, (may, may), "{protocol} {language}: {shown}");
+            }
+        }
+    }
 }
 
 /// What is shown to a model can be read back, and is the same plan.
@@ -231,7 +264,7 @@ fn a_plan_that_is_shown_is_read_back(#[case] protocol: PlanProtocol, #[case] wri
     };
     let plan = read(written);
     let shown = shown(&plan, &work);
-    let schema = runtime::schema::Schemas::new().get(&protocol::schema(protocol)).unwrap();
+    let schema = runtime::schema::Schemas::new().get(&protocol::schema(protocol, false)).unwrap();
     assert!(schema.check(&shown).is_empty(), "{:?}", schema.check(&shown));
     assert_eq!(read(&shown.to_string()), plan);
 }

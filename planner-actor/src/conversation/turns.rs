@@ -14,16 +14,15 @@ use serde_json::{Value, json};
 use super::{rejected, said};
 use crate::{course::Course, prompt};
 
-/// Most observations that are shown; the oldest are left out.
-const OBSERVATIONS_MAX: usize = 100;
-
-/// Everything after the system message.
+/// Everything after the system message. Of the observations the newest are shown, as many as the
+/// agent keeps.
 pub(super) fn messages(work: &PlanWork) -> Vec<Message> {
     let language = work.language;
     let mut course = Course::of(&[]);
     let first = join(&prompt::goal(language, &work.goal), &prompt::next(work, &course));
     let mut messages = vec![Message::User { text: first }];
-    let mut too_many = observations(work).saturating_sub(OBSERVATIONS_MAX);
+    let keep = usize::try_from(work.window.keep).unwrap_or(usize::MAX);
+    let mut too_many = observations(work).saturating_sub(keep);
     for talk in &work.dialogue {
         course.after(talk);
         match talk {

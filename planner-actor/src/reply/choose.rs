@@ -113,7 +113,7 @@ fn one_step(
         tool: Some(spec.name.to_string()),
         args: Some(args),
     };
-    let draft = Draft { title: String::new(), steps: vec![step], replan: Vec::new() };
+    let draft = Draft { steps: vec![step], ..Draft::default() };
     draft::plan(draft, frame).map_err(|e| e.text(language))
 }
 

@@ -439,3 +439,25 @@ mod chance {
         }
     }
 }
+
+#[rstest]
+#[case::an_answer(
+    r#"{"title":"T","steps":[],"message":" It is 42. "}"#,
+    true,
+    "finished It is 42."
+)]
+#[case::without_words(r#"{"title":"T","steps":[],"message":" "}"#, true, "plan T: 0")]
+#[case::words_beside_steps(
+    r#"{"title":"T","steps":[{"description":"do"}],"message":"Gladly"}"#,
+    true,
+    "plan T: 1"
+)]
+#[case::where_it_may_not(r#"{"title":"T","steps":[],"message":"It is 42."}"#, false, "plan T: 0")]
+fn a_plan_without_steps_may_be_an_answer(
+    #[case] text: &str,
+    #[case] may_be_empty: bool,
+    #[case] expected: &str,
+) {
+    let work = json!({ "may_be_empty": may_be_empty });
+    assert_eq!(line(&understood(text, &[], StopReason::End, work)), expected);
+}

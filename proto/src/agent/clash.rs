@@ -63,6 +63,11 @@ fn ahead(a: &Agent) -> bool {
     !turn_by_turn(a) && !inline(a)
 }
 
+/// Whether every step of a plan is one tool call, whatever a planner says.
+fn calls_alone(a: &Agent) -> bool {
+    turn_by_turn(a) || a.plan.protocol == PlanProtocol::ActionSteps
+}
+
 /// Whether somebody wrote down when to replan, other than never.
 fn replans(a: &Agent) -> bool {
     a.replan.when.is_some_and(|when| when != ReplanWhen::Never)
@@ -162,6 +167,24 @@ pub const CLASHES: &[Clash] = &[
         "step: {exec: direct_tool, on_unsuccessful: complete}",
         |a| always(a) && exec(a, StepExec::DirectTool),
     ),
+    idle(
+        ["step.max_calls", "step.exec"],
+        "says nothing where every step is one tool call",
+        "step: {exec: direct_tool, max_calls: 4}",
+        |a| always(a) && exec(a, StepExec::DirectTool),
+    ),
+    idle(
+        ["step.max_turns", "plan.protocol"],
+        "says nothing with this protocol, whose steps are tool calls",
+        "plan: {protocol: action_steps}\nstep: {max_turns: 10}",
+        |a| always(a) && calls_alone(a),
+    ),
+    idle(
+        ["step.max_calls", "plan.protocol"],
+        "says nothing with this protocol, whose steps are tool calls",
+        "plan: {protocol: decision}\nstep: {max_calls: 4}",
+        |a| always(a) && calls_alone(a),
+    ),
     // When the plan is made anew.
     contradict(
         ["replan.when", "step.on_failure"],
@@ -220,6 +243,12 @@ pub const CLASHES: &[Clash] = &[
         "must be above 0 where replan.when asks for replans",
         "replan: {when: after_each_step, max: 0}",
         |a| a.replan.max == 0 && replans(a) && ahead(a),
+    ),
+    contradict(
+        ["replan.max", "step.on_failure"],
+        "must be above 0 where step.on_failure is replan",
+        "step: {on_failure: replan}\nreplan: {max: 0}",
+        |a| a.replan.max == 0 && on_failure(a, OnFailure::Replan) && ahead(a),
     ),
     idle(
         ["replan.listed", "replan.when"],
@@ -389,13 +418,25 @@ pub const CLASHES: &[Clash] = &[
         ["budget.at_limit", "budget"],
         "says nothing without a limit",
         "budget: {at_limit: abandon}",
-        |a| a.budget.is_unlimited(),
+        |a| a.budget.is_unlimited() && a.agents.is_empty(),
+    ),
+    idle(
+        ["budget.depth", "agents"],
+        "says nothing without agents to hand tasks to",
+        "budget: {depth: 2}",
+        |a| a.agents.is_empty(),
+    ),
+    idle(
+        ["budget.fan_out", "agents"],
+        "says nothing without agents to hand tasks to",
+        "budget: {fan_out: {total: 2}}",
+        |a| a.agents.is_empty(),
     ),
     idle(
         ["budget.warn_at", "budget"],
         "says nothing without a limit or a deadline_ms",
         "budget: {warn_at: 0.5}",
-        |a| a.budget.is_unlimited() && a.deadline_ms.is_none(),
+        |a| a.budget.is_unlimited() && a.deadline_ms.is_none() && a.agents.is_empty(),
     ),
 ];
 

@@ -19,6 +19,8 @@ pub struct Draft {
     pub steps: Vec<DraftStep>,
     /// The ids of steps after which the rest is to be planned anew.
     pub replan: Vec<String>,
+    /// What was said beside the steps: the answer, when there are none.
+    pub message: Option<String>,
 }
 
 /// A step as it was written.
@@ -104,8 +106,12 @@ fn plan(mut fields: Map<String, Value>) -> Result<Draft, Misshapen> {
         }
         Some(list) => dependencies(&list, "replan")?,
     };
+    let message = match fields.get("message") {
+        Some(Value::String(text)) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        Some(_) | None => None,
+    };
     only_ignored(&fields, "")?;
-    Ok(Draft { title, steps, replan })
+    Ok(Draft { title, steps, replan, message })
 }
 
 impl Draft {

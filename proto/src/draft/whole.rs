@@ -44,6 +44,28 @@ pub enum Unsound {
     /// Arguments without a tool.
     #[error("step {0} has arguments but names no tool")]
     NoTool(StepId),
+    /// What begins like the way into a step's result and is none.
+    #[error(
+        "step {step}: {written} is no placeholder; write {{{{{of}}}}}, {{{{{of}.field}}}} or {{{{{of}.items[0]}}}}"
+    )]
+    Malformed {
+        /// The step.
+        step: StepId,
+        /// The step it seems to read.
+        of: StepId,
+        /// What is written there.
+        written: String,
+    },
+    /// A placeholder that reads what is no step at all.
+    #[error(
+        "step {step} reads {{{{{on}…}}}}, but there is no step {on}; where braces are meant as they are, write {{{{\"{{{{\"}}}} for the first two"
+    )]
+    NoStep {
+        /// The step.
+        step: StepId,
+        /// What it reads.
+        on: StepId,
+    },
     /// Arguments that do not fit.
     #[error("step {step}: the arguments of {tool} do not fit: {why}")]
     Args {
@@ -72,6 +94,12 @@ impl Unsound {
             (Language::Zh, Self::Args { step, tool, why }) => {
                 format!("步骤 {step}：{tool} 的参数不符合要求：{why}")
             }
+            (Language::Zh, Self::Malformed { step, of, written }) => format!(
+                "步骤 {step}：{written} 不是占位符；请写成 {{{{{of}}}}}、{{{{{of}.field}}}} 或 {{{{{of}.items[0]}}}}"
+            ),
+            (Language::Zh, Self::NoStep { step, on }) => format!(
+                "步骤 {step} 引用了 {{{{{on}…}}}}，但没有步骤 {on}；如果花括号就是原文，请把前两个写成 {{{{\"{{{{\"}}}}"
+            ),
             (Language::Zh, Self::Plan(why)) => why.text(language),
         }
     }
@@ -114,6 +142,7 @@ pub fn plan(draft: Draft, frame: &Frame<'_>) -> Result<Plan, Unsound> {
     let mut steps = Vec::with_capacity(ids.len());
     for (n, written) in draft.steps.into_iter().enumerate() {
         let (Some(before), Some(id)) = (ids.get(..n), ids.get(n)) else { break };
+        well_formed(&written, id, &ids, frame)?;
         steps.push(step(written, id, before, frame)?);
     }
     let title = if draft.title.is_empty() { frame.goal } else { &draft.title };
@@ -208,6 +237,33 @@ fn step(
         None => Action::Agent,
     };
     Ok(Step { id: id.clone(), title, description, depends_on: declared, action })
+}
+
+/// Whether everything of a step's arguments that looks like it reads the result of a step can be read.
+fn well_formed(
+    written: &DraftStep,
+    id: &StepId,
+    ids: &[StepId],
+    frame: &Frame<'_>,
+) -> Result<(), Unsound> {
+    let Some(args) = written.args.as_ref().filter(|_| written.tool.is_some()) else {
+        return Ok(());
+    };
+    let is_step = |step: &StepId| {
+        ids.contains(step) || frame.completed.contains(step) || frame.kept.contains(step)
+    };
+    let step = || id.clone();
+    if let Some((of, found)) = placeholder::malformed(args).into_iter().find(|m| is_step(&m.0)) {
+        let written = excerpt::ends(&found, 60);
+        return Err(Unsound::Malformed { step: step(), of, written });
+    }
+    // A dependency that is none is told as that.
+    let declared = |read: &StepId| written.depends_on.iter().any(|on| on == read.as_str());
+    let is_none = |read: &StepId| !is_step(read) && !declared(read);
+    match placeholder::references(args).into_iter().find(is_none) {
+        Some(on) => Err(Unsound::NoStep { step: step(), on }),
+        None => Ok(()),
+    }
 }
 
 fn has_content(args: &Value) -> bool {

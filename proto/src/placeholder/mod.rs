@@ -3,7 +3,8 @@
 //! A string that is one placeholder takes the value with its type; placeholders inside a longer
 //! string are written into it. Values that come out are data: they are never looked through again,
 //! so a result that contains `{{…}}` stays what it is. Text in braces that is not of the form
-//! `{{id.path}}` is literal. A path leads into objects by name and into lists by number, written
+//! `{{id.path}}` is literal, and `{{"{{"}}` stands for two braces: `{{"{{"}}name}}` comes out as
+//! `{{name}}`. What begins like the way into a step's result and is none is [`malformed`]. A path leads into objects by name and into lists by number, written
 //! `items.0` or `items[0]`; what is not there is an error that says what is, never a null.
 
 mod missing;
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 pub use self::missing::{Kind, Missing, Unresolved};
 use self::path::Placeholder;
-use crate::id::StepId;
+use crate::{id::StepId, rules::Rules};
 
 /// The steps that arguments refer to, each once, in order of appearance.
 #[must_use]
@@ -25,6 +26,21 @@ pub fn references(args: &Value) -> Vec<StepId> {
                 && !found.contains(&p.step)
             {
                 found.push(p.step);
+            }
+        }
+    });
+    found
+}
+
+/// What begins like a placeholder and is none, such as `{{step1[x]}}` and `{{step1.a b}}`: the name
+/// before the dot or bracket, and the whole. Whether that is a step's name is not known here.
+#[must_use]
+pub fn malformed(args: &Value) -> Vec<(StepId, String)> {
+    let mut found = Vec::new();
+    visit(args, &mut |text| {
+        for part in split(text) {
+            if let Part::Text(literal) = part {
+                found.extend(path::malformed(literal));
             }
         }
     });
@@ -53,19 +69,22 @@ pub fn unknown(text: &str) -> Unknown {
     if some { Unknown::Words } else { Unknown::Nothing }
 }
 
-/// Puts values in the place of placeholders. `lookup` gives the result of a completed step.
+/// Puts values in the place of placeholders. `lookup` gives the result of a completed step. By the
+/// first rules no braces stand for braces.
 ///
 /// # Errors
 /// The first placeholder that names a step without a result, or a path that is not in it.
 pub fn resolve(
     args: &Value,
+    rules: Rules,
     lookup: &impl Fn(&StepId) -> Option<Value>,
 ) -> Result<Value, Unresolved> {
     match args {
-        Value::String(text) => resolve_text(text, lookup),
-        Value::Array(items) => items.iter().map(|item| resolve(item, lookup)).collect(),
+        Value::String(text) => resolve_text(text, rules, lookup),
+        Value::Array(items) => items.iter().map(|item| resolve(item, rules, lookup)).collect(),
         Value::Object(fields) => {
-            fields.iter().map(|(name, value)| Ok((name.clone(), resolve(value, lookup)?))).collect()
+            let value = |value| resolve(value, rules, lookup);
+            fields.iter().map(|(name, field)| Ok((name.clone(), value(field)?))).collect()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => Ok(args.clone()),
     }
@@ -73,6 +92,7 @@ pub fn resolve(
 
 fn resolve_text(
     text: &str,
+    rules: Rules,
     lookup: &impl Fn(&StepId) -> Option<Value>,
 ) -> Result<Value, Unresolved> {
     let parts = split(text);
@@ -83,6 +103,8 @@ fn resolve_text(
     for part in parts {
         match part {
             Part::Text(literal) => out.push_str(literal),
+            Part::Braces(_) if rules >= Rules::SECOND => out.push_str("{{"),
+            Part::Braces(written) => out.push_str(written),
             Part::Placeholder(p) => match p.value(lookup)? {
                 Value::String(s) => out.push_str(&s),
                 value @ (Value::Null
@@ -98,6 +120,8 @@ fn resolve_text(
 
 enum Part<'a> {
     Text(&'a str),
+    /// What stands for two braces.
+    Braces(&'a str),
     Placeholder(Placeholder<'a>),
 }
 
@@ -111,11 +135,16 @@ fn split(text: &str) -> Vec<Part<'_>> {
             break;
         };
         let whole = text.get(open..close).unwrap_or_default();
-        if let Some(found) = Placeholder::parse(whole) {
+        let found = if path::is_braces(whole) {
+            Some(Part::Braces(whole))
+        } else {
+            Placeholder::parse(whole).map(Part::Placeholder)
+        };
+        if let Some(found) = found {
             if literal_from < open {
                 parts.push(Part::Text(text.get(literal_from..open).unwrap_or_default()));
             }
-            parts.push(Part::Placeholder(found));
+            parts.push(found);
             (literal_from, search_from) = (close, close);
         } else {
             search_from = open + 1;

@@ -59,6 +59,25 @@ impl<'a> Placeholder<'a> {
     }
 }
 
+/// Whether it is what stands for two braces: `{{"{{"}}`, or the same with other quotes and spaces.
+pub(super) fn is_braces(text: &str) -> bool {
+    let inner = text.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+    inner.is_some_and(|inner| matches!(inner.trim(), r#""{{""# | "'{{'"))
+}
+
+/// What in a literal text begins like the way into a result: a name and a dot or a bracket, up to
+/// the braces that close it.
+pub(super) fn malformed(literal: &str) -> Vec<(StepId, String)> {
+    let begun = literal.match_indices("{{").filter_map(|(at, _)| {
+        let rest = literal.get(at + 2..)?;
+        let inner = rest.get(..rest.find("}}")?)?;
+        let name = inner.trim_start();
+        let step = StepId::new(name.get(..name.find(['.', '['])?)?).ok()?;
+        Some((step, format!("{{{{{inner}}}}}")))
+    });
+    begun.collect()
+}
+
 /// Whether it ends in numbers in brackets: `tags[0]`, `[1][2]`.
 fn indexed(segment: &str) -> bool {
     let Some(from) = segment.find('[') else { return false };

@@ -70,6 +70,7 @@ pub(super) fn submission(
         agents,
         forked: None,
         plan: None,
+        rules: proto::rules::Rules::NOW,
     };
     Ok(Admitted { id: request.id, submitted, fork: None, call: request.call })
 }
@@ -118,6 +119,7 @@ fn forked(
         agents: Callees::default(),
         forked: None,
         plan: None,
+        rules: proto::rules::Rules::NOW,
     };
     Ok(Admitted { id, submitted, fork: Some(fork), call: None })
 }

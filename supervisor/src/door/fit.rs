@@ -201,6 +201,7 @@ mod tests {
                 agents: Default::default(),
                 forked: None,
                 plan: None,
+                rules: proto::rules::Rules::NOW,
             })
         };
         let by = WorkerId::new("w").unwrap();

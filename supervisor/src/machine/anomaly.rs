@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use proto::{
-    guard::Guard, id::WorkId, job::FailReason, notice::Notice, plan::Action, step::StepState,
+    guard::Guard, id::WorkId, job::FailReason, notice::Notice, plan::Action, rules::Rules,
+    step::StepState,
 };
 use serde_json::Value;
 
@@ -140,8 +141,11 @@ impl Acting {
 impl Unit {
     fn ended(&self) -> Ended<'_> {
         let (call, came) = match &self.kind {
+            // It says nothing of the tool that there was no room for the call.
+            UnitKind::Refused(_) if self.withheld => (None, Came::Neither),
             UnitKind::Refused(_) => (None, Came::Failure),
-            UnitKind::Noted(_) => (None, Came::Neither),
+            // A list that changed is a step further; one that is written again as it is is none.
+            UnitKind::Noted(_) => (Some(self.signature), Came::Result(self.signature)),
             UnitKind::Person { reply, .. } => {
                 let answer = Value::from(reply.as_deref().unwrap_or_default());
                 (Some(self.signature), Came::Result(signature("", &answer)))
@@ -166,13 +170,13 @@ impl Open {
     /// What stops the making of plans: nothing has come of the last ones.
     pub(super) fn stalled_plans(&self) -> Option<Notice> {
         let mut watch = self.watch.as_deref().cloned().unwrap_or_default();
-        watch.over(&ended_steps(&self.steps), &self.agent.guard);
+        watch.over(&ended_steps(&self.steps, self.rules), &self.agent.guard);
         watch.stops(&self.agent.guard)
     }
 
     /// The plan in force is over and another one is made.
     pub(super) fn watch_plan(&mut self) {
-        let ended = ended_steps(&self.steps);
+        let ended = ended_steps(&self.steps, self.rules);
         let watch = self.watch.get_or_insert_default();
         // A planner always answers with a plan: there is nothing else it could be made to do.
         let mut notices = watch.over(&ended, &self.agent.guard).notices;
@@ -206,8 +210,9 @@ impl Open {
     }
 }
 
-/// The steps of a plan that have ended, as calls.
-fn ended_steps(steps: &[StepRun]) -> Vec<Ended<'_>> {
+/// The steps of a plan that have ended, as calls. By the first rules tasks with the same result were
+/// the same.
+fn ended_steps(steps: &[StepRun], rules: Rules) -> Vec<Ended<'_>> {
     let ended = steps.iter().filter_map(|step| {
         let came = match step.state {
             // A loop that did not reach what it was for has come to nothing new.
@@ -231,7 +236,18 @@ fn ended_steps(steps: &[StepRun]) -> Vec<Ended<'_>> {
             Action::Tool { tool, args, .. } => {
                 Ended { call: Some(signature(tool.as_str(), args)), name: tool.as_str(), came }
             }
-            Action::Agent => Ended { call: None, name: step.step.label(), came },
+            // Another task that was carried out is a step further, whatever its words of it are.
+            Action::Agent => {
+                let name = step.step.label();
+                let came = match came {
+                    Came::Result(result) if rules >= Rules::SECOND => {
+                        let done = serde_json::json!([step.step.description, result]);
+                        Came::Result(signature(name, &done))
+                    }
+                    came @ (Came::Result(_) | Came::Failure | Came::Neither) => came,
+                };
+                Ended { call: None, name, came }
+            }
         })
     });
     ended.collect()

@@ -49,8 +49,9 @@ impl Open {
                 let asked = asked.clone();
                 Some(wanted(self.put(&asked.prompt), kind_of(asked.kind), asked.default))
             }
-            Stage::Confused { error, ask: None } => {
-                Some(wanted(text::confused(self.language, error), QuestionKind::Question, None))
+            Stage::Confused { reply, error, ask: None } => {
+                let prompt = text::confused(self.language, reply, error);
+                Some(wanted(prompt, QuestionKind::Question, None))
             }
             Stage::Check { plan, ask: None } => {
                 let prompt = text::confirm_plan(self.language, &plan.title, plan.steps.len());
@@ -166,10 +167,10 @@ impl Open {
                 | Stage::Rejected { .. } => None,
             };
         }
+        let rules = self.rules;
         self.steps.iter_mut().find_map(|step| {
             let by_agent = attach_to_step(step, work, id)?;
-            step.started.get_or_insert(at);
-            step.follow();
+            step.asked_about(at, rules);
             Some(by_agent)
         })
     }
@@ -233,7 +234,7 @@ impl Open {
         if asking.work == names::plan_question(self.generation, self.round) {
             return self.deliver_to_stage(asking, answer);
         }
-        let language = self.language;
+        let (language, rules) = (self.language, self.rules);
         let mut answered = Vec::new();
         for step in &mut self.steps {
             let call = step.call_mut(|call| names::approval(&call.work) == asking.work);
@@ -252,10 +253,7 @@ impl Open {
             } else {
                 continue;
             }
-            if step.started.is_none() {
-                step.started = Some(at);
-            }
-            step.follow();
+            step.asked_about(at, rules);
         }
         for (prompt, answer) in answered {
             self.remember_answer(&prompt, &answer);

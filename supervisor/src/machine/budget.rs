@@ -207,7 +207,6 @@ impl Open {
 
     /// What a step would have decided now.
     fn wishes_of(&self, step: &StepRun) -> Vec<Wish> {
-        let begun = step.started.is_some();
         // What a tool costs is known once it has said so.
         let call_of = |call: &Call| {
             let attempt = call.would_send()?;
@@ -235,7 +234,7 @@ impl Open {
                 .collect(),
             Exec::NotBegun | Exec::Rerun(_) | Exec::Ended => Vec::new(),
         };
-        if !begun && !wishes.is_empty() {
+        if !step.counted && !wishes.is_empty() {
             wishes.push(Wish { what: Spend::Step, again: false, costs: false });
         }
         wishes

@@ -11,6 +11,7 @@ use proto::{
     job::Outcome,
     lang::Language,
     retry::RetryPolicy,
+    rules::Rules,
     tool::{Approval, Binding, Fault, ToolResult},
     view::{CallState, CallView},
 };
@@ -29,6 +30,9 @@ pub(super) struct Call {
     pub(super) tries: Tries,
     /// Whether the attempt that broke ended with the tool's own no, rather than with a fault.
     said_no: bool,
+    /// Attempts that ended so, and those that broke. By the first rules all counted together.
+    noes: u32,
+    faults: u32,
     /// Whether the job that it is waits for a person.
     pub(super) asks_below: bool,
     pub(super) end: Option<CallEnd>,
@@ -72,6 +76,8 @@ impl Call {
             agreement,
             tries: Tries::Idle,
             said_no: false,
+            noes: 0,
+            faults: 0,
             asks_below: false,
             end: None,
         }
@@ -112,6 +118,7 @@ impl Call {
     pub(super) fn go_on_as(&mut self, work: WorkId) -> bool {
         let was_sent = self.tries.attempts() > 0;
         (self.work, self.tries, self.said_no) = (work, Tries::Idle, false);
+        (self.noes, self.faults) = (0, 0);
         match &self.agreement {
             Agreement::NotNeeded => {}
             // What a person agreed to has the name of the work in it.
@@ -155,25 +162,30 @@ impl Call {
         if self.end.is_some() {
             return None;
         }
-        self.tries.to_wait(&self.work, self.policy(agent), job.as_str(), waits)
+        let (policy, others) = self.policy(agent);
+        self.tries.to_wait_beside(others, &self.work, policy, job.as_str(), waits)
     }
 
-    fn policy<'a>(&self, agent: &'a Agent) -> &'a RetryPolicy {
-        if self.said_no { &agent.step.retry } else { &agent.tool.retry }
+    /// The policy for the attempt that broke, and how many attempts are none of its business.
+    fn policy<'a>(&self, agent: &'a Agent) -> (&'a RetryPolicy, u32) {
+        if self.said_no { (&agent.step.retry, self.faults) } else { (&agent.tool.retry, self.noes) }
     }
 
     /// A worker answered an attempt that counts. `is_step` when the call is a whole step: then a
     /// tool's own no is tried again by the step's policy, otherwise it is for the model to see.
-    pub(super) fn answered(&mut self, called: &Called, is_step: bool, at: Timestamp) {
+    pub(super) fn answered(&mut self, called: &Called, is_step: bool, rules: Rules, at: Timestamp) {
+        let one = u32::from(rules >= Rules::SECOND);
         let broken =
             |transient| WorkError { message: why(&called.result), transient, retry_after_ms: None };
         match called.fault {
             None if !called.result.success && is_step => {
                 self.said_no = true;
+                self.noes = self.noes.saturating_add(one);
                 self.tries.broke(broken(true), at);
             }
             Some(fault) if fault.is_transient() => {
                 self.said_no = false;
+                self.faults = self.faults.saturating_add(one);
                 self.tries.broke(broken(true), at);
             }
             Some(Fault::Unknown) => {
@@ -185,14 +197,15 @@ impl Call {
 
     /// Whether it was given up and waits for an operator. A tool's own no is an answer.
     pub(super) fn is_parked(&self, agent: &Agent) -> bool {
-        self.end.is_none() && !self.said_no && self.tries.is_parked(agent)
+        self.end.is_none() && !self.said_no && self.tries.is_parked_beside(self.noes, agent)
     }
 
     /// Ends the call when it broke and no attempt is left.
     pub(super) fn settle(&mut self, agent: &Agent) {
+        let (policy, others) = self.policy(agent);
         if self.end.is_none()
             && !self.is_parked(agent)
-            && let Some(error) = self.tries.given_up(self.policy(agent))
+            && let Some(error) = self.tries.given_up_beside(others, policy)
         {
             self.end = Some(CallEnd::Answered(ToolResult::failed(error.message.clone())));
         }

@@ -270,5 +270,10 @@ fn turn_work(open: &Open, age_ms: u64, step: &StepRun, turn: &Turn, attempt: Att
 /// What came of the steps that one needs.
 pub(super) fn dependencies(open: &Open, step: &StepRun) -> Vec<proto::decision::StepEnd> {
     let depends = |run: &&StepRun| step.step.depends_on.contains(run.id());
-    open.past.iter().chain(&open.steps).filter(depends).map(StepRun::as_end).collect()
+    open.past
+        .iter()
+        .chain(&open.steps)
+        .filter(depends)
+        .map(|run| run.as_end(&open.agent.observe))
+        .collect()
 }

@@ -5,9 +5,9 @@ use proto::{
     agent::PlanWhen,
     decision::{Detect, PlanTalk},
     fact::{PlanNote, PlanPhase, Planned},
-    job::FailReason,
     outline::Item,
     policy::{Detector, PlanProtocol},
+    rules::Rules,
 };
 
 use super::{
@@ -70,21 +70,44 @@ impl Open {
         if self.agent.plan.protocol != PlanProtocol::Phased {
             return self.unusable(String::new(), text::needs_a_plan(self.language).to_owned());
         }
-        let thought =
-            |talk: &&PlanTalk| matches!(talk, PlanTalk::Noted { .. } | PlanTalk::Rejected { .. });
-        let thoughts = self.dialogue.iter().rev().take_while(thought).count();
         self.intend(note.clone());
         self.rejected = 0;
-        if thoughts < THOUGHTS_MAX {
+        if self.thoughts() <= THOUGHTS_MAX {
             return self.next_round();
         }
-        let message = text::only_thoughts(self.language, THOUGHTS_MAX);
-        self.stage = Stage::Failing { reason: FailReason::PlanFailed, message };
+        self.stage = self.no_plan(&text::only_thoughts(self.language, THOUGHTS_MAX));
+    }
+
+    /// Rounds in a row of which nothing came: no action, and no item that was done by thought alone.
+    fn thoughts(&self) -> usize {
+        let thought = |(at, talk): &(usize, &PlanTalk)| match talk {
+            PlanTalk::Noted { note } => self.rules < Rules::SECOND || !self.gets_on(*at, note),
+            PlanTalk::Rejected { .. } => true,
+            PlanTalk::Asked { .. }
+            | PlanTalk::Steered { .. }
+            | PlanTalk::Revised { .. }
+            | PlanTalk::Progressed { .. } => false,
+        };
+        self.dialogue.iter().enumerate().rev().take_while(thought).count()
+    }
+
+    /// Whether a note says that an item is done with which the outline stands as it never did.
+    fn gets_on(&self, at: usize, note: &PlanNote) -> bool {
+        let mut before = self.dialogue.iter().take(at);
+        note.phase == PlanPhase::ItemDone
+            && !before.any(|talk| {
+                matches!(talk, PlanTalk::Noted { note: earlier } if earlier.outline == note.outline)
+            })
+    }
+
+    /// Whether the planner may answer in place of a first plan.
+    pub(super) fn may_answer_at_once(&self) -> bool {
+        self.agent.plan.allow_empty && self.agent.has_planner() && self.revision == 0
     }
 
     /// The planner says that the goal is reached.
     pub(super) fn reached(&mut self, response: &str, outline: &[Item]) {
-        if !self.agent.plan.protocol.is_turn_by_turn() {
+        if !self.agent.plan.protocol.is_turn_by_turn() && !self.may_answer_at_once() {
             return self
                 .unusable(response.to_owned(), text::needs_a_plan(self.language).to_owned());
         }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{
     state::{Open, Stage},
-    step::StepRun,
+    step::{Given, StepRun},
 };
 
 impl Open {
@@ -87,8 +87,8 @@ impl Open {
         }
         let values = self.values_for(step);
         let (agent, language) = (Arc::clone(&self.agent), self.language);
-        let presets = &agent.tool.presets;
-        self.change(index, |step| step.ready(&|id| values.get(id).cloned(), presets, language, at));
+        let given = Given { presets: &agent.tool.presets, rules: self.rules, language };
+        self.change(index, |step| step.ready(&|id| values.get(id).cloned(), given, at));
         true
     }
 

@@ -5,6 +5,8 @@ use proto::{
     agent::{OnBlocked, OnFailure},
     job::{FailReason, Outcome},
     limits,
+    outline::{Item, ItemStatus},
+    rules::Rules,
     step::StepState,
 };
 use serde_json::{Map, Value};
@@ -114,11 +116,16 @@ impl Open {
     fn failed(&self, reason: FailReason, message: String) -> Outcome {
         let message = match reason {
             FailReason::BudgetExceeded | FailReason::NoProgress => self.report(reason, &message),
-            FailReason::PlanFailed
-            | FailReason::StepFailed
-            | FailReason::DeadlineExceeded
-            | FailReason::QuestionExpired
+            FailReason::DeadlineExceeded | FailReason::ReplanLimit
+                if self.rules >= Rules::SECOND =>
+            {
+                self.report(reason, &message)
+            }
+            FailReason::DeadlineExceeded
             | FailReason::ReplanLimit
+            | FailReason::PlanFailed
+            | FailReason::StepFailed
+            | FailReason::QuestionExpired
             | FailReason::HistoryFull
             | FailReason::QuestionRepeated
             | FailReason::TooManyQuestions => message,
@@ -130,9 +137,21 @@ impl Open {
     /// not and why, and what can be done.
     fn report(&self, reason: FailReason, headline: &str) -> String {
         let done: Vec<String> = self.done().map(StepRun::in_a_line).collect();
-        let open = self.steps.iter().filter(|run| run.state != StepState::Completed);
-        let open: Vec<&str> = open.map(|run| run.step.label()).collect();
-        text::report(self.language, reason, headline, &done, &open)
+        text::report(self.language, reason, headline, &done, &self.remaining())
+    }
+
+    /// What was not reached: steps that have not completed; what was intended beyond them, where one
+    /// action is planned at a time; else the goal itself.
+    fn remaining(&self) -> Vec<&str> {
+        let steps = self.steps.iter().filter(|run| run.state != StepState::Completed);
+        let is_open = |item: &&Item| !matches!(item.status, ItemStatus::Done | ItemStatus::Skipped);
+        let items = self.outline.iter().filter(is_open);
+        let steps: Vec<&str> = steps.map(|run| run.step.label()).collect();
+        let items: Vec<&str> = items.map(|item| item.title.as_str()).collect();
+        if self.rules < Rules::SECOND {
+            return steps;
+        }
+        [steps, items].into_iter().find(|open| !open.is_empty()).unwrap_or_else(|| vec![&self.goal])
     }
 
     fn done(&self) -> impl Iterator<Item = &StepRun> {
@@ -148,9 +167,11 @@ impl Open {
     }
 
     fn summary(&self) -> String {
-        // What a plan that stands alone has replaced is no part of what was reached.
+        // What a plan that stands alone has replaced is no part of what was reached; it is all there
+        // is to tell when that plan had nothing left to do.
+        let stands = self.done().any(|run| run.left.is_none());
         let steps = |unsuccessful| {
-            let done = self.done().filter(|run| run.left.is_none());
+            let done = self.done().filter(move |run| !stands || run.left.is_none());
             done.filter(move |run| run.unsuccessful == unsuccessful)
         };
         let list = |head: String, unsuccessful| {

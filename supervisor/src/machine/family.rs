@@ -20,6 +20,7 @@ use proto::{
     id::{AskId, Attempt, JobId, Seq, WorkId},
     job::{JobState, Outcome},
     message::Usage,
+    rules::Rules,
 };
 
 use super::{fold::Counted, kin_text, state::Open, step::Exec};
@@ -146,9 +147,23 @@ impl Open {
     /// The agents that models are offered.
     pub(super) fn offered(&self) -> Vec<Offered> {
         let Some(callees) = &self.family.callees else { return Vec::new() };
+        if self.is_deepest() || self.has_handed_over_all() {
+            return Vec::new();
+        }
         let offer = |name| callees.get(name).map(|callee| callee.about.clone());
         let subs = self.agent.agents.iter().map(|sub| &sub.name);
         subs.filter_map(|name| Some(Offered { name: name.clone(), about: offer(name)? })).collect()
+    }
+
+    /// Whether it is so deep in its family that nothing below it would be allowed.
+    fn is_deepest(&self) -> bool {
+        self.agent.budget.depth == 0
+    }
+
+    /// Whether it has had as many children as it may ever have.
+    fn has_handed_over_all(&self) -> bool {
+        let total = usize::try_from(self.agent.budget.fan_out.total).unwrap_or(usize::MAX);
+        self.family.children.len() >= total
     }
 
     /// Whether a child is out.
@@ -182,17 +197,27 @@ impl Open {
     /// Ends calls of agents that the job may not call, or that are given what is no task.
     pub(super) fn settle_agents(&mut self) {
         let (agent, language) = (Arc::clone(&self.agent), self.language);
+        let refuses = self.rules >= Rules::SECOND;
+        let no_further = match (self.is_deepest(), self.has_handed_over_all()) {
+            (true, _) if refuses => Some(kin_text::no_further_down(language)),
+            (false, true) if refuses => Some(kin_text::handed_over_all(language)),
+            (true | false, _) => None,
+        };
         let known = |name: &str| {
             let sub = agent.sub_agent(name)?;
             self.family.callees.as_ref()?.get(&sub.name)
         };
         for step in &mut self.steps {
+            // A model can do it by itself; for a step of a plan there is nothing else to do.
+            let no_further = no_further.filter(|_| matches!(step.exec, Exec::Acting(_)));
             step.calls_mut(&mut |call| {
                 if !call.is_agent() || call.end.is_some() || call.tries.attempts() > 0 {
                     return;
                 }
                 if known(call.tool.as_str()).is_none() {
                     call.refuse(kin_text::no_such_agent(language, &agent, call.tool.as_str()));
+                } else if let Some(why) = no_further {
+                    call.refuse(why.to_owned());
                 } else if let Err(why) = call.task() {
                     call.refuse(kin_text::no_task(language, &why));
                 }

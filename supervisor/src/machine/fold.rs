@@ -119,6 +119,11 @@ impl Job {
         let Some(open) = self.open.as_mut() else {
             let Fact::Submitted(submitted) = fact else { return Counted::No };
             (self.created, self.since) = (at.time, at.time);
+            if !submitted.rules.are_known() {
+                let rules = submitted.rules;
+                let reason = format!("the job is under rules of a newer Callboard ({rules})");
+                self.poison = Some(Poison { seq: at.seq, place: reason.clone(), reason });
+            }
             match &submitted.forked {
                 None => self.open = Some(begin(submitted)),
                 Some(forked) => self.begin_forked(at, forked),
@@ -279,13 +284,14 @@ impl Open {
     }
 
     fn called(&mut self, at: Timestamp, called: &Called) -> Counted {
+        let rules = self.rules;
         let found = self.steps.iter_mut().find_map(|step| {
             step.call_mut(|call| {
                 call.work == called.work && call.end.is_none() && call.tries.awaits(called.attempt)
             })
         });
         let Some((call, is_step)) = found else { return Counted::No };
-        call.answered(called, is_step, at);
+        call.answered(called, is_step, rules, at);
         let tool = call.tool.clone();
         self.cost_of_tool(tool, &called.cost);
         Counted::Yes

@@ -40,6 +40,22 @@ pub(super) fn no_such_agent(language: Language, agent: &Agent, name: &str) -> St
     }
 }
 
+/// A job at the deepest level wants to hand something over.
+pub(super) fn no_further_down(language: Language) -> &'static str {
+    match language {
+        Language::En => "no task can be handed further down from here; do it yourself",
+        Language::Zh => "任务不能再向下移交，请自行完成",
+    }
+}
+
+/// A job has handed over as many tasks as it may.
+pub(super) fn handed_over_all(language: Language) -> &'static str {
+    match language {
+        Language::En => "no more tasks can be handed to other agents; do it yourself",
+        Language::Zh => "不能再把任务交给其他智能体，请自行完成",
+    }
+}
+
 /// What an agent was given is no task.
 pub(super) fn no_task(language: Language, why: &str) -> String {
     match language {

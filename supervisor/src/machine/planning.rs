@@ -99,12 +99,13 @@ impl Open {
     /// A reply that is no plan: shown to the planner again, then to a person or nobody.
     pub(super) fn unusable(&mut self, reply: String, error: String) {
         self.rejected = self.rejected.saturating_add(1);
-        self.dialogue.push(PlanTalk::Rejected { reply, error: error.clone() });
+        let said = PlanTalk::Rejected { reply: reply.clone(), error: error.clone() };
+        self.dialogue.push(said);
         if self.rejected < self.agent.plan.attempts {
             return self.next_round();
         }
         self.stage = match self.agent.plan.on_unparseable {
-            OnUnparseable::Ask => Stage::Confused { error, ask: None },
+            OnUnparseable::Ask => Stage::Confused { reply, error, ask: None },
             OnUnparseable::Fail => self.no_plan(&error),
         };
     }
@@ -171,6 +172,7 @@ impl Open {
             may_ask: self.may_ask(),
             protocol: self.agent.plan.protocol,
             output: self.agent.plan.output,
+            may_be_empty: self.may_answer_at_once(),
             detect: self.detect(),
             dialogue: self.dialogue.clone(),
             earlier: self.earlier(),

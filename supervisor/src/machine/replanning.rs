@@ -9,6 +9,7 @@ use proto::{
     id::StepId,
     plan::{Action, Plan},
     revision::{Cause, Change, Instruction, Line, Revision},
+    rules::Rules,
     step::StepState,
 };
 
@@ -78,7 +79,12 @@ impl Open {
                 self.steps.iter().any(completed).then_some(Cause::Completed)
             }
         };
-        cause.or_else(|| self.is_unheard().then_some(Cause::Steered)).filter(|_| self.replan_left())
+        let may = self.rules >= Rules::SECOND && self.agent.replan.max > 0;
+        let is_free = |cause: &Cause| *cause == Cause::Steered && may;
+        let cause = cause.filter(|_| self.replan_left());
+        cause
+            .or_else(|| self.is_unheard().then_some(Cause::Steered))
+            .filter(|cause| is_free(cause) || self.replan_left())
     }
 
     fn replan_left(&self) -> bool {
@@ -120,7 +126,7 @@ impl Open {
                 continue;
             }
             if step.state.is_terminal() {
-                ended.push(step.as_end());
+                ended.push(step.as_end(&self.agent.observe));
             } else {
                 self.orphans.extend(step.tries_mut().iter().filter_map(|t| t.timer().cloned()));
                 step.end(StepState::Skipped, None, at);
@@ -138,7 +144,13 @@ impl Open {
         self.listed.retain(|id| self.steps.iter().any(|run| run.id() == id));
         self.dialogue.push(PlanTalk::Progressed { plan, steps: ended, kept: ids, because: cause });
         self.cause = Some(cause);
-        if cause != Cause::Turn {
+        let counts = match cause {
+            Cause::Turn => false,
+            // What people say costs none of what the job may do by itself.
+            Cause::Steered => self.rules < Rules::SECOND,
+            Cause::Failed | Cause::Listed | Cause::Completed => true,
+        };
+        if counts {
             self.replans = self.replans.saturating_add(1);
         }
         self.rejected = 0;

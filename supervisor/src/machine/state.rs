@@ -24,6 +24,7 @@ use proto::{
     policy::Detected,
     record::Unreadable,
     revision::Cause,
+    rules::Rules,
     view::{Origin, Snapshot},
 };
 
@@ -118,6 +119,8 @@ pub(super) struct Open {
     /// Shared, as what never changes is not copied with the rest.
     pub(super) agent: Arc<Agent>,
     pub(super) language: Language,
+    /// What its log is folded by.
+    pub(super) rules: Rules,
     pub(super) stage: Stage,
     /// Counts the planner's commands; names the current one.
     pub(super) round: u32,
@@ -213,7 +216,7 @@ pub(super) enum Stage {
     /// The planner must know something first.
     Clarify { asked: Asked, ask: Option<AskId> },
     /// No reply of the planner could be used; a person is asked what to do.
-    Confused { error: String, ask: Option<AskId> },
+    Confused { reply: String, error: String, ask: Option<AskId> },
     /// The plan waits to be confirmed.
     Check { plan: Plan, ask: Option<AskId> },
     /// The steps are carried out.
@@ -370,6 +373,7 @@ impl Open {
             goal: submitted.goal,
             agent: Arc::new(submitted.agent),
             language: submitted.language,
+            rules: submitted.rules,
             stage: Stage::Plan { tries: Tries::Idle },
             round: 1,
             dialogue: Vec::new(),

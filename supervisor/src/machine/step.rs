@@ -11,12 +11,13 @@ use proto::{
     id::{Attempt, Generation, Seq, StepId},
     job::FailReason,
     lang::Language,
-    limits,
     notice::Notice,
+    observe::Observe,
     outline::Item,
     placeholder,
     plan::{Action, Step},
     preset::Presets,
+    rules::Rules,
     step::StepState,
     view::CallView,
 };
@@ -59,6 +60,8 @@ pub(super) struct StepRun {
     /// What its guards saw last.
     pub(super) notices: Vec<Notice>,
     pub(super) started: Option<Timestamp>,
+    /// Whether it was counted among what the job has spent.
+    pub(super) counted: bool,
     pub(super) ended: Option<Timestamp>,
     /// What its loop intends, where it keeps a list of its own.
     pub(super) outline: Option<Vec<Item>>,
@@ -85,6 +88,14 @@ pub(super) enum Exec {
     Ended,
 }
 
+/// What of its job a step is begun with.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    pub(super) presets: &'a Presets,
+    pub(super) rules: Rules,
+    pub(super) language: Language,
+}
+
 impl StepRun {
     pub(super) fn new(step: Step, generation: Generation, revision: u32) -> Self {
         Self {
@@ -103,6 +114,7 @@ impl StepRun {
             watch: None,
             notices: Vec::new(),
             started: None,
+            counted: false,
             ended: None,
             outline: None,
             level: 0,
@@ -119,12 +131,17 @@ impl StepRun {
     pub(super) fn ready(
         &mut self,
         lookup: &impl Fn(&StepId) -> Option<Value>,
-        presets: &Presets,
-        language: Language,
+        given: Given<'_>,
         at: Timestamp,
     ) {
+        let Given { presets, rules, language } = given;
         match &self.step.action {
-            Action::Tool { tool, args, binding } => match placeholder::resolve(args, lookup) {
+            Action::Tool { args, .. } if self.misspells(args, rules).is_some() => {
+                let written = self.misspells(args, rules).unwrap_or_default();
+                self.fail(text::unresolved(language, &text::malformed(language, &written)), at);
+            }
+            Action::Tool { tool, args, binding } => match placeholder::resolve(args, rules, lookup)
+            {
                 Ok(args) => {
                     let work = names::step(self.generation, self.revision, self.id());
                     // What is fixed is no text of a plan: nothing in it is looked up.
@@ -142,6 +159,14 @@ impl StepRun {
                 self.become_state(StepState::Ready);
             }
         }
+    }
+
+    /// What of its arguments begins like the way into the result of a step it depends on, and is none.
+    /// By the first rules that was taken as it is.
+    fn misspells(&self, args: &Value, rules: Rules) -> Option<String> {
+        let all = placeholder::malformed(args).into_iter();
+        let mut read = all.filter(|(of, _)| self.step.depends_on.contains(of));
+        read.next().filter(|_| rules >= Rules::SECOND).map(|(_, written)| written)
     }
 
     fn first_turn(&self, run: u32, previous_error: Option<String>) -> Turn {
@@ -356,10 +381,19 @@ impl StepRun {
         if try_ == Attempt::FIRST {
             spent.count(what);
         }
-        if self.started.is_none() {
+        if !self.counted {
             spent.count(Spend::Step);
-            self.started = Some(at);
+            self.counted = true;
         }
+        self.started.get_or_insert(at);
+        self.follow();
+    }
+
+    /// A person was asked about it, which begins it and spends nothing. By the first rules no step
+    /// counted that was begun so.
+    pub(super) fn asked_about(&mut self, at: Timestamp, rules: Rules) {
+        self.counted |= self.started.is_none() && rules < Rules::SECOND;
+        self.started.get_or_insert(at);
         self.follow();
     }
 
@@ -401,7 +435,7 @@ impl StepRun {
     }
 
     /// How it ended, for prompts.
-    pub(super) fn as_end(&self) -> StepEnd {
+    pub(super) fn as_end(&self, observe: &Observe) -> StepEnd {
         let response = match (&self.result, &self.response) {
             (Some(Value::String(text)), _) => text.clone(),
             (Some(value), _) => value.to_string(),
@@ -410,7 +444,7 @@ impl StepRun {
         StepEnd {
             id: self.step.id.clone(),
             state: self.state,
-            response: proto::excerpt::ends(&response, limits::EXCERPT_CHARS),
+            response: observe.cut(&response),
             unsuccessful: self.unsuccessful,
             attachments: self.attachments.clone(),
         }

@@ -126,6 +126,7 @@ impl Job {
             agents: callees.map(|all| family::reachable(&spawn.agent, all)).unwrap_or_default(),
             forked: None,
             plan: None,
+            rules: open.rules,
         };
         let message = kin_text::id_taken(open.language, spawn.child.as_str());
         let reason = proto::job::FailReason::StepFailed;

@@ -4,6 +4,7 @@ use proto::{
     budget::{Axis, Gauge},
     job::FailReason,
     lang::Language,
+    limits,
     notice::Notice,
 };
 
@@ -144,14 +145,16 @@ pub(super) fn approve_call(language: Language, tool: &str) -> String {
     }
 }
 
-/// The planner's replies could not be used.
-pub(super) fn confused(language: Language, error: &str) -> String {
-    match language {
+/// The planner's replies could not be used. The last one comes first: often it is a question.
+pub(super) fn confused(language: Language, reply: &str, error: &str) -> String {
+    let reply = proto::excerpt::ends(reply.trim(), limits::EXCERPT_CHARS);
+    let asked = match language {
         Language::En => {
             format!("No usable plan was made ({error}). What should be done differently?")
         }
         Language::Zh => format!("未能生成可用的计划（{error}）。请补充说明或调整要求。"),
-    }
+    };
+    if reply.is_empty() { asked } else { format!("{reply}\n\n{asked}") }
 }
 
 /// A run used up its turns.
@@ -167,6 +170,15 @@ pub(super) fn unresolved(language: Language, what: &str) -> String {
     match language {
         Language::En => format!("cannot resolve the variable {what}"),
         Language::Zh => format!("无法解析变量：{what}"),
+    }
+}
+
+/// What looks like a placeholder is none.
+pub(super) fn malformed(language: Language, written: &str) -> String {
+    let written = proto::excerpt::ends(written, 60);
+    match language {
+        Language::En => format!("{written}: this is not how a placeholder is written"),
+        Language::Zh => format!("{written}（占位符格式有误）"),
     }
 }
 
@@ -322,21 +334,10 @@ pub(super) fn report(
     };
     let done = numbered(&mut done.iter().map(String::as_str));
     let open = numbered(&mut open.iter().copied());
-    let is_budget = reason != FailReason::NoProgress;
     match language {
         Language::En => {
             let none = |list: String| if list.is_empty() { " nothing".to_owned() } else { list };
-            let (why, next) = if is_budget {
-                (
-                    "the job may spend no more",
-                    "say more precisely what is wanted, or submit it again with a larger budget",
-                )
-            } else {
-                (
-                    "nothing new came of what was tried",
-                    "look at the tools' results (callboard jobs show), say what is missing, or name the tool and arguments to use",
-                )
-            };
+            let (why, next) = why_and_next(reason);
             format!(
                 "{headline}\nDone:{}\nNot done:{}\nWhy: {why}\nNext: {next}",
                 none(done),
@@ -345,19 +346,66 @@ pub(super) fn report(
         }
         Language::Zh => {
             let none = |list: String| if list.is_empty() { "无".to_owned() } else { list };
-            let (why, next) = if is_budget {
-                ("任务的预算已用尽", "请补充更明确的要求，或提高预算后重新提交")
-            } else {
-                (
-                    "已尝试的操作没有带来新的结果",
-                    "请查看工具结果（callboard jobs show），补充缺少的信息，或直接指定要使用的工具和参数",
-                )
-            };
+            let (why, next) = why_and_next_zh(reason);
             format!(
                 "{headline}\n已完成部分：{}\n未完成部分：{}\n未完成原因：{why}\n下一步建议：{next}",
                 none(done),
                 none(open)
             )
+        }
+    }
+}
+
+/// Why a job ended before its goal, and what can be done.
+fn why_and_next(reason: FailReason) -> (&'static str, &'static str) {
+    match reason {
+        FailReason::NoProgress => (
+            "nothing new came of what was tried",
+            "look at the tools' results (callboard jobs show), say what is missing, or name the tool and arguments to use",
+        ),
+        FailReason::DeadlineExceeded => (
+            "there was no more time",
+            "submit it again with a later deadline, or fork the job with what it has reached",
+        ),
+        FailReason::ReplanLimit => (
+            "every plan that was made has failed",
+            "look at why the steps failed (callboard jobs show), say what should be done differently, or allow more replans",
+        ),
+        FailReason::BudgetExceeded
+        | FailReason::PlanFailed
+        | FailReason::StepFailed
+        | FailReason::QuestionExpired
+        | FailReason::HistoryFull
+        | FailReason::QuestionRepeated
+        | FailReason::TooManyQuestions => (
+            "the job may spend no more",
+            "say more precisely what is wanted, or submit it again with a larger budget",
+        ),
+    }
+}
+
+/// The same in Chinese.
+fn why_and_next_zh(reason: FailReason) -> (&'static str, &'static str) {
+    match reason {
+        FailReason::NoProgress => (
+            "已尝试的操作没有带来新的结果",
+            "请查看工具结果（callboard jobs show），补充缺少的信息，或直接指定要使用的工具和参数",
+        ),
+        FailReason::DeadlineExceeded => {
+            ("任务时间已用完", "请设置更晚的截止时间后重新提交，或从该任务已有的结果派生新任务")
+        }
+        FailReason::ReplanLimit => (
+            "每次制定的计划都未能完成",
+            "请查看步骤失败的原因（callboard jobs show），说明应如何调整，或允许更多次重新规划",
+        ),
+        FailReason::BudgetExceeded
+        | FailReason::PlanFailed
+        | FailReason::StepFailed
+        | FailReason::QuestionExpired
+        | FailReason::HistoryFull
+        | FailReason::QuestionRepeated
+        | FailReason::TooManyQuestions => {
+            ("任务的预算已用尽", "请补充更明确的要求，或提高预算后重新提交")
         }
     }
 }

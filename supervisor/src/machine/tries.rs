@@ -144,15 +144,25 @@ impl Tries {
     /// Whether it waits for an operator: it broke, no attempt is left, and another one could end
     /// differently.
     pub(super) fn is_parked(&self, agent: &Agent) -> bool {
+        self.is_parked_beside(0, agent)
+    }
+
+    /// The same where some attempts do not count.
+    pub(super) fn is_parked_beside(&self, others: u32, agent: &Agent) -> bool {
         agent.tool.on_given_up == OnGivenUp::Park
-            && self.given_up(&agent.tool.retry).is_some_and(|error| error.transient)
+            && self.given_up_beside(others, &agent.tool.retry).is_some_and(|error| error.transient)
     }
 
     /// The error it ends with, when it broke and no attempt is left.
     pub(super) fn given_up(&self, policy: &RetryPolicy) -> Option<&WorkError> {
+        self.given_up_beside(0, policy)
+    }
+
+    /// The same where some attempts do not count.
+    pub(super) fn given_up_beside(&self, others: u32, policy: &RetryPolicy) -> Option<&WorkError> {
         match self {
             Self::Broken { attempt, error, .. } => {
-                let again = error.transient && policy.delay(*attempt, 0).is_some();
+                let again = error.transient && policy.delay(without(*attempt, others), 0).is_some();
                 (!again).then_some(error)
             }
             Self::Idle | Self::Out { .. } | Self::Backing { .. } | Self::Due { .. } => None,
@@ -167,11 +177,23 @@ impl Tries {
         job: &str,
         waits: u32,
     ) -> Option<Wait> {
+        self.to_wait_beside(0, work, policy, job, waits)
+    }
+
+    /// The same where some attempts do not count.
+    pub(super) fn to_wait_beside(
+        &self,
+        others: u32,
+        work: &WorkId,
+        policy: &RetryPolicy,
+        job: &str,
+        waits: u32,
+    ) -> Option<Wait> {
         let Self::Broken { attempt, error, at } = self else { return None };
         if !error.transient {
             return None;
         }
-        let delay = policy.delay(*attempt, names::seed(job, work))?;
+        let delay = policy.delay(without(*attempt, others), names::seed(job, work))?;
         let asked = Duration::from_millis(error.retry_after_ms.unwrap_or(0));
         let delay = delay.max(asked).min(Duration::from_millis(proto::limits::WAIT_MS_MAX));
         let until = jiff::SignedDuration::try_from(delay).ok().and_then(|d| at.checked_add(d).ok());
@@ -191,4 +213,9 @@ impl Tries {
             Self::Idle | Self::Out { .. } | Self::Broken { .. } | Self::Due { .. } => None,
         }
     }
+}
+
+/// Which attempt it is, when some do not count.
+fn without(attempt: Attempt, others: u32) -> Attempt {
+    Attempt(attempt.0.saturating_sub(others).max(1))
 }

@@ -73,6 +73,8 @@ pub(super) struct Unit {
     pub(super) name: String,
     /// The same for the same tool and arguments.
     pub(super) signature: u64,
+    /// Whether it was not carried out because no more could be, of calls or of questions.
+    pub(super) withheld: bool,
     pub(super) kind: UnitKind,
 }
 
@@ -114,6 +116,8 @@ impl Acting {
                 };
                 let fits = !is_run || room > 0;
                 room = room.saturating_sub(u32::from(is_run));
+                let is_question = matches!(call.target, CallTarget::Person { .. });
+                let withheld = !fits || is_question && left == Some(0);
                 let kind = match call.target {
                     _ if !fits => {
                         let max = agent.calls_per_turn();
@@ -139,7 +143,7 @@ impl Acting {
                     }
                     CallTarget::Refused { error } => UnitKind::Refused(error),
                 };
-                Unit { id: call.id, name: call.name, signature, kind }
+                Unit { id: call.id, name: call.name, signature, withheld, kind }
             })
             .collect();
         let told = turn.told.saturating_add(turn.carries);

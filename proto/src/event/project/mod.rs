@@ -229,6 +229,7 @@ impl Projection {
                     let (tool, step) = out.map_or((None, None), |out| (out.tool, Some(out.step)));
                     events.push(Happened::Usage(UsageEvent {
                         work: called.work.clone(),
+                        attempt: called.attempt,
                         step,
                         tool,
                         spent: called.cost.usage,

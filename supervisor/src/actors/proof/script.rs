@@ -159,6 +159,7 @@ impl Script {
             agents: Default::default(),
             forked: None,
             plan: None,
+            rules: proto::rules::Rules::NOW,
         }
     }
 

@@ -2,8 +2,6 @@
 //!
 //! Nothing is stored that could not be used, and nothing that others need is taken away.
 
-use std::collections::BTreeSet;
-
 use bytes::Bytes;
 use proto::{
     agent::{
@@ -13,7 +11,7 @@ use proto::{
     },
     door::{AgentChanged, AgentEntry, AgentList, Agents as Wanted, DropAgent, SetAgent},
     error::{Code, Failure},
-    id::{AgentName, ToolName},
+    id::AgentName,
     strict,
 };
 use runtime::{

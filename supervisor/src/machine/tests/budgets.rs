@@ -22,7 +22,9 @@ use proto::{
 use rstest::rstest;
 use serde_json::json;
 
-use super::play::{Play, agent, calls, plan, plan_with, question, tool_call, transient};
+use super::play::{
+    Play, agent, binding, calls, plan, plan_with, question, tool_call, transient,
+};
 use crate::machine::Job;
 
 fn counts(what: &[Spend]) -> BTreeSet<Spend> {
@@ -436,4 +438,103 @@ fn tokens_of_a_tool_cost_what_it_says_or_what_those_of_the_job_do() {
         p.view().budget[0].used - before
     };
     assert_eq!((spent(None), spent(Some(0.5)), spent(Some(-1.0))), (3.0, 0.5, 3.0));
+}
+
+/// Approves of the call that waits for it.
+fn approve(p: &mut Play) {
+    let asked = p.view().questions.remove(0);
+    let shown = serde_json::to_value(&asked).unwrap();
+    let digest = shown["digest"].as_str().map(str::to_owned);
+    p.answer_with(asked.id.as_str(), Answer::approve(digest));
+}
+
+#[test]
+fn a_step_counts_that_a_person_was_asked_about_first() {
+    let approved = |_: &str| Action::Tool {
+        tool: proto::id::ToolName::new("echo").unwrap(),
+        args: json!({}),
+        binding: proto::tool::Binding { approval: proto::tool::Approval::Always, ..binding() },
+    };
+    let change = |a: &mut Agent| {
+        steps(2, &[Spend::Step])(a);
+        a.dispatch = Dispatch::Sequential;
+    };
+    let mut p = Play::planned(agent(change), plan_with("a b c d e", approved));
+    for (n, step) in ["a", "b"].into_iter().enumerate() {
+        p.expect(&[&format!("ask q{} tool_approval", n + 1)]);
+        approve(&mut p);
+        p.expect(&[&format!("call g0.r0.{step} #1")]);
+        p.ok(&format!("g0.r0.{step}"), json!(n));
+    }
+    p.expect(&["ask q3 tool_approval"]);
+    approve(&mut p);
+    p.expect(&["finish failed"]);
+    assert_eq!(reason(&p), FailReason::BudgetExceeded);
+    assert_eq!(p.states(), "a:completed b:completed c:canceled d:canceled e:canceled");
+}
+
+fn message(p: &Play) -> String {
+    let Outcome::Failed { message, .. } = p.outcome() else { panic!("{:?}", p.outcome()) };
+    message
+}
+
+#[test]
+fn a_report_says_what_is_left_whatever_was_being_done() {
+    // No plan was there yet.
+    let change = steps(1, &[Spend::Plan]);
+    let mut p = Play::submit(agent(|a| {
+        change(a);
+        a.budget.counts.insert(Spend::Ask);
+    }));
+    p.drive();
+    let kind = AskedKind::Query;
+    let question = Asked { prompt: "when?".into(), kind, default: None };
+    p.reply(1, PlanReply::Question { question });
+    p.expect(&["finish failed"]);
+    assert!(message(&p).contains("\nDone: nothing\nNot done:\n1. reach the goal\n"));
+
+    // Between two actions of what was intended.
+    let mut p = Play::submit(agent(|a| {
+        a.plan.protocol = proto::policy::PlanProtocol::Phased;
+        steps(1, &[Spend::Thought])(a);
+    }));
+    p.drive();
+    let note = |phase, done: usize| {
+        let mut outline = proto::outline::of_texts(["look", "write", "send"]);
+        let items = outline.iter_mut().take(done);
+        items.for_each(|item| item.status = proto::outline::ItemStatus::Done);
+        PlanReply::Noted { note: proto::fact::PlanNote { phase, outline, response: None } }
+    };
+    p.reply(1, note(proto::fact::PlanPhase::Planned, 0));
+    p.expect(&["plan g0.p2 #1"]);
+    p.reply(2, note(proto::fact::PlanPhase::ItemDone, 1));
+    p.expect(&["plan g0.p3 #1"]);
+    p.reply(3, note(proto::fact::PlanPhase::Replanned, 1));
+    p.expect(&["finish failed"]);
+    assert!(message(&p).contains("\nNot done:\n1. write\n2. send\n"), "{}", message(&p));
+}
+
+#[test]
+fn a_job_without_time_or_plans_left_ends_with_a_report() {
+    let mut p = Play::planned(agent(|a| a.deadline_ms = Some(1000)), plan("a b<a"));
+    p.drive();
+    p.ok("g0.r0.a", json!(1));
+    p.drive();
+    p.fire("deadline");
+    p.expect(&["finish failed"]);
+    let said = "the job's deadline passed\nDone:\n1. 1\nNot done:\n1. do b\nWhy: there was no more time\nNext: ";
+    assert!(message(&p).starts_with(said), "{}", message(&p));
+
+    let replanning = |a: &mut Agent| (a.step.on_failure, a.replan.max) = (OnFailure::Replan, 1);
+    let mut p = Play::planned(agent(replanning), plan("a"));
+    p.drive();
+    p.no("g0.r0.a");
+    p.drive();
+    p.reply(2, PlanReply::Plan { plan: plan("b") });
+    p.drive();
+    p.no("g0.r1.b");
+    p.expect(&["finish failed"]);
+    assert_eq!(reason(&p), FailReason::ReplanLimit);
+    let left = "\nDone: nothing\nNot done:\n1. do b\nWhy: every plan that was made has failed\n";
+    assert!(message(&p).contains(left), "{}", message(&p));
 }

@@ -49,7 +49,7 @@ fn but_not_for_ever() {
     p.expect(&["finish failed"]);
     let Outcome::Failed { reason, message, .. } = p.outcome() else { panic!("not failed") };
     assert_eq!(reason, FailReason::PlanFailed);
-    assert_eq!(message, "no action was chosen in 20 rounds of planning");
+    assert_eq!(message, "no usable plan was made: no action was chosen in 20 rounds of planning");
 }
 
 #[test]
@@ -85,4 +85,40 @@ fn what_is_intended_beside_an_action_is_kept_and_shown() {
     p.expect(&["call g0.r0.step1 #1"]);
     let titles: Vec<_> = p.view().outline.into_iter().map(|item| item.title).collect();
     assert_eq!(titles, ["look", "write"]);
+}
+
+#[test]
+fn items_that_are_done_by_thought_alone_are_progress() {
+    let mut p = phased();
+    let noted = |phase, done: usize| {
+        let titles: Vec<String> = (0..15).map(|n| format!("item {n}")).collect();
+        let mut outline = outline::of_texts(titles.iter().map(String::as_str));
+        let items = outline.iter_mut().take(done);
+        items.for_each(|item| item.status = outline::ItemStatus::Done);
+        PlanReply::Noted { note: PlanNote { phase, outline, response: Some("thought".into()) } }
+    };
+    p.reply(1, noted(PlanPhase::Planned, 0));
+    let mut round = 1;
+    for done in 1..=15 {
+        for phase in [PlanPhase::ItemDone, PlanPhase::Replanned] {
+            round += 1;
+            p.expect(&[&format!("plan g0.p{round} #1")]);
+            p.reply(round, noted(phase, done));
+        }
+    }
+    p.drive();
+    p.reply(round + 1, finished("all thought through"));
+    p.expect(&["finish completed"]);
+}
+
+#[test]
+fn the_same_item_that_is_done_again_and_again_is_none() {
+    let mut p = phased();
+    let mut rounds = 0;
+    while !p.job.has_ended() {
+        rounds += 1;
+        p.reply(rounds, listed(PlanPhase::ItemDone));
+        p.drive();
+    }
+    assert_eq!(rounds, 22, "the first of them could be something new");
 }

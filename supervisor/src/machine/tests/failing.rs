@@ -265,3 +265,72 @@ fn a_question_that_expires_before_the_replan_is_stored_fails_the_job() {
     assert_eq!(p.job.poison(), None);
     p.expect(&["close q1 Expired", "finish failed"]);
 }
+
+/// Faults of a call and the tool's own noes, in this order, until no attempt is left.
+fn until_given_up(tool: u32, step: u32, course: &str) -> Option<usize> {
+    let change =
+        |a: &mut proto::agent::Agent| (a.tool.retry, a.step.retry) = (tries(tool), tries(step));
+    let mut p = Play::planned(agent(change), plan("a"));
+    p.drive();
+    for (n, what) in course.chars().enumerate() {
+        if what == 'f' {
+            p.fault("g0.r0.a", Fault::Timeout)
+        } else {
+            p.no("g0.r0.a")
+        }
+        p.drive();
+        if p.job.has_ended() {
+            return Some(n + 1);
+        }
+        p.fire(&format!("retry-{}", n + 1));
+        p.drive();
+    }
+    None
+}
+
+#[test]
+fn faults_use_up_no_runs_of_a_step_and_noes_no_tries_of_its_call() {
+    for (course, ends) in [
+        ("nn", Some(2)),
+        ("fff", Some(3)),
+        // A timeout leaves the run that it was an attempt of.
+        ("fnn", Some(3)),
+        ("ffnn", Some(4)),
+        ("nfff", Some(4)),
+        ("nffn", Some(4)),
+        ("nff", None),
+        ("ffn", None),
+    ] {
+        assert_eq!(until_given_up(3, 2, course), ends, "{course}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_placeholder_fails_its_step_before_anything_is_called() {
+    let reads = |text: &str| {
+        let text = text.to_owned();
+        plan_with("a b<a", move |step| proto::plan::Action::Tool {
+            tool: proto::id::ToolName::new("echo").unwrap(),
+            args: if step == "b" { json!({ "say": text }) } else { json!({}) },
+            binding: super::play::binding(),
+        })
+    };
+    let mut p = Play::planned(agent(|_| {}), reads("it is {{a[x]}}"));
+    p.drive();
+    p.ok("g0.r0.a", json!(1));
+    p.expect(&["finish failed"]);
+    let Outcome::Failed { message, .. } = p.outcome() else { panic!("not failed") };
+    let why = "cannot resolve the variable {{a[x]}}: this is not how a placeholder is written";
+    assert_eq!(message, format!("step b failed: {why}"));
+    // Braces of something else, and braces that are written as such.
+    for (written, sent) in
+        [("{{values[x]}} {{a}}", "{{values[x]}} 1"), (r#"{{"{{"}}a}} {{a}}"#, "{{a}} 1")]
+    {
+        let mut p = Play::planned(agent(|_| {}), reads(written));
+        p.drive();
+        p.ok("g0.r0.a", json!(1));
+        p.drive();
+        let [Decision::Call(call)] = p.decisions.as_slice() else { panic!("not one call") };
+        assert_eq!(call.args, json!({ "say": sent }));
+    }
+}

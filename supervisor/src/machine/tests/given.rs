@@ -27,6 +27,7 @@ fn submitted(plan: Plan) -> Submitted {
         agents: Default::default(),
         forked: None,
         plan: Some(plan),
+        rules: proto::rules::Rules::NOW,
     }
 }
 

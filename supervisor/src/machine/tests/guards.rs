@@ -2,20 +2,22 @@
 //! known of them.
 
 use proto::{
-    agent::{Agent, OnFailure},
+    agent::{Agent, OnFailure, ReplanWhen},
     decision::{Decision, Note},
-    fact::{PlanReply, TurnCall},
+    fact::{CallTarget, PlanReply, TurnCall},
     id::WorkId,
     job::{FailReason, Outcome},
     notice::Notice,
+    outline::{self, OutlineChange},
     plan::Action,
+    policy::AskLimit,
     retry::RetryPolicy,
     step::StepState,
 };
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::play::{Play, agent, calls, plan, plan_with, refused_call, tool_call};
+use super::play::{Play, agent, calls, plan, plan_with, question, refused_call, tool_call};
 
 fn looping(agent: Agent) -> Play {
     Play::planned(agent, plan_with("a", |_| Action::Agent))
@@ -366,4 +368,78 @@ fn results_of_one_turn_are_told_in_the_models_order_whatever_the_order_they_come
         }
     }
     assert_eq!(tried, 1 + 2 + 6 + 24);
+}
+
+#[test]
+fn a_loop_that_works_through_its_list_gets_on() {
+    let update = |n: u32| TurnCall {
+        id: format!("u{n}"),
+        name: "set_plan".into(),
+        args: json!({ "n": n }),
+        target: CallTarget::Outline {
+            change: OutlineChange::Set { items: outline::of_texts([format!("item {n}").as_str()]) },
+        },
+    };
+    let mut p = looping(agent(|a| (a.guard.no_progress_stop, a.guard.repeat_stop) = (3, 0)));
+    p.drive();
+    for number in 1..=8 {
+        p.turn(&work(number), calls(vec![update(number)]));
+        p.expect(&[&format!("turn {} #1", work(number + 1))]);
+    }
+    // The same list again and again is nothing new.
+    for number in 9..=11 {
+        p.turn(&work(number), calls(vec![update(8)]));
+        let next = if number < 11 { "turn" } else { "stop" };
+        assert!(p.drive()[0].starts_with(next), "turn {number}");
+    }
+    assert_eq!(failed(&p).0, FailReason::NoProgress);
+}
+
+#[test]
+fn tasks_that_are_done_without_words_get_on_and_the_same_task_again_does_not() {
+    for (again, ends) in [(false, 10), (true, 4)] {
+        let mut p = Play::submit(agent(|a| {
+            (a.replan.when, a.replan.max) = (Some(ReplanWhen::AfterEachStep), 50);
+            a.guard.no_progress_stop = 3;
+        }));
+        p.drive();
+        let mut done = 0;
+        for round in 1..=10 {
+            let mut next = plan_with(&format!("s{round}"), |_| Action::Agent);
+            if again {
+                next.steps[0].description = "look".into();
+            }
+            p.reply(round, PlanReply::Plan { plan: next });
+            p.drive();
+            p.done(&format!("g0.r{}.s{round}.n1.t1", round - 1), true, "");
+            done += 1;
+            p.drive();
+            if p.job.has_ended() {
+                assert_eq!(failed(&p).0, FailReason::NoProgress);
+                break;
+            }
+        }
+        assert_eq!((done, p.job.has_ended()), (ends, again));
+    }
+}
+
+#[test]
+fn a_call_for_which_there_was_no_room_is_no_failure_of_its_tool() {
+    let mut p = looping(agent(|a| (a.step.max_calls, a.ask.limit) = (1, AskLimit::AtMost(0))));
+    p.drive();
+    for number in 1..=3 {
+        let page = |n: u32| (read(number * 10 + n), Says::New);
+        let no_room = vec![page(0), page(1), page(2), page(3)];
+        let (wanted, _): (Vec<_>, Vec<_>) = no_room.into_iter().unzip();
+        p.turn(&work(number), calls(wanted));
+        p.drive();
+        p.ok(&format!("{}.c0", work(number)), json!(number));
+        p.drive();
+        assert_eq!(told(p.decisions.first()), [], "turn {number}");
+    }
+    for number in 4..=7 {
+        p.turn(&work(number), calls(vec![question("q", &format!("what is {number}?"))]));
+        p.drive();
+        assert_eq!(told(p.decisions.first()), [], "turn {number}");
+    }
 }

@@ -226,3 +226,13 @@ fn the_same_attempt_is_never_sent_twice() {
     let unique: std::collections::BTreeSet<_> = sent.iter().collect();
     assert_eq!(unique.len(), sent.len(), "{sent:?}");
 }
+
+#[test]
+fn a_job_under_rules_of_a_newer_release_is_parked() {
+    let newer: proto::rules::Rules = serde_json::from_value(json!(99)).unwrap();
+    assert!(!newer.are_known() && proto::rules::Rules::NOW.are_known());
+    let mut p = Play::submit_under(newer, agent(|_| {}));
+    p.expect(&[]);
+    let poison = p.job.poison().unwrap();
+    assert_eq!(poison.reason, "the job is under rules of a newer Callboard (99)");
+}

@@ -168,6 +168,7 @@ fn what_was_said_before_reaches_the_planner_and_every_loop() {
         agents: Default::default(),
         forked: None,
         plan: None,
+        rules: proto::rules::Rules::NOW,
     });
     p.drive();
     let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one round") };
@@ -177,4 +178,32 @@ fn what_was_said_before_reaches_the_planner_and_every_loop() {
     let [Decision::Turn(turn)] = p.decisions.as_slice() else { panic!("not one turn") };
     assert_eq!(turn.task.as_ref().unwrap().earlier, earlier);
     assert_eq!(p.view().conversation, Some(id));
+}
+
+#[test]
+fn planners_and_steps_that_need_a_result_see_as_much_of_it_as_the_policy_says() {
+    let observe = Observe { head: 30, tail: 10, ..Observe::default() };
+    let change = |a: &mut Agent| {
+        a.observe = observe.clone();
+        a.replan.when = Some(proto::agent::ReplanWhen::AfterEachStep);
+        a.replan.apply = proto::agent::ReplanApply::ReplaceAll;
+    };
+    let long = "0123456789".repeat(300);
+    let mut p = Play::planned(agent(change), plan("a"));
+    p.drive();
+    p.ok("g0.r0.a", json!(long));
+    p.drive();
+    let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
+    let shown = work.dialogue.iter().find_map(|talk| match talk {
+        proto::decision::PlanTalk::Progressed { steps, .. } => Some(steps[0].response.clone()),
+        _ => None,
+    });
+    assert_eq!(shown, Some(observe.cut(&long)));
+    let mut next = plan_with("b<a", |_| Action::Agent);
+    next.title = "read it".into();
+    p.reply(2, PlanReply::Plan { plan: next });
+    p.drive();
+    let [Decision::Turn(turn)] = p.decisions.as_slice() else { panic!("not one turn") };
+    assert_eq!(turn.task.as_ref().unwrap().dependencies[0].response, observe.cut(&long));
+    assert!(Observe::default().cut(&long).len() == long.len(), "by default nothing of it is cut");
 }

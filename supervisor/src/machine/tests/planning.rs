@@ -74,6 +74,31 @@ fn an_empty_plan_ends_the_job_where_the_policy_allows_it() {
 }
 
 #[test]
+fn a_planner_may_answer_at_once_where_the_policy_allows_an_empty_plan() {
+    let finished = || PlanReply::Finished { response: "it is 42".into() };
+    // Nobody confirms what carries nothing out.
+    for confirm in [false, true] {
+        let change = |a: &mut proto::agent::Agent| {
+            (a.plan.allow_empty, a.confirm) = (true, confirm);
+        };
+        let mut p = Play::submit(agent(change));
+        p.drive();
+        let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
+        assert!(work.may_be_empty, "the planner is told");
+        p.reply(1, finished());
+        p.expect(&["finish completed"]);
+        let Outcome::Completed { summary, .. } = p.outcome() else { panic!("not completed") };
+        assert_eq!(summary, "it is 42");
+    }
+    let mut p = Play::submit(agent(|_| {}));
+    p.drive();
+    let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
+    assert!(!work.may_be_empty);
+    p.reply(1, finished());
+    p.expect(&["plan g0.p2 #1"]);
+}
+
+#[test]
 fn nothing_runs_before_the_plan_is_confirmed() {
     let mut p = Play::submit(agent(|a| a.confirm = true));
     assert_eq!(p.view().state, JobState::Submitted);

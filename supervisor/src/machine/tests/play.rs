@@ -109,7 +109,16 @@ impl Play {
     }
 
     pub(super) fn submit_in(agent: Agent, language: Language) -> Self {
-        Self::submit_as(Submitted {
+        Self::submit_as(Self::submitted(agent, language))
+    }
+
+    /// A job as a release under these rules submitted it.
+    pub(super) fn submit_under(rules: proto::rules::Rules, agent: Agent) -> Self {
+        Self::submit_as(Submitted { rules, ..Self::submitted(agent, Language::En) })
+    }
+
+    fn submitted(agent: Agent, language: Language) -> Submitted {
+        Submitted {
             goal: "reach the goal".into(),
             agent,
             language,
@@ -120,7 +129,8 @@ impl Play {
             agents: Default::default(),
             forked: None,
             plan: None,
-        })
+            rules: proto::rules::Rules::NOW,
+        }
     }
 
     pub(super) fn submit_as(submitted: Submitted) -> Self {

@@ -1,29 +1,46 @@
-//! Every pair of policies that is legal carries a job to its end: nothing hangs, nothing is sent
-//! twice, nothing poisons the log.
+//! Policies that are legal together carry a job to its end, whatever is said on the way: nothing
+//! hangs, nothing is sent twice, nothing poisons the log. Every two of them are tried, and thousands
+//! of agents that have a word of every axis.
 
 use std::collections::BTreeSet;
 
 use proto::{
     agent::{Agent, StepExec, words},
-    decision::Decision,
-    fact::PlanReply,
-    interaction::Verdict,
+    decision::{Decision, PlanWork, TurnWork},
+    fact::{Asked, AskedKind, PlanNote, PlanPhase, PlanReply, Signal, TurnReply},
+    interaction::{Answer, QuestionKind, Verdict},
+    outline,
     plan::{Action, Plan},
     policy::PlanProtocol,
-    tool::ToolResult,
+    tool::{Fault, ToolResult},
 };
 use serde_json::json;
 
-use super::play::{Play, plan, plan_with};
+use super::play::{Play, calls, plan, plan_with, question, tool_call};
 
-/// Answers everything that is asked, the first tool call with a no.
-fn live(agent: Agent) -> Result<String, String> {
+/// How a job went: what planners, models, tools and people said so far.
+struct Course {
+    exec: StepExec,
+    protocol: PlanProtocol,
+    /// Which words come first.
+    number: u32,
+    rounds: u32,
+    turns: u32,
+    calls: u32,
+    questions: u32,
+    /// How often an operator had what was given up tried once more.
+    retries: u32,
+}
+
+/// Answers everything that is asked. How it ended, or what is wrong.
+fn live(agent: Agent, number: u32) -> Result<String, String> {
+    let said = format!("{number}: {agent:?}");
     let (exec, protocol) = (agent.step.exec, agent.plan.protocol);
-    let said = format!("{agent:?}");
+    let mut course =
+        Course { exec, protocol, number, rounds: 0, turns: 0, calls: 0, questions: 0, retries: 0 };
     let mut p = Play::submit(agent);
     let mut sent = BTreeSet::new();
-    let mut calls = 0;
-    for _ in 0..60 {
+    for _ in 0..400 {
         let labels = p.drive();
         if let Some(poison) = p.job.poison() {
             return Err(format!("poisoned: {poison:?}: {said}"));
@@ -37,51 +54,119 @@ fn live(agent: Agent) -> Result<String, String> {
                 return Err(format!("{label} was sent twice: {said}"));
             }
         }
-        if labels.is_empty() {
+        if labels.is_empty() && !course.is_tried_again(&mut p) {
             return Err(format!("it stands still: {said}: {:?}", p.view()));
         }
         for decision in p.decisions.clone() {
-            answer(&mut p, &decision, exec, protocol, &mut calls);
+            course.answer(&mut p, &decision);
         }
     }
     Err(format!("it never ends: {said}"))
 }
 
-fn answer(
-    p: &mut Play,
-    decision: &Decision,
-    exec: StepExec,
-    protocol: PlanProtocol,
-    calls: &mut u32,
-) {
-    match decision {
-        Decision::Plan(work) => {
-            let round: u32 = work.work.as_str().trim_start_matches("g0.p").parse().unwrap();
-            p.reply(round, planned(round, exec, protocol));
+impl Course {
+    /// What was given up waits for an operator.
+    fn is_tried_again(&mut self, p: &mut Play) -> bool {
+        self.retries += 1;
+        let seq = p.view().ignored;
+        p.signal(Signal::Retry);
+        self.retries < 10 && p.view().ignored == seq
+    }
+
+    fn answer(&mut self, p: &mut Play, decision: &Decision) {
+        match decision {
+            Decision::Plan(work) => {
+                self.rounds += 1;
+                let round: u32 = work.work.as_str().trim_start_matches("g0.p").parse().unwrap();
+                let reply = self.planned(work);
+                p.reply(round, reply);
+            }
+            Decision::Turn(work) => {
+                self.turns += 1;
+                p.turn(work.work.as_str(), self.turned(work));
+            }
+            Decision::Call(work) => {
+                self.calls += 1;
+                let (result, fault) = match (self.number % 3, self.calls) {
+                    (0, 1) | (1, 2) => (ToolResult::failed("no"), None),
+                    (2, 1..=3) => (ToolResult::failed("late"), Some(Fault::Timeout)),
+                    (_, n) => (ToolResult::ok(json!(n)), None),
+                };
+                p.result(work.work.as_str(), work.attempt.0, result, fault);
+            }
+            Decision::Ask(work) => {
+                let ask = work.question.id.as_str();
+                match work.question.kind {
+                    QuestionKind::PlanCheck { .. }
+                        if self.questions == 0 && self.number % 5 == 1 =>
+                    {
+                        p.answer(ask, Verdict::Respond, Some("another way"));
+                    }
+                    QuestionKind::PlanCheck { .. } | QuestionKind::ToolApproval { .. } => {
+                        p.answer(ask, Verdict::Approve, None);
+                    }
+                    QuestionKind::Question
+                    | QuestionKind::Choice { .. }
+                    | QuestionKind::Form { .. } => p.answer_with(ask, Answer::respond("it".into())),
+                }
+                self.questions += 1;
+            }
+            Decision::Wait(wait) => p.fire(wait.timer.as_str()),
+            Decision::Spawn(_) | Decision::Note(_) | Decision::Finish(_) => {}
         }
-        Decision::Turn(work) => {
-            p.done(work.work.as_str(), work.turn % 2 == 1, "done");
+    }
+
+    /// What a planner says: now and then nothing that could be used, a question or that nothing has
+    /// to be done; then a plan with a step that is listed before the one it needs, then less and less.
+    fn planned(&self, work: &PlanWork) -> PlanReply {
+        let odd = if self.number.is_multiple_of(4) { 0 } else { self.number % 7 };
+        let round = self.rounds.saturating_sub(u32::from(odd > 0));
+        match (odd, self.rounds) {
+            (1, 1) => {
+                return PlanReply::Unparseable { text: "Well?".into(), error: "no JSON".into() };
+            }
+            (2, 1) => {
+                let kind = AskedKind::Query;
+                let question = Asked { prompt: "Which one?".into(), kind, default: None };
+                return PlanReply::Question { question };
+            }
+            (3, 1) => return PlanReply::Plan { plan: Plan::default() },
+            (4, 1) => {
+                let (phase, outline) = (PlanPhase::Planned, outline::of_texts(["look", "write"]));
+                return PlanReply::Noted { note: PlanNote { phase, outline, response: None } };
+            }
+            (5, 1) if work.may_be_empty => {
+                return PlanReply::Finished { response: "at once".into() };
+            }
+            (_, _) => {}
         }
-        Decision::Call(work) => {
-            *calls += 1;
-            let result =
-                if *calls == 1 { ToolResult::failed("no") } else { ToolResult::ok(json!(*calls)) };
-            p.result(work.work.as_str(), work.attempt.0, result, None);
+        planned(round, self.exec, self.protocol)
+    }
+
+    /// What a model says in a turn: calls, a question, a no, and in the end the result.
+    fn turned(&self, work: &TurnWork) -> TurnReply {
+        let done = |success: bool| TurnReply::Done { success, response: "done".into() };
+        if work.must_answer {
+            return done(true);
         }
-        Decision::Ask(work) => p.answer(work.question.id.as_str(), Verdict::Approve, None),
-        Decision::Wait(wait) => p.fire(wait.timer.as_str()),
-        Decision::Spawn(_) | Decision::Note(_) | Decision::Finish(_) => {}
+        match (self.number % 5, self.turns) {
+            (1, 1) | (2, 2) => {
+                calls(vec![tool_call("x", "read", json!({})), tool_call("y", "read", json!(1))])
+            }
+            (3, 1..=2) => calls(vec![question("q", "And what?")]),
+            (4, 1) => done(false),
+            (_, _) => done(true),
+        }
     }
 }
 
-/// What a planner says: a plan with a step that is listed before the one it needs, then less and less.
 fn planned(round: u32, exec: StepExec, protocol: PlanProtocol) -> PlanReply {
     if protocol.is_turn_by_turn() && round > 3 {
         return PlanReply::Finished { response: "reached".into() };
     }
     let steps = match (protocol.is_turn_by_turn(), round) {
         (true, n) => format!("s{n}"),
-        (false, 1) => "b<a a c d<b,c".to_owned(),
+        (false, 0 | 1) => "b<a a c d<b,c".to_owned(),
         (false, n) if n < 5 => format!("x{n} y{n}<x{n}"),
         (false, n) => format!("x{n}"),
     };
@@ -97,17 +182,34 @@ fn planned(round: u32, exec: StepExec, protocol: PlanProtocol) -> PlanReply {
     PlanReply::Plan { plan: Plan { replan, ..plan } }
 }
 
-#[test]
-fn every_legal_pair_of_policies_carries_a_job_to_its_end() {
+/// How many jobs of these agents completed and failed.
+#[track_caller]
+fn all_end(agents: impl Iterator<Item = Agent>) -> (u32, u32) {
     let (mut completed, mut failed) = (0, 0);
-    for agent in words::pairs().filter(|agent| agent.check().is_ok()) {
-        match live(agent).as_deref() {
+    for (number, mut agent) in (0..).zip(agents.filter(|agent| agent.check().is_ok())) {
+        if number % 6 == 5 {
+            agent.budget.steps = Some(3);
+        }
+        match live(agent, number).as_deref() {
             Ok("completed") => completed += 1,
             Ok(_) => failed += 1,
             Err(why) => panic!("{why}"),
         }
     }
-    assert!(completed > 50 && failed > 50, "{completed} completed, {failed} failed");
+    (completed, failed)
+}
+
+#[test]
+fn every_legal_pair_of_policies_carries_a_job_to_its_end() {
+    let (completed, failed) = all_end(words::pairs());
+    assert!(completed > 100 && failed > 100, "{completed} completed, {failed} failed");
+}
+
+#[test]
+fn agents_with_a_word_of_every_axis_carry_a_job_to_its_end() {
+    let legal = words::sample(40_000).filter(|agent| agent.check().is_ok()).take(2000);
+    let (completed, failed) = all_end(legal);
+    assert!(completed + failed == 2000 && completed > 200 && failed > 200, "{completed} {failed}");
 }
 
 #[test]
@@ -115,7 +217,9 @@ fn every_preset_carries_a_job_to_its_end() {
     let presets = proto::agent::catalogue::Catalogue::presets();
     for entry in presets.entries() {
         let agent = entry.resolved.unwrap();
-        let end = live(Agent::clone(&agent)).unwrap();
-        assert!(end == "completed" || end == "failed", "{}: {end}", entry.name);
+        for number in 0..35 {
+            let end = live(Agent::clone(&agent), number).unwrap();
+            assert!(end == "completed" || end == "failed", "{}: {end}", entry.name);
+        }
     }
 }

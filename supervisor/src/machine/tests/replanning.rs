@@ -284,7 +284,7 @@ fn a_plan_that_replaces_all_stands_alone_and_can_read_what_was_before() {
     p.expect(&["finish completed"]);
     let Outcome::Completed { results, summary } = p.outcome() else { panic!("not completed") };
     assert_eq!(results, json!({"a": 1, "c": 2}));
-    assert_eq!(summary, "There was nothing to do.");
+    assert_eq!(summary, "Carried out 2 steps:\n1. 1\n2. 2", "there is no other plan to tell of");
     assert_eq!(
         shown(&p.view().revisions),
         [
@@ -427,4 +427,21 @@ fn an_approval_that_is_waited_for_is_closed_with_its_step() {
     p.no("g0.r0.b");
     assert!(p.drive().contains(&"plan g0.p2 #1".to_owned()));
     assert!(p.view().questions.is_empty());
+}
+
+#[test]
+fn of_plans_that_stand_alone_the_last_one_with_steps_is_told() {
+    let agent = when(ReplanWhen::AfterEachStep, |a| {
+        (a.replan.apply, a.replan.max) = (ReplanApply::ReplaceAll, 1);
+    });
+    let mut p = Play::planned(agent, plan("a b<a"));
+    p.drive();
+    p.ok("g0.r0.a", json!(1));
+    p.drive();
+    again(&mut p, 2, plan("c"));
+    p.drive();
+    p.ok("g0.r1.c", json!(2));
+    p.expect(&["finish completed"]);
+    let Outcome::Completed { summary, .. } = p.outcome() else { panic!("not completed") };
+    assert_eq!(summary, "Carried out 1 step:\n1. 2");
 }

@@ -188,3 +188,29 @@ fn after_the_end_it_changes_nothing() {
     assert_eq!(p.view().ignored, 1);
     assert!(p.view().instructions.is_empty());
 }
+
+#[test]
+fn an_instruction_is_heard_when_no_replans_are_left_and_uses_none_up() {
+    let change = |a: &mut proto::agent::Agent| {
+        (a.replan.when, a.replan.max) = (Some(ReplanWhen::AfterEachStep), 1);
+    };
+    let mut p = Play::planned(agent(change), plan("a b c"));
+    p.drive();
+    say(&mut p, "first of all d");
+    for step in ["a", "b", "c"] {
+        p.ok(&format!("g0.r0.{step}"), json!(1));
+    }
+    p.expect(&["plan g0.p2 #1"]);
+    p.reply(2, PlanReply::Plan { plan: plan("d e<d") });
+    p.drive();
+    p.ok("g0.r1.d", json!(1));
+    p.expect(&["call g0.r1.e #1"]);
+    say(&mut p, "and f");
+    p.ok("g0.r1.e", json!(1));
+    p.expect(&["plan g0.p3 #1"]);
+    assert_eq!(steered(&p), ["first of all d", "and f"]);
+    p.reply(3, PlanReply::Plan { plan: plan("f") });
+    p.drive();
+    p.ok("g0.r2.f", json!(1));
+    p.expect(&["finish completed"]);
+}

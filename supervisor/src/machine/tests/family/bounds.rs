@@ -35,8 +35,8 @@ fn levels_run_out_for_those_below() {
     assert_eq!(kin.jobs.len(), 3, "nobody is below");
     let deepest =
         kin.jobs.values().find(|p| p.view().parent.is_some_and(|p| p.depth == 2)).unwrap();
-    let Outcome::Failed { message, .. } = deepest.outcome() else { panic!() };
-    assert!(message.contains("2 of 2 levels of jobs"), "{message}");
+    let Some(Decision::Turn(next)) = deepest.decisions.first() else { panic!("it does not go on") };
+    assert!(next.replies[0].text.contains("no task can be handed further down"));
 }
 
 #[test]
@@ -97,4 +97,45 @@ fn children_share_what_is_left_and_never_have_more_than_that_together() {
     let view = kin.view();
     let used = |axis| view.budget.iter().find(|g| g.axis == axis).unwrap().used;
     assert_eq!((used(Axis::Tokens), used(Axis::Turns)), (33.0, 3.0));
+}
+
+#[test]
+fn an_agent_that_may_hand_nothing_over_is_offered_nobody_and_told_so() {
+    for (change, why) in [
+        ((|a| a.budget.depth = 0) as fn(&mut Agent), "further down"),
+        (|a| a.budget.fan_out.total = 1, "no more tasks"),
+    ] {
+        let mut kin = Kin::begin(change, |_| {});
+        kin.run();
+        let plan = plan_with("a", |_| Action::Agent);
+        kin.root().reply(1, proto::fact::PlanReply::Plan { plan });
+        kin.run();
+        let has_one = kin
+            .view()
+            .budget
+            .iter()
+            .any(|gauge| gauge.axis == proto::budget::Axis::Children && gauge.limit == 1.0);
+        let offered = |kin: &mut Kin| match kin.root().decisions.first() {
+            Some(Decision::Turn(turn)) => turn.model.agents.len(),
+            other => panic!("no turn: {other:?}"),
+        };
+        assert_eq!(offered(&mut kin) > 0, has_one);
+        let both =
+            ["x", "y"].map(|id| agent_call(id, "helper", json!({"goal": format!("do {id}")})));
+        kin.root().turn("g0.r0.a.n1.t1", calls(both.to_vec()));
+        kin.run();
+        if has_one {
+            kin.ends("g0.r0.a.n1.t1.c0", 1, true, "done");
+        }
+        let told = match kin.root().decisions.first() {
+            Some(Decision::Turn(turn)) => turn.replies.clone(),
+            other => panic!("no turn: {other:?}"),
+        };
+        let refused: Vec<bool> = told.iter().map(|reply| reply.text.contains(why)).collect();
+        assert_eq!(refused, [!has_one, true], "{told:?}");
+        assert_eq!(offered(&mut kin), 0);
+        kin.root().done("g0.r0.a.n1.t2", true, "by myself");
+        kin.run();
+        assert_eq!(kin.view().state, JobState::Completed);
+    }
 }
