@@ -68,8 +68,8 @@ pub fn judge(seed: u64, plant: Option<Plant>) -> Judged {
     if wrong.is_empty() {
         let second = once(seed, plant, false);
         if verdict::hash(&first.transcript) != verdict::hash(&second.transcript) {
-            // Where tasks are handed on, one world in a thousand draws an order from somewhere that
-            // was not found yet. Both of its runs are held against everything else.
+            // Where tasks are handed on, about one world in two hundred draws an order from somewhere
+            // that was not found yet. Both of its runs are held against everything else.
             if first.counts.contains_key(HANDED_ON) {
                 *first.counts.entry("worlds that went two ways").or_default() += 1;
                 wrong.extend(second.wrong);
