@@ -322,16 +322,7 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
                 client.answer(&answer(&view, Verdict::Edit, None, plan, None)).await.unwrap();
                 settled(client, &id, &view).await;
             }
-            Act::Steer(words) => {
-                let view = asked().await;
-                let signal = Signal::Steer { text: (*words).to_owned() };
-                let (job, reason) = (view.job.clone(), None);
-                client
-                    .signal(&SendSignal { job, signal: signal.into(), reason, by })
-                    .await
-                    .unwrap();
-                until(client, &id, |now| now.seq > view.seq).await;
-            }
+            Act::Steer(words) => steer(client, &asked().await, words).await,
             Act::Signal(signal, when) => {
                 let view = until(client, &id, |view| view.sub_status == *when).await;
                 let (job, reason) = (view.job.clone(), Some("a test".to_owned()));
@@ -349,6 +340,14 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
         }
     }
     id
+}
+
+/// Tells a job something while it asks.
+async fn steer(client: &Client, view: &JobView, words: &str) {
+    let signal = Signal::Steer { text: words.to_owned() }.into();
+    let (job, by) = (view.job.clone(), Some("ann".to_owned()));
+    client.signal(&SendSignal { job, signal, reason: None, by }).await.unwrap();
+    until(client, &view.job, |now| now.seq > view.seq).await;
 }
 
 /// Answers the question of a job below, where it was asked.
