@@ -1,6 +1,7 @@
 //! Decisions: the supervisor's choices. A decision that wants work done is the command itself:
 //! workers take it straight from the job's log, and there is no second queue to keep in step.
 
+mod detect;
 mod note;
 pub mod pools;
 
@@ -8,7 +9,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::note::{Closed, Note};
+pub use self::{
+    detect::Detect,
+    note::{Closed, Note},
+};
 use crate::{
     agent::Agent,
     conversation::Exchange,
@@ -23,7 +27,7 @@ use crate::{
     observe::Window,
     outline::Item,
     plan::Plan,
-    policy::{Detector, PlanOutput, PlanProtocol},
+    policy::{PlanOutput, PlanProtocol},
     preset::Presets,
     revision::Cause,
     step::StepState,
@@ -232,16 +236,6 @@ pub struct PlanWork {
     /// How much of that the model is shown.
     #[serde(default, skip_serializing_if = "Window::is_default")]
     pub window: Window,
-}
-
-/// How it is found out whether a goal needs a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Detect {
-    /// What finds it out.
-    pub by: Detector,
-    /// The model that is asked; the one that plans when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
 }
 
 /// One exchange between a job and its planner.

@@ -1,9 +1,12 @@
 //! Facts: what happened outside the supervisor. Whoever is entitled to may append one at any time;
 //! facts race freely, and the fold decides which of them count.
 
+mod asked;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::asked::{Asked, AskedKind};
 use crate::{
     agent::Agent,
     conversation::Conversation,
@@ -11,7 +14,7 @@ use crate::{
     family::{Callees, ChildSaid, Parent},
     fork::Forked,
     id::{AskId, Attempt, Seq, SnapshotName, TimerName, ToolName, WorkId},
-    interaction::{Answer, Choice, Field},
+    interaction::Answer,
     lang::Language,
     message::Usage,
     outline::{Item, OutlineChange},
@@ -324,40 +327,6 @@ pub enum PlanPhase {
     ItemDone,
     /// The list was made anew.
     Replanned,
-}
-
-/// A question as an agent asks it; the machine gives it an id and a deadline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
-    /// What is asked.
-    pub prompt: String,
-    /// How it can be answered.
-    #[serde(flatten)]
-    pub kind: AskedKind,
-    /// What counts as the answer when nobody answers in time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default: Option<Value>,
-}
-
-/// How an agent's question can be answered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "mode", rename_all = "snake_case")]
-pub enum AskedKind {
-    /// With a text.
-    Query,
-    /// By choosing.
-    Select {
-        /// What can be chosen.
-        options: Vec<Choice>,
-        /// Whether more than one may be chosen.
-        #[serde(default)]
-        multiple: bool,
-    },
-    /// By filling in a form.
-    Form {
-        /// Its fields.
-        fields: Vec<Field>,
-    },
 }
 
 /// A piece of work broke, outside what it was asked to do.

@@ -163,7 +163,7 @@ impl Open {
     /// Whether it has had as many children as it may ever have.
     fn has_handed_over_all(&self) -> bool {
         let total = usize::try_from(self.agent.budget.fan_out.total).unwrap_or(usize::MAX);
-        self.family.children.len() >= total
+        self.family.counted() >= total
     }
 
     /// Whether a child is out.

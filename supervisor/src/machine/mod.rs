@@ -12,6 +12,7 @@
 //! does I/O. Time is the server's time of the last record.
 
 mod anomaly;
+mod arguments;
 mod ask;
 mod budget;
 mod call;

@@ -14,7 +14,6 @@ use proto::{
     notice::Notice,
     observe::Observe,
     outline::Item,
-    placeholder,
     plan::{Action, Step},
     preset::Presets,
     rules::Rules,
@@ -25,6 +24,7 @@ use serde_json::Value;
 
 use super::{
     anomaly::Watch,
+    arguments,
     budget::Spent,
     call::{Call, CallEnd, why},
     names, text,
@@ -136,37 +136,25 @@ impl StepRun {
     ) {
         let Given { presets, rules, language } = given;
         match &self.step.action {
-            Action::Tool { args, .. } if self.misspells(args, rules).is_some() => {
-                let written = self.misspells(args, rules).unwrap_or_default();
-                self.fail(text::unresolved(language, &text::malformed(language, &written)), at);
+            Action::Tool { tool, args, binding } => {
+                let reads = (args, self.step.depends_on.as_slice());
+                match arguments::resolved(reads, lookup, rules, language) {
+                    Ok(args) => {
+                        let work = names::step(self.generation, self.revision, self.id());
+                        // What is fixed is no text of a plan: nothing in it is looked up.
+                        let args = presets.fill(tool, args);
+                        let call = Call::new(work, tool.clone(), binding.clone(), args);
+                        self.exec = Exec::Tool(Box::new(call));
+                        self.become_state(StepState::Ready);
+                    }
+                    Err(missing) => self.fail(text::unresolved(language, &missing), at),
+                }
             }
-            Action::Tool { tool, args, binding } => match placeholder::resolve(args, rules, lookup)
-            {
-                Ok(args) => {
-                    let work = names::step(self.generation, self.revision, self.id());
-                    // What is fixed is no text of a plan: nothing in it is looked up.
-                    let args = presets.fill(tool, args);
-                    let call = Call::new(work, tool.clone(), binding.clone(), args);
-                    self.exec = Exec::Tool(Box::new(call));
-                    self.become_state(StepState::Ready);
-                }
-                Err(missing) => {
-                    self.fail(text::unresolved(language, &missing.text(language)), at);
-                }
-            },
             Action::Agent => {
                 self.exec = Exec::Turn(self.first_turn(1, None));
                 self.become_state(StepState::Ready);
             }
         }
-    }
-
-    /// What of its arguments begins like the way into the result of a step it depends on, and is none.
-    /// By the first rules that was taken as it is.
-    fn misspells(&self, args: &Value, rules: Rules) -> Option<String> {
-        let all = placeholder::malformed(args).into_iter();
-        let mut read = all.filter(|(of, _)| self.step.depends_on.contains(of));
-        read.next().filter(|_| rules >= Rules::SECOND).map(|(_, written)| written)
     }
 
     fn first_turn(&self, run: u32, previous_error: Option<String>) -> Turn {

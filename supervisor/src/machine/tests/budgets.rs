@@ -22,9 +22,7 @@ use proto::{
 use rstest::rstest;
 use serde_json::json;
 
-use super::play::{
-    Play, agent, binding, calls, plan, plan_with, question, tool_call, transient,
-};
+use super::play::{Play, agent, binding, calls, plan, plan_with, question, tool_call, transient};
 use crate::machine::Job;
 
 fn counts(what: &[Spend]) -> BTreeSet<Spend> {
@@ -471,70 +469,4 @@ fn a_step_counts_that_a_person_was_asked_about_first() {
     p.expect(&["finish failed"]);
     assert_eq!(reason(&p), FailReason::BudgetExceeded);
     assert_eq!(p.states(), "a:completed b:completed c:canceled d:canceled e:canceled");
-}
-
-fn message(p: &Play) -> String {
-    let Outcome::Failed { message, .. } = p.outcome() else { panic!("{:?}", p.outcome()) };
-    message
-}
-
-#[test]
-fn a_report_says_what_is_left_whatever_was_being_done() {
-    // No plan was there yet.
-    let change = steps(1, &[Spend::Plan]);
-    let mut p = Play::submit(agent(|a| {
-        change(a);
-        a.budget.counts.insert(Spend::Ask);
-    }));
-    p.drive();
-    let kind = AskedKind::Query;
-    let question = Asked { prompt: "when?".into(), kind, default: None };
-    p.reply(1, PlanReply::Question { question });
-    p.expect(&["finish failed"]);
-    assert!(message(&p).contains("\nDone: nothing\nNot done:\n1. reach the goal\n"));
-
-    // Between two actions of what was intended.
-    let mut p = Play::submit(agent(|a| {
-        a.plan.protocol = proto::policy::PlanProtocol::Phased;
-        steps(1, &[Spend::Thought])(a);
-    }));
-    p.drive();
-    let note = |phase, done: usize| {
-        let mut outline = proto::outline::of_texts(["look", "write", "send"]);
-        let items = outline.iter_mut().take(done);
-        items.for_each(|item| item.status = proto::outline::ItemStatus::Done);
-        PlanReply::Noted { note: proto::fact::PlanNote { phase, outline, response: None } }
-    };
-    p.reply(1, note(proto::fact::PlanPhase::Planned, 0));
-    p.expect(&["plan g0.p2 #1"]);
-    p.reply(2, note(proto::fact::PlanPhase::ItemDone, 1));
-    p.expect(&["plan g0.p3 #1"]);
-    p.reply(3, note(proto::fact::PlanPhase::Replanned, 1));
-    p.expect(&["finish failed"]);
-    assert!(message(&p).contains("\nNot done:\n1. write\n2. send\n"), "{}", message(&p));
-}
-
-#[test]
-fn a_job_without_time_or_plans_left_ends_with_a_report() {
-    let mut p = Play::planned(agent(|a| a.deadline_ms = Some(1000)), plan("a b<a"));
-    p.drive();
-    p.ok("g0.r0.a", json!(1));
-    p.drive();
-    p.fire("deadline");
-    p.expect(&["finish failed"]);
-    let said = "the job's deadline passed\nDone:\n1. 1\nNot done:\n1. do b\nWhy: there was no more time\nNext: ";
-    assert!(message(&p).starts_with(said), "{}", message(&p));
-
-    let replanning = |a: &mut Agent| (a.step.on_failure, a.replan.max) = (OnFailure::Replan, 1);
-    let mut p = Play::planned(agent(replanning), plan("a"));
-    p.drive();
-    p.no("g0.r0.a");
-    p.drive();
-    p.reply(2, PlanReply::Plan { plan: plan("b") });
-    p.drive();
-    p.no("g0.r1.b");
-    p.expect(&["finish failed"]);
-    assert_eq!(reason(&p), FailReason::ReplanLimit);
-    let left = "\nDone: nothing\nNot done:\n1. do b\nWhy: every plan that was made has failed\n";
-    assert!(message(&p).contains(left), "{}", message(&p));
 }

@@ -49,7 +49,8 @@ fn but_not_for_ever() {
     p.expect(&["finish failed"]);
     let Outcome::Failed { reason, message, .. } = p.outcome() else { panic!("not failed") };
     assert_eq!(reason, FailReason::PlanFailed);
-    assert_eq!(message, "no usable plan was made: no action was chosen in 20 rounds of planning");
+    let why = "no usable plan was made: no action was chosen in 20 rounds of planning\n";
+    assert!(message.starts_with(why), "{message}");
 }
 
 #[test]

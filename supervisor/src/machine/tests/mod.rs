@@ -26,6 +26,7 @@ mod planning;
 mod play;
 mod policies;
 mod replanning;
+mod reports;
 mod rolling;
 mod steering;
 mod turning;
