@@ -29,6 +29,7 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
     let conversation = view.conversation.as_ref().map(ToString::to_string).unwrap_or_default();
     let ignored = match view.ignored {
         0 => String::new(),
+        1 => "1 result came late, twice or from elsewhere, and changed nothing".to_owned(),
         n => format!("{n} results came late, twice or from elsewhere, and changed nothing"),
     };
     let mut out = pairs(

@@ -75,9 +75,19 @@ impl<'a> Past<'a> {
     /// The record before the first command of a step of the plan in force.
     pub(super) fn before_step(&self, step: &StepId) -> Result<Seq, Refused> {
         let (id, field) = (self.job().id(), "signal.restart.step");
-        let refuse = |code, why: String| Err(Box::new(Failure::new(code, why).at(field)));
+        let refuse = |code, why: String, next: String| {
+            Err(Box::new(Failure::new(code, format!("{field}: {why}")).at(field).advise(next)))
+        };
         let Some(revision) = self.job().revision_of(step) else {
-            return refuse(Code::NotFound, format!("{field}: job {id} has no step {step}"));
+            if self.job().is_proposed(step) {
+                let why = format!(
+                    "step {step} is of a plan that nobody has confirmed yet: there is nothing to restart"
+                );
+                let next = format!("Confirm the plan first: callboard inbox show {id}");
+                return refuse(Code::InvalidRequest, why, next);
+            }
+            let next = format!("`callboard jobs describe {id}` shows its steps.");
+            return refuse(Code::NotFound, format!("job {id} has no step {step}"), next);
         };
         let timeline = self.replay.timeline();
         let part = format!("r{revision}");
@@ -94,9 +104,10 @@ impl<'a> Past<'a> {
             Some(before) => Ok(before),
             None => {
                 let why = format!(
-                    "{field}: no command of step {step} is in the log of job {id}: there is nothing to restart"
+                    "no command of step {step} is in the log of job {id}: there is nothing to restart"
                 );
-                refuse(Code::InvalidRequest, why)
+                let next = format!("`callboard jobs describe {id}` shows what has begun.");
+                refuse(Code::InvalidRequest, why, next)
             }
         }
     }
