@@ -12,6 +12,7 @@ mod doctor;
 mod edit;
 mod embedded;
 mod events;
+mod find;
 mod fsck;
 mod inbox;
 mod jobs;
