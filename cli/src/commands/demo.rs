@@ -66,10 +66,8 @@ pub(super) async fn run(global: &Global, output: Output, args: DemoArgs) -> Outc
     if keep {
         // A log in memory is gone by now.
         let what = if memory { "the file that was made" } else { "everything" };
-        output.note(&format!(
-            "{what} is in {}; delete it when you have seen enough",
-            dir.display()
-        ));
+        output
+            .note(&format!("{what} is in {}; delete it when you have seen enough", dir.display()));
     }
     ended
 }
@@ -226,8 +224,7 @@ fn by_itself(asked: &Question) -> Option<(Answer, String)> {
     match &asked.kind {
         QuestionKind::PlanCheck { digest, plan, .. } => {
             let steps = text::count(plan.steps.len(), "step");
-            let said =
-                format!("the demo confirms this plan of {steps} by itself");
+            let said = format!("the demo confirms this plan of {steps} by itself");
             Some((Answer::approve(Some(digest.clone())), said))
         }
         QuestionKind::Choice { options, .. } => {

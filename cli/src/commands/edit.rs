@@ -138,9 +138,8 @@ fn editor() -> Result<String, CliError> {
     match named("VISUAL").or_else(|| named("EDITOR")) {
         Some(editor) => Ok(editor),
         None if output::is_interactive() => Ok("vi".to_owned()),
-        None => Err(CliError::usage("there is no terminal to edit the plan in").hint(
-            "set EDITOR to a program that needs none, or give the plan with --plan FILE",
-        )),
+        None => Err(CliError::usage("there is no terminal to edit the plan in")
+            .hint("set EDITOR to a program that needs none, or give the plan with --plan FILE")),
     }
 }
 

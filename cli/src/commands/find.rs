@@ -57,9 +57,8 @@ fn one(
         );
         Err(Failure::new(Code::NotFound, why).advise(next).into())
     };
-    let several = |why: String| {
-        Err(CliError::usage(why).hint(format!("callboard inbox ls --job {job}")))
-    };
+    let several =
+        |why: String| Err(CliError::usage(why).hint(format!("callboard inbox ls --job {job}")));
     let Some(ask) = &arg.ask else {
         return match entries.len() {
             1 => Ok(entries.remove(0)),

@@ -38,9 +38,7 @@ pub(super) async fn run(global: &Global, mut output: Output, args: FsckArgs) -> 
     let report = looked.map_err(|error| match error {
         FsckError::Log(error) => cannot_look(CliError::unavailable(error.to_string())),
         FsckError::Kv(error) => cannot_look(CliError::unavailable(error.to_string())),
-        FsckError::NoJob(_) => {
-            Failure::new(Code::NotFound, error.to_string()).at("job").into()
-        }
+        FsckError::NoJob(_) => Failure::new(Code::NotFound, error.to_string()).at("job").into(),
     })?;
     let wrong = &report.wrong;
     output.list(

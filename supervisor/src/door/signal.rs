@@ -213,8 +213,12 @@ fn something_to_retry(job: &Job) -> Result<(), Failure> {
         return Ok(());
     }
     let id = job.id();
-    let why = format!("nothing of job {id} was given up or waits for the clock: there is nothing to try again");
-    let next = format!("`callboard jobs dead ls` lists what stands still; `callboard jobs describe {id}` says what this job waits for.");
+    let why = format!(
+        "nothing of job {id} was given up or waits for the clock: there is nothing to try again"
+    );
+    let next = format!(
+        "`callboard jobs dead ls` lists what stands still; `callboard jobs describe {id}` says what this job waits for."
+    );
     Err(Failure::new(Code::NotFound, why).at("signal").advise(next))
 }
 

@@ -54,10 +54,9 @@ impl<'a> Past<'a> {
         match point {
             Point::Seq(seq) if self.entries.iter().any(|entry| entry.seq == *seq) => Ok(*seq),
             Point::Seq(seq) => {
-                let why = format!(
-                    "{field}: job {id} has no record {seq}; `callboard jobs show {id}` lists them"
-                );
-                Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)))
+                let why = format!("{field}: job {id} has no record {seq}");
+                let next = format!("`callboard jobs show {id}` numbers its records.");
+                Err(Box::new(Failure::new(Code::NotFound, why).at(field).advise(next)))
             }
             Point::Name(name) => {
                 let known = self.job().snapshots();
@@ -67,7 +66,8 @@ impl<'a> Past<'a> {
                 let names: Vec<_> = known.iter().map(|known| known.name.to_string()).collect();
                 let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
                 let why = format!("{field}: job {id} has no snapshot {name}; there are: {known}");
-                Err(Box::new(Failure::new(Code::NotFound, why).at(field)))
+                let next = format!("`callboard jobs describe {id}` lists its snapshots.");
+                Err(Box::new(Failure::new(Code::NotFound, why).at(field).advise(next)))
             }
         }
     }
@@ -123,7 +123,8 @@ impl<'a> Past<'a> {
     pub(super) fn check(&self, to: Seq, again: bool, field: &str) -> Result<(), Refused> {
         let refuse = |why: String| {
             let why = format!("{field}: {why}");
-            Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)))
+            let next = format!("`callboard jobs show {}` numbers its records.", self.job().id());
+            Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field).advise(next)))
         };
         let there = self.job_at(to);
         if let Some(poison) = there.poison() {
@@ -166,15 +167,18 @@ impl<'a> Past<'a> {
 
     /// Looks whether the job may be rolled back to a record.
     pub(super) fn check_back(&self, to: Seq, again: bool, field: &str) -> Result<(), Refused> {
+        let id = self.job().id();
         if !self.replay.timeline().has(to) {
             let why = format!(
-                "{field}: an earlier roll-back has taken record {to} out of the job's timeline; fork the job to go on from there"
+                "{field}: an earlier roll-back has taken record {to} out of the job's timeline"
             );
-            return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)));
+            let next = format!("`callboard jobs fork {id} --at {to}` goes on from there.");
+            return Err(Box::new(Failure::new(Code::NotFound, why).at(field).advise(next)));
         }
         if self.job().records() + ROOM >= limits::RECORDS_MAX {
-            let why = format!("{field}: the job's log is full; fork the job to go on from there");
-            return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)));
+            let why = format!("{field}: the job's log is full");
+            let next = format!("`callboard jobs fork {id} --at {to}` goes on from there.");
+            return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field).advise(next)));
         }
         self.check(to, again, field)
     }

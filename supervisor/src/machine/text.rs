@@ -117,10 +117,10 @@ pub(super) fn expired(language: Language) -> &'static str {
 
 /// The prompt of a plan's confirmation.
 pub(super) fn confirm_plan(language: Language, title: &str, steps: usize) -> String {
-    match (language, steps) {
-        (Language::En, 1) => format!("Carry out this plan of 1 step? {title}"),
-        (Language::En, steps) => format!("Carry out this plan of {steps} steps? {title}"),
-        (Language::Zh, steps) => format!("是否执行该计划（共 {steps} 个步骤）？{title}"),
+    match language {
+        // Also of one: recorded logs hold these words, and what follows from a log stays what it was.
+        Language::En => format!("Carry out this plan of {steps} steps? {title}"),
+        Language::Zh => format!("是否执行该计划（共 {steps} 个步骤）？{title}"),
     }
 }
 
