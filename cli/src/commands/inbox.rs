@@ -4,15 +4,16 @@ use client::Client;
 use proto::{
     door::{AnswerTaken, GiveAnswer, Inbox, InboxEntry},
     error::{Code, Failure},
+    id::JobId,
     interaction::{Answer, QuestionKind, Verdict},
     limits,
 };
 use serde_json::Value;
 
-use super::{edit, find, jobs::caller};
+use super::{edit, jobs::caller};
 use crate::{
     answer::{dialogue::Dialogue, keyboard::Keyboard},
-    args::{Answering, ApproveArgs, Global, InboxCommand, InboxListArgs, RejectArgs},
+    args::{Answering, ApproveArgs, Global, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
@@ -23,13 +24,15 @@ use crate::{
     render::question,
 };
 
+mod wait;
+
 /// Does what was asked.
 pub(super) async fn run(global: &Global, output: Output, command: InboxCommand) -> Outcome {
     let client = connect::client(global, output).await?;
     match command {
         InboxCommand::Ls(args) => ls(&client, output, args).await,
         InboxCommand::Show(arg) => {
-            let entry = find::question(&client, &arg).await?;
+            let entry = wait::question(&client, &arg).await?;
             let id = entry.question.id.to_string();
             output.one(&entry, &id, |look| question::show(look, &entry.job, &entry.question))?;
             Ok(Exit::Success)
@@ -51,8 +54,44 @@ async fn ls(client: &Client, output: Output, args: InboxListArgs) -> Outcome {
     Ok(Exit::Success)
 }
 
+/// The question that is meant.
+async fn find(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliError> {
+    let job = match JobId::new(&arg.job) {
+        Ok(id) if !open(client, &id).await?.is_empty() => id,
+        Ok(_) => connect::job(client, &arg.job).await?.job,
+        Err(invalid) => return Err(Failure::from(invalid).into()),
+    };
+    let mut entries = open(client, &job).await?;
+    let Some(ask) = &arg.ask else {
+        return match entries.len() {
+            1 => Ok(entries.remove(0)),
+            0 => {
+                Err(Failure::new(Code::NotFound, format!("job {job} has no open question")).into())
+            }
+            n => Err(CliError::usage(format!("job {job} has {n} open questions; name one"))
+                .hint(format!("callboard inbox ls --job {job}"))),
+        };
+    };
+    let mut named = entries.extract_if(.., |entry| entry.question.id == *ask).collect::<Vec<_>>();
+    if named.len() > 1 {
+        let why = format!("several jobs below {job} have an open question {ask}; name the job");
+        return Err(CliError::usage(why).hint(format!("callboard inbox ls --job {job}")));
+    }
+    named.pop().ok_or_else(|| {
+        let why = format!(
+            "job {job} has no open question {ask}: it was answered, closed, or never asked"
+        );
+        Failure::new(Code::NotFound, why).into()
+    })
+}
+
+async fn open(client: &Client, job: &JobId) -> Result<Vec<InboxEntry>, CliError> {
+    let request = Inbox { job: Some(job.clone()), limit: Some(limits::INBOX_MAX) };
+    Ok(client.inbox(&request).await?.questions)
+}
+
 async fn answer(client: &Client, output: Output, args: Answering) -> Outcome {
-    let entry = find::question(client, &args.question).await?;
+    let entry = wait::question(client, &args.question).await?;
     if args.edit {
         return edit::in_editor(client, output, &entry).await;
     }
@@ -122,7 +161,7 @@ async fn converse(client: &Client, output: Output, entry: &InboxEntry) -> Outcom
 }
 
 async fn approve(client: &Client, output: Output, yes: bool, args: ApproveArgs) -> Outcome {
-    let entry = find::question(client, &args.question).await?;
+    let entry = wait::question(client, &args.question).await?;
     let digest = match (&entry.question.kind, args.digest) {
         (_, Some(digest)) => Some(digest),
         (QuestionKind::PlanCheck { digest, .. }, None) => Some(digest.clone()),
@@ -148,7 +187,7 @@ async fn approve(client: &Client, output: Output, yes: bool, args: ApproveArgs) 
 }
 
 async fn reject(client: &Client, output: Output, args: RejectArgs) -> Outcome {
-    let entry = find::question(client, &args.question).await?;
+    let entry = wait::question(client, &args.question).await?;
     let text = match &args.text {
         None => None,
         Some(text) => Some(input::text("text", text, limits::ANSWER_BYTES_MAX)?),

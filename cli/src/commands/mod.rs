@@ -12,7 +12,6 @@ mod doctor;
 mod edit;
 mod embedded;
 mod events;
-mod find;
 mod fsck;
 mod inbox;
 mod jobs;

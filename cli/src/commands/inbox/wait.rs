@@ -5,15 +5,15 @@ use std::pin::pin;
 use client::{Client, WatchOptions};
 use futures::StreamExt;
 use proto::{
-    door::{Inbox, InboxEntry, Watched},
+    door::{InboxEntry, Watched},
     error::{Code, Failure},
     excerpt,
     id::JobId,
     interaction::Question,
-    limits,
     view::JobView,
 };
 
+use super::find;
 use crate::{args::QuestionArg, connect, failure::CliError, interrupt::Interrupts};
 
 /// Characters of a goal that an inbox shows.
@@ -30,57 +30,25 @@ impl QuestionArg {
 /// # Errors
 /// When there is none, or more than one; with `--wait`, when the job has ended without asking it.
 pub(super) async fn question(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliError> {
-    if arg.wait { awaited(client, arg).await } else { now(client, arg).await }
-}
-
-async fn now(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliError> {
-    let job = JobId::new(&arg.job).map_err(Failure::from)?;
-    let request = Inbox { job: Some(job.clone()), limit: Some(limits::INBOX_MAX) };
-    let entries = client.inbox(&request).await?.questions;
-    if entries.iter().any(|entry| arg.means(&entry.question)) {
-        return one(&job, arg, entries);
+    if arg.wait {
+        return awaited(client, arg).await;
     }
-    // The inbox may hear of a question later than its job, and knows no job by a part of its id.
-    let view = connect::job(client, &arg.job).await?;
-    one(&view.job, arg, asked(&view))
-}
-
-/// The one of these that is meant.
-fn one(
-    job: &JobId,
-    arg: &QuestionArg,
-    mut entries: Vec<InboxEntry>,
-) -> Result<InboxEntry, CliError> {
-    let absent = |why: String| {
-        let next = format!(
-            "`callboard jobs describe {job}` says what it is at; --wait stays until it asks"
-        );
-        Err(Failure::new(Code::NotFound, why).advise(next).into())
-    };
-    let several =
-        |why: String| Err(CliError::usage(why).hint(format!("callboard inbox ls --job {job}")));
-    let Some(ask) = &arg.ask else {
-        return match entries.len() {
-            1 => Ok(entries.remove(0)),
-            0 => absent(format!("job {job} has no open question")),
-            n => several(format!("job {job} has {n} open questions; name one")),
-        };
-    };
-    let mut named = entries.extract_if(.., |entry| entry.question.id == *ask).collect::<Vec<_>>();
-    if named.len() > 1 {
-        return several(format!(
-            "several jobs below {job} have an open question {ask}; name the job"
-        ));
-    }
-    match named.pop() {
-        Some(entry) => Ok(entry),
-        None => absent(format!(
-            "job {job} has no open question {ask}: it was answered, closed, or never asked"
-        )),
+    match find(client, arg).await {
+        Err(error) if error.code == Code::NotFound.as_str() => late(client, arg, error).await,
+        found => found,
     }
 }
 
-/// The question, as soon as the job asks it. The job itself says so: the inbox may hear of it later.
+/// The inbox may hear of a question later than its job.
+async fn late(client: &Client, arg: &QuestionArg, error: CliError) -> Result<InboxEntry, CliError> {
+    let Ok(view) = connect::job(client, &arg.job).await else { return Err(error) };
+    let job = &view.job;
+    let next =
+        format!("`callboard jobs describe {job}` says what it is at; --wait stays until it asks");
+    one(job, meant(&view, arg)).unwrap_or_else(|| Err(error.hint(next)))
+}
+
+/// The question, as soon as the job asks it. The job itself says so.
 async fn awaited(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliError> {
     let job = connect::job(client, &arg.job).await?.job;
     let mut stream = pin!(client.watch(&job, WatchOptions::default()));
@@ -94,9 +62,8 @@ async fn awaited(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliEr
         };
         match item {
             Some(Ok(Watched::View { view })) => {
-                let asked = asked(&view);
-                if asked.iter().any(|entry| arg.means(&entry.question)) {
-                    return one(&job, arg, asked);
+                if let Some(found) = one(&job, meant(&view, arg)) {
+                    return found;
                 }
                 if view.state.is_terminal() {
                     return Err(ended(&view, arg));
@@ -110,9 +77,18 @@ async fn awaited(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliEr
             )) => {}
             Some(Ok(Watched::End { error: Some(failure) })) => return Err((*failure).into()),
             Some(Err(failure)) => return Err(failure.into()),
-            Some(Ok(Watched::End { error: None })) | None => return now(client, arg).await,
+            Some(Ok(Watched::End { error: None })) | None => return find(client, arg).await,
         }
     }
+}
+
+/// The only one of these; nothing when there is none.
+fn one(job: &JobId, mut entries: Vec<InboxEntry>) -> Option<Result<InboxEntry, CliError>> {
+    if entries.len() > 1 {
+        let why = format!("job {job} has {} open questions; name one", entries.len());
+        return Some(Err(CliError::usage(why).hint(format!("callboard inbox ls --job {job}"))));
+    }
+    entries.pop().map(Ok)
 }
 
 fn ended(view: &JobView, arg: &QuestionArg) -> CliError {
@@ -123,8 +99,8 @@ fn ended(view: &JobView, arg: &QuestionArg) -> CliError {
     Failure::new(Code::NotFound, why).advise(next).into()
 }
 
-/// Every open question of a job and of those that work for it.
-fn asked(view: &JobView) -> Vec<InboxEntry> {
+/// The open questions of a job, and of those that work for it, that are meant.
+fn meant(view: &JobView, arg: &QuestionArg) -> Vec<InboxEntry> {
     let entry = |job: &JobId, path: Option<&String>, question: &Question| InboxEntry {
         job: job.clone(),
         root: path.map(|_| view.job.clone()),
@@ -136,5 +112,6 @@ fn asked(view: &JobView) -> Vec<InboxEntry> {
     };
     let own = view.questions.iter().map(|question| entry(&view.job, None, question));
     let below = view.children.iter().flat_map(|child| &child.questions);
-    own.chain(below.map(|one| entry(&one.job, Some(&one.path), &one.question))).collect()
+    let all = own.chain(below.map(|one| entry(&one.job, Some(&one.path), &one.question)));
+    all.filter(|entry| arg.means(&entry.question)).collect()
 }
