@@ -11,7 +11,7 @@ use crate::{
     render::{
         family,
         line::Line,
-        marks, question,
+        marks, points, question,
         table::{pairs, plain},
         tree::{self, Said},
     },
@@ -47,6 +47,9 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
             ("budget", (budget_tone(view), budget(view))),
             ("conversation", plain(conversation)),
             ("works for", plain(family::above(view))),
+            ("forked from", plain(points::origin(view))),
+            ("generation", plain(points::generation(view))),
+            ("snapshots", plain(points::line(view))),
             ("records", plain(format!("{}, the last is {}", view.records, view.seq))),
             ("ignored", plain(ignored)),
         ],
