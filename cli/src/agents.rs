@@ -23,8 +23,8 @@ const FILES_MAX: usize = 1_000;
 /// The agents cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentsError {
-    /// The directory or a file of it cannot be read.
-    #[error("door.agents_dir: {0}")]
+    /// A directory or a file cannot be read.
+    #[error("{0}")]
     Unreadable(String),
     /// Files are wrong.
     #[error("agents cannot be used:\n{0}")]
@@ -47,7 +47,13 @@ pub fn catalogue(config: &Config) -> Result<Catalogue, AgentsError> {
 pub(crate) fn unchecked(config: &Config) -> Result<Catalogue, AgentsError> {
     let mut catalogue = Catalogue::presets().with_given(config.agents.values().cloned());
     if let Some(dir) = &config.door.agents_dir {
-        catalogue.set(Layer::Directory, sources(dir)?);
+        let of_the_setting = |error| match error {
+            AgentsError::Unreadable(why) => {
+                AgentsError::Unreadable(format!("door.agents_dir: {why}"))
+            }
+            AgentsError::Wrong(mistakes) => AgentsError::Wrong(mistakes),
+        };
+        catalogue.set(Layer::Directory, sources(dir).map_err(of_the_setting)?);
     }
     Ok(catalogue)
 }

@@ -7,7 +7,7 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-use crate::exit::Exit;
+use crate::{exit::Exit, refusal};
 
 /// Why a command did not do what it was asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -144,7 +144,7 @@ impl From<Failure> for CliError {
                 "text": winner.answer.text,
             }}))
         });
-        let mut message = failure.message;
+        let (mut message, hint) = (refusal::message(&failure), refusal::hint(&failure));
         if let Some(winner) = &failure.winner {
             message = format!("{message} (by {})", winner.by);
         }
@@ -153,7 +153,7 @@ impl From<Failure> for CliError {
             code: failure.code.as_str(),
             message,
             field: failure.field,
-            hint: Some(failure.hint),
+            hint,
             details,
         }
     }

@@ -15,6 +15,7 @@ mod interrupt;
 mod live;
 mod look;
 mod output;
+mod refusal;
 mod render;
 pub mod roles;
 mod text;

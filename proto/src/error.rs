@@ -65,7 +65,7 @@ codes! {
     /// The answer does not fit the question.
     InvalidAnswer = "invalid_answer", 422, "`field` says what does not fit; `callboard inbox show` shows what is asked.";
     /// The job has ended.
-    JobEnded = "job_ended", 409, "An ended job cannot be changed; submit a new one.";
+    JobEnded = "job_ended", 409, "It can be taken back (`callboard jobs rollback`, `restart`) or gone on from (`callboard jobs fork`); or submit a new one.";
     /// What is wanted would do again what cannot be taken back.
     WouldRepeat = "would_repeat", 409, "Go back to a later record, or say that it may run again: `again` in the request, `--again` on the command line.";
     /// The caller may not do this.
@@ -118,6 +118,13 @@ impl Failure {
             hint: code.hint().to_owned(),
             winner: None,
         }
+    }
+
+    /// Says what to do next about this very case, where its code can only say what helps in general.
+    #[must_use]
+    pub fn advise(mut self, hint: impl Into<String>) -> Self {
+        self.hint = hint.into();
+        self
     }
 
     /// Names the field that is wrong.

@@ -177,6 +177,19 @@ pub enum Verdict {
     Edit,
 }
 
+impl Verdict {
+    /// The word that is sent.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Reject => "reject",
+            Self::Respond => "respond",
+            Self::Edit => "edit",
+        }
+    }
+}
+
 /// A person's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
@@ -211,7 +224,7 @@ impl Answer {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
     /// This kind of question cannot be answered so.
-    #[error("a {kind} is answered with {allowed}, not {got:?}")]
+    #[error("a {kind} is answered with {allowed}, not {}", .got.as_str())]
     Verdict {
         /// The kind of question.
         kind: &'static str,

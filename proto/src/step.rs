@@ -39,6 +39,21 @@ impl StepState {
         }
     }
 
+    /// Whether it ended as it should, or a later plan needs it no more.
+    #[must_use]
+    pub fn is_done(self) -> bool {
+        match self {
+            Self::Completed | Self::Skipped => true,
+            Self::Pending
+            | Self::Ready
+            | Self::Running
+            | Self::Waiting
+            | Self::Failed
+            | Self::Blocked
+            | Self::Canceled => false,
+        }
+    }
+
     /// Whether `next` may follow this state.
     #[must_use]
     pub fn may_become(self, next: Self) -> bool {

@@ -228,7 +228,7 @@ pub struct JobSummary {
     /// The job it works for, when it is the child of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<JobId>,
-    /// Steps that have ended.
+    /// Steps that are done: completed, or dropped by a later plan.
     pub steps_done: u32,
     /// Steps in all.
     pub steps: u32,

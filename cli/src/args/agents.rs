@@ -40,7 +40,7 @@ pub(crate) struct CheckAgentsArgs {
 }
 
 const CHECK_HELP: &str = "\
-Files may extend each other, those of door.agents_dir and the agents that come with the program.
+Files may extend each other, those of door.agents_dir and the agents that come with the program. \
 Exit code 0 when all can be used, 2 when one cannot.
 
 Examples:

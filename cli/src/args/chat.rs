@@ -27,5 +27,5 @@ Examples:
   callboard chat --conversation trip               go on with it; a question that was open is asked again
   printf '/todo buy milk\\n/view\\n' | callboard chat
 
-A line is, in this order: a word that cancels (cancel, 取消当前任务), a slash command, or words. While a
+A line is, in this order: a word that cancels (cancel, 取消当前任务), a slash command, or words. While a \
 question is open, words answer it. Ctrl-C takes back what was typed; twice leaves, and jobs go on.";

@@ -19,10 +19,11 @@ pub(crate) struct FsckArgs {
 }
 
 const FSCK_HELP: &str = "\
-Reads the logs themselves, so it needs the rights to: those of the operator, where there are users.
+Reads the logs themselves, so it needs the rights to: those of the operator, where there are users. \
 It writes nothing. What looks wrong is looked at again, until it stays so.
 
-Exit codes: 0 every job is where it should be, 1 something is wrong with one, 2 it cannot be looked.";
+Exit codes: 0 every job is where it should be, 1 something is wrong with one, 2 it cannot be looked, \
+6 there is no job of that id.";
 
 /// `jobs dead`.
 #[derive(Debug, Subcommand)]

@@ -40,6 +40,9 @@ pub(crate) struct QuestionArg {
     /// The question; may be left out when the job has one
     #[arg(value_name = "QUESTION")]
     pub(crate) ask: Option<AskId>,
+    /// Stay until the job asks it, or has ended
+    #[arg(long)]
+    pub(crate) wait: bool,
 }
 
 /// `inbox answer`.
@@ -48,7 +51,7 @@ pub(crate) struct QuestionArg {
 pub(crate) struct Answering {
     #[command(flatten)]
     pub(crate) question: QuestionArg,
-    /// The answer as JSON: \"text\", [\"a\",\"b\"], {\"field\": 1}; @FILE and @- too
+    /// The answer as JSON: "text", ["a","b"], {"field": 1}; @FILE and @- too
     #[arg(long, value_name = "JSON", conflicts_with = "text")]
     pub(crate) value: Option<String>,
     /// The answer in words; for a plan: how it is to change; @FILE and @- too
@@ -57,7 +60,7 @@ pub(crate) struct Answering {
     /// Change the plan itself in $VISUAL or $EDITOR; it is shown again before anything runs
     #[arg(long, conflicts_with_all = ["value", "text", "plan"])]
     pub(crate) edit: bool,
-    /// Another plan in place of the one that is shown, as YAML or JSON: a file, or - for standard input
+    /// Another plan in place of the one that is shown, as YAML or JSON: FILE or @FILE, - or @- for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["value", "text"])]
     pub(crate) plan: Option<String>,
 }

@@ -31,7 +31,7 @@ pub(crate) enum JobsCommand {
     Resume(SignalArgs),
     /// Tell a running job something: the next plan or model turn hears it
     Steer(SteerArgs),
-    /// Give the point where a job is now a name
+    /// Give the point where a job is now a name, or list the names there are
     Snapshot(SnapshotArgs),
     /// Take a job back to a record of its log or to a snapshot, and go on from there
     Rollback(RollBackArgs),

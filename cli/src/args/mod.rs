@@ -213,12 +213,9 @@ pub(crate) enum ConfigCommand {
     Show,
 }
 
-/// Reads `5s`, `500ms`, `2m`, `1h 30m`; a bare number is refused, because nobody knows its unit.
+/// Reads `5s`, `500ms`, `2m`, `1h 30m`, `2d`; a bare number is refused, because nobody knows its unit.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let signed: jiff::SignedDuration = text
-        .trim()
-        .parse()
-        .map_err(|_| "write a time with its unit: 500ms, 5s, 2m, 1h".to_owned())?;
+    let signed = purge::age(text, "write a time with its unit: 500ms, 5s, 2m, 1h, 2d")?;
     let positive = Duration::try_from(signed).map_err(|_| "must not be negative".to_owned())?;
     if positive.is_zero() { Err("must be more than nothing".to_owned()) } else { Ok(positive) }
 }
@@ -238,9 +235,26 @@ mod tests {
     fn durations_need_a_unit() {
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("1h 30m"), Ok(Duration::from_secs(5_400)));
+        assert_eq!(duration("2d"), Ok(Duration::from_secs(2 * 86_400)));
         for bad in ["5", "-5s", "0s", "soon", ""] {
             assert!(duration(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_paragraph_of_help_is_one_line_that_the_terminal_breaks() {
+        fn check(command: &clap::Command) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> = help.lines().collect();
+            for pair in lines.windows(2) {
+                let [one, next] = pair else { continue };
+                let goes_on = |line: &str| !line.is_empty() && !line.starts_with(' ');
+                let broken = goes_on(one) && goes_on(next);
+                assert!(!broken, "{}: {one}\n{next}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
     }
 
     #[test]

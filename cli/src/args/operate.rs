@@ -57,7 +57,7 @@ pub(crate) struct DoctorArgs {
 }
 
 const DOCTOR_HELP: &str = "\
-Looks and changes nothing. Exit code 1 when something is wrong; warnings alone are 0. docs/operations.md
+Looks and changes nothing. Exit code 1 when something is wrong; warnings alone are 0. docs/operations.md \
 says what to do about each finding.
 
 Examples:

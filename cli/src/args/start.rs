@@ -52,8 +52,8 @@ pub(crate) struct SetupArgs {
 }
 
 const SETUP_HELP: &str = "\
-Makes the streams, buckets and consumers that are not there, and compares those that are with what
-they must be; nothing that is there is changed. Needs an operator's rights. Where only an operator has
+Makes the streams, buckets and consumers that are not there, and compares those that are with what \
+they must be; nothing that is there is changed. Needs an operator's rights. Where only an operator has \
 them, set nats.create = false for everybody else.
 
 Examples:
@@ -76,8 +76,8 @@ pub(crate) struct KeysArgs {
 }
 
 const KEYS_HELP: &str = "\
-For each USER, DIRECTORY/USER.nk holds the seed: the secret, for nats.nkey = { file = … }. Only its
-owner may read it. DIRECTORY/users.conf holds what nats-server must know: NKEY_USER = U… for every seed
+For each USER, DIRECTORY/USER.nk holds the seed: the secret, for nats.nkey = { file = … }. Only its \
+owner may read it. DIRECTORY/users.conf holds what nats-server must know: NKEY_USER = U… for every seed \
 in DIRECTORY. Keys that are there are kept, unless --rotate is given. See docs/security.md.";
 
 /// `script-model`.
@@ -136,7 +136,7 @@ Examples:
   echo \"Summarise the news\" | callboard submit @- --agent direct --wait
   callboard submit \"Book the first of them\" --conversation trip
 
-Prints the id of the job. Interrupted (Ctrl-C), it says whether the job exists; sending the same goal
+Prints the id of the job. Interrupted (Ctrl-C), it says whether the job exists; sending the same goal \
 with the same --id again is always safe.";
 
 /// `run`.
@@ -180,8 +180,8 @@ Examples:
   callboard run --attach JOB          watch a job that is there
   callboard run --yes @goal.txt       approve plans without asking; questions are still asked
 
-At a terminal, plans are confirmed and questions answered in place. Without one (or with CI=true),
-it prints how to answer from elsewhere and goes on waiting. Ctrl-C stops watching and never the
+At a terminal, plans are confirmed and questions answered in place. Without one (or with CI=true), \
+it prints how to answer from elsewhere and goes on waiting. Ctrl-C stops watching and never the \
 job; a second Ctrl-C ends at once.";
 
 /// Who answers the demo's questions.

@@ -12,9 +12,10 @@ pub(crate) struct SnapshotArgs {
     /// The job: its id, or the beginning of it when no other begins so
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
-    /// What to call this point; a later one of the same name takes its place
+    /// What to call this point; a later one of the same name takes its place. Without it, the names
+    /// that there are are listed
     #[arg(value_name = "NAME")]
-    pub(crate) name: SnapshotName,
+    pub(crate) name: Option<SnapshotName>,
 }
 
 /// `jobs rollback`.

@@ -41,10 +41,14 @@ pub(crate) fn read(line: &str) -> Line {
 }
 
 fn cancels(line: &str) -> Option<Language> {
+    // The command takes nothing after it, and nothing else can be meant.
+    if line.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("/cancel")) {
+        return Some(Language::En);
+    }
     let bare = line.trim_end_matches(['.', '!', '。', '！']);
     match bare.to_lowercase().as_str() {
         "取消当前任务" => Some(Language::Zh),
-        "cancel" | "/cancel" | "cancel the current task" => Some(Language::En),
+        "/cancel" | "cancel" | "cancel the current task" => Some(Language::En),
         _ => None,
     }
 }
@@ -67,6 +71,8 @@ mod tests {
             ("Cancel", Line::Cancel(Language::En)),
             ("cancel!", Line::Cancel(Language::En)),
             ("/cancel", Line::Cancel(Language::En)),
+            ("/Cancel now, please", Line::Cancel(Language::En)),
+            ("/cancellation", command("cancellation", "")),
             ("cancel my subscription", Line::Words("cancel my subscription".into())),
             ("取消", Line::Words("取消".into())),
             ("请取消当前任务", Line::Words("请取消当前任务".into())),

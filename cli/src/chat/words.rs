@@ -7,6 +7,8 @@ use proto::lang::Language;
 pub(crate) enum Words {
     /// The current task was canceled.
     Canceled,
+    /// The command that was carried out was canceled.
+    CommandCanceled,
     /// There is none to cancel.
     NothingToCancel,
     /// Nobody is there who talks with a model.
@@ -21,6 +23,8 @@ impl Words {
         match (self, language) {
             (Self::Canceled, Language::Zh) => "已取消当前任务。",
             (Self::Canceled, Language::En) => "The current task was canceled.",
+            (Self::CommandCanceled, Language::Zh) => "已取消该命令。",
+            (Self::CommandCanceled, Language::En) => "The command was canceled.",
             (Self::NothingToCancel, Language::Zh) => "当前没有进行中的任务",
             (Self::NothingToCancel, Language::En) => "There is no task in progress",
             (Self::NoModel, Language::Zh) => {

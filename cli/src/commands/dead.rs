@@ -36,11 +36,22 @@ async fn ls(global: &Global, output: Output, args: DeadListArgs) -> Outcome {
 
 async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {
     let client = connect::client(global, output).await?;
-    let mut all: Vec<Signaled> = Vec::new();
+    let (mut all, mut refused): (Vec<Signaled>, Option<CliError>) = (Vec::new(), None);
+    // A job stands in the list once for each unit of its work that stands still.
+    let mut jobs: Vec<JobId> = Vec::new();
     for named in &args.jobs {
         let job = named_job(&client, named).await?;
+        if !jobs.contains(&job) {
+            jobs.push(job);
+        }
+    }
+    for job in jobs {
         let (signal, reason) = (Order::Retry, args.reason.clone());
-        all.push(client.signal(&SendSignal { job, signal, reason, by: caller() }).await?);
+        // One that went on by itself meanwhile keeps no other from being tried.
+        match client.signal(&SendSignal { job, signal, reason, by: caller() }).await {
+            Ok(signaled) => all.push(signaled),
+            Err(failure) => drop(refused.get_or_insert(failure.into())),
+        }
     }
     output.list(
         &all,
@@ -54,7 +65,7 @@ async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {
             all.iter().map(line).collect()
         },
     )?;
-    Ok(Exit::Success)
+    refused.map_or(Ok(Exit::Success), Err)
 }
 
 /// The job that is meant. One that cannot be read has no view, and must be named wholly.

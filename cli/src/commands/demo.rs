@@ -26,7 +26,7 @@ use crate::{
     failure::{CliError, Outcome},
     look::Tone,
     output::{self, Loudness, Output},
-    roles,
+    roles, text,
 };
 
 /// The first goal: four task calls, of which the third needs the id that the second gives.
@@ -58,13 +58,16 @@ pub(super) async fn run(global: &Global, output: Output, args: DemoArgs) -> Outc
         Box::pin(Embedded::start(config, &identity, options, CancellationToken::new())).await?;
     let demo = Demo { output, person, workspace, embedded: &embedded };
     let ended = demo.both().await;
-    // A log in memory leaves nothing that a directory would be kept for, but the file that was made.
+    let memory = match embedded.kept {
+        Kept::Server { .. } => false,
+        Kept::Memory(_) => true,
+    };
     drop(embedded.stop().await);
     if keep {
-        output.note(&format!(
-            "everything is in {}; delete it when you have seen enough",
-            dir.display()
-        ));
+        // A log in memory is gone by now.
+        let what = if memory { "the file that was made" } else { "everything" };
+        output
+            .note(&format!("{what} is in {}; delete it when you have seen enough", dir.display()));
     }
     ended
 }
@@ -220,8 +223,8 @@ impl Demo<'_> {
 fn by_itself(asked: &Question) -> Option<(Answer, String)> {
     match &asked.kind {
         QuestionKind::PlanCheck { digest, plan, .. } => {
-            let said =
-                format!("the demo confirms this plan of {} steps by itself", plan.steps.len());
+            let steps = text::count(plan.steps.len(), "step");
+            let said = format!("the demo confirms this plan of {steps} by itself");
             Some((Answer::approve(Some(digest.clone())), said))
         }
         QuestionKind::Choice { options, .. } => {

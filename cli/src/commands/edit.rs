@@ -10,7 +10,7 @@ use std::{
 use client::Client;
 use proto::{
     door::InboxEntry,
-    error::{Code, Failure},
+    error::Code,
     escape,
     interaction::{Answer, QuestionKind, Verdict, plan_digest},
     limits,
@@ -38,6 +38,8 @@ const HEAD: &str = "\
 /// When the question is not about a plan, or the file holds neither YAML nor JSON.
 pub(super) fn from_file(entry: &InboxEntry, file: &str) -> Result<Answer, CliError> {
     let (_, digest) = shown(entry)?;
+    // A plan is always read from somewhere, so that the @ which says so elsewhere may be left out.
+    let file = file.strip_prefix('@').unwrap_or(file);
     let text = if file == "-" {
         input::text("plan", "@-", limits::REQUEST_BYTES_MAX)?
     } else {
@@ -60,26 +62,27 @@ pub(super) async fn in_editor(client: &Client, output: Output, entry: &InboxEntr
             entry.job, entry.question.id
         )));
     }
+    let editor = editor()?;
     let draft = Draft::new(entry, &written(plan)?)?;
     loop {
-        draft.edit()?;
+        draft.edit(&editor)?;
         let text = draft.text()?;
         let value = match read(&text) {
             Ok(value) if value == as_planned(plan) => {
                 draft.remove();
-                return Err(CliError::interrupted("nothing was changed; the question stays open"));
+                return Err(CliError::usage("nothing was changed; the question stays open"));
             }
             Ok(value) => value,
             Err(error) => {
                 draft.complain(&text, &error.message)?;
-                draft.again()?;
+                draft.refused(error)?;
                 continue;
             }
         };
         match client.answer(&request(entry, answer(value, digest))).await {
             Err(failure) if failure.code == Code::InvalidAnswer => {
                 draft.complain(&text, &failure.message)?;
-                draft.refused(failure)?;
+                draft.refused(failure.into())?;
             }
             answered => {
                 let answered = answered?;
@@ -129,6 +132,17 @@ fn as_planned(plan: &Plan) -> Value {
     written
 }
 
+/// The editor that somebody named, which may need no terminal, or the usual one, which does.
+fn editor() -> Result<String, CliError> {
+    let named = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    match named("VISUAL").or_else(|| named("EDITOR")) {
+        Some(editor) => Ok(editor),
+        None if output::is_interactive() => Ok("vi".to_owned()),
+        None => Err(CliError::usage("there is no terminal to edit the plan in")
+            .hint("set EDITOR to a program that needs none, or give the plan with --plan FILE")),
+    }
+}
+
 /// The file that is edited. It stays when anything goes wrong.
 struct Draft {
     path: PathBuf,
@@ -156,9 +170,7 @@ impl Draft {
     }
 
     /// Runs the editor and waits for it.
-    fn edit(&self) -> Result<(), CliError> {
-        let named = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-        let editor = named("VISUAL").or_else(|| named("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+    fn edit(&self, editor: &str) -> Result<(), CliError> {
         // An editor may be named with arguments, as in `code --wait`.
         let mut words = editor.split_whitespace();
         let program = words.next().unwrap_or("vi");
@@ -184,22 +196,18 @@ impl Draft {
         self.write(&format!("{}\n", lines.join("\n")))
     }
 
-    /// Whether somebody wants to go on.
-    fn again(&self) -> Result<(), CliError> {
-        self.refused(Failure::new(Code::InvalidAnswer, "the plan cannot be read"))
-    }
-
-    fn refused(&self, failure: Failure) -> Result<(), CliError> {
+    /// Says what is wrong and asks whether somebody wants to go on; fails with it when nobody does.
+    fn refused(&self, error: CliError) -> Result<(), CliError> {
         if !output::is_interactive() {
-            return Err(CliError::from(failure).hint(self.kept()));
+            return Err(error.hint(self.kept()));
         }
         let mut err = std::io::stderr();
-        let why = escape::line(&failure.message);
+        let why = escape::text(&error.message);
         let _ = write!(err, "{why}\nedit again? [Y/n] ").and_then(|()| err.flush());
         let mut line = String::new();
         let read = std::io::stdin().read_line(&mut line).unwrap_or(0);
         if read == 0 || line.trim().eq_ignore_ascii_case("n") {
-            return Err(CliError::from(failure).hint(self.kept()));
+            return Err(error.hint(self.kept()));
         }
         Ok(())
     }

@@ -115,8 +115,7 @@ impl Embedded {
         let asked = Some(Arc::clone(&model.model));
         let company =
             Company::start(&config, identity, broker.clone(), &all, asked, shutdown.clone())
-                .await
-                .map_err(|e| CliError::start(e.to_string()))?;
+                .await?;
         let client = Client::new(&broker);
         Ok(Self { broker, kept, client, model, company, server, shutdown })
     }

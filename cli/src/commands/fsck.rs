@@ -1,7 +1,10 @@
 //! `fsck`: proves of every job that it is where it should be. The one command that reads logs by
 //! itself; it writes nothing.
 
-use proto::id::Shard;
+use proto::{
+    error::{Code, Failure},
+    id::Shard,
+};
 use supervisor::fsck::{self, FsckError, Scope};
 
 use crate::{
@@ -35,6 +38,7 @@ pub(super) async fn run(global: &Global, mut output: Output, args: FsckArgs) -> 
     let report = looked.map_err(|error| match error {
         FsckError::Log(error) => cannot_look(CliError::unavailable(error.to_string())),
         FsckError::Kv(error) => cannot_look(CliError::unavailable(error.to_string())),
+        FsckError::NoJob(_) => Failure::new(Code::NotFound, error.to_string()).at("job").into(),
     })?;
     let wrong = &report.wrong;
     output.list(

@@ -27,13 +27,15 @@ use crate::{
     render::question,
 };
 
+mod wait;
+
 /// Does what was asked.
 pub(super) async fn run(global: &Global, output: Output, command: InboxCommand) -> Outcome {
     let client = connect::client(global, output).await?;
     match command {
         InboxCommand::Ls(args) => ls(&client, output, args).await,
         InboxCommand::Show(arg) => {
-            let entry = find(&client, &arg).await?;
+            let entry = wait::question(&client, &arg).await?;
             let id = entry.question.id.to_string();
             output.one(&entry, &id, |look| question::show(look, &entry.job, &entry.question))?;
             Ok(Exit::Success)
@@ -117,7 +119,7 @@ async fn open(client: &Client, job: Option<&JobId>) -> Result<Vec<InboxEntry>, C
 }
 
 async fn answer(client: &Client, output: Output, args: Answering) -> Outcome {
-    let entry = find(client, &args.question).await?;
+    let entry = wait::question(client, &args.question).await?;
     if args.edit {
         return edit::in_editor(client, output, &entry).await;
     }
@@ -187,7 +189,7 @@ async fn converse(client: &Client, output: Output, entry: &InboxEntry) -> Outcom
 }
 
 async fn approve(client: &Client, output: Output, yes: bool, args: ApproveArgs) -> Outcome {
-    let entry = find(client, &args.question).await?;
+    let entry = wait::question(client, &args.question).await?;
     let digest = match (&entry.question.kind, args.digest) {
         (_, Some(digest)) => Some(digest),
         (QuestionKind::PlanCheck { digest, .. }, None) => Some(digest.clone()),
@@ -213,7 +215,7 @@ async fn approve(client: &Client, output: Output, yes: bool, args: ApproveArgs) 
 }
 
 async fn reject(client: &Client, output: Output, args: RejectArgs) -> Outcome {
-    let entry = find(client, &args.question).await?;
+    let entry = wait::question(client, &args.question).await?;
     let text = match &args.text {
         None => None,
         Some(text) => Some(input::text("text", text, limits::ANSWER_BYTES_MAX)?),

@@ -7,6 +7,7 @@ use futures::StreamExt;
 use proto::{
     door::{List, SendSignal, Watched},
     id::Seq,
+    job::{JobState, SubStatus},
     limits,
     point::Order,
     view::JobView,
@@ -164,9 +165,31 @@ async fn signal(global: &Global, output: Output, signal: Order, args: SignalArgs
     let signaled = client.signal(&request).await?;
     output.one(&signaled, signaled.job.as_str(), |look| {
         let (mark, tone) = marks::job(signaled.state);
-        format!("{}\n", look.paint(tone, &format!("{mark} {} is {}", signaled.job, signaled.state)))
+        let did = did(&request.signal, &view, signaled.state);
+        format!("{}\n", look.paint(tone, &format!("{mark} {} {did}", signaled.job)))
     })?;
     Ok(Exit::Success)
+}
+
+/// What a signal did, and what the job is now.
+fn did(signal: &Order, before: &JobView, state: JobState) -> String {
+    match signal {
+        Order::Cancel if state == JobState::Canceled => "is canceled".to_owned(),
+        Order::Cancel => format!("will be canceled; it is {state}"),
+        Order::Pause => {
+            format!("is paused: nothing new is started, what runs may end; it is {state}")
+        }
+        Order::Resume if before.sub_status == Some(SubStatus::Paused) => {
+            format!("goes on; it is {state}")
+        }
+        Order::Resume => format!("was not paused; it is {state}"),
+        Order::Steer { .. } => {
+            format!("was told: the next plan or model turn hears it; it is {state}")
+        }
+        Order::Retry | Order::Snapshot { .. } | Order::RollBack { .. } | Order::Restart { .. } => {
+            format!("is {state}")
+        }
+    }
 }
 
 /// Asks whether a job is to be ended.

@@ -28,8 +28,7 @@ pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Out
     let asked = model.as_ref().map(|setup| setup.model.clone());
     let company =
         Company::start(&config, &identity, broker.clone(), &roles, asked, process.shutdown.clone())
-            .await
-            .map_err(|e| CliError::start(e.to_string()))?;
+            .await?;
     // Where the log is for programs, every line is for programs; `at work` says the same there.
     if runtime::telemetry::is_for_people(&config.log) {
         output.note(&format!("{} serves {}", company.worker(), names.join(", ")));

@@ -17,19 +17,27 @@ use crate::{
     exit::Exit,
     failure::{CliError, Outcome},
     output::{Format, Output},
-    render::{diff, marks},
+    render::{diff, marks, points},
 };
 
 /// `jobs snapshot`.
 pub(super) async fn snapshot(global: &Global, output: Output, args: SnapshotArgs) -> Outcome {
     let client = connect::client(global, output).await?;
-    let name = args.name;
+    let Some(name) = args.name else { return named(&client, output, &args.job).await };
     let (order, reason) = (Order::Snapshot { name: name.clone() }, None);
     let SendSignal { job, .. } = send(&client, output, &args.job, order, reason, |signaled| {
         format!("{} is {} at record {}", signaled.job, name, signaled.seq)
     })
     .await?;
     output.note(&format!("Go back with: callboard jobs rollback {job} --to {name}"));
+    Ok(Exit::Success)
+}
+
+/// The points that have names.
+async fn named(client: &Client, output: Output, job: &str) -> Outcome {
+    let view = connect::job(client, job).await?;
+    let all = &view.snapshots;
+    output.list(all, all, |one| one.name.to_string(), |look| points::list(look, &view))?;
     Ok(Exit::Success)
 }
 

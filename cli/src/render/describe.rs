@@ -12,7 +12,7 @@ use crate::{
     render::{
         family,
         line::Line,
-        marks, question,
+        marks, points, question,
         table::{pairs, plain},
         tree::{self, Said},
     },
@@ -30,6 +30,7 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
     let conversation = view.conversation.as_ref().map(ToString::to_string).unwrap_or_default();
     let ignored = match view.ignored {
         0 => String::new(),
+        1 => "1 result came late, twice or from elsewhere, and changed nothing".to_owned(),
         n => format!("{n} results came late, twice or from elsewhere, and changed nothing"),
     };
     let mut out = pairs(
@@ -48,6 +49,9 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
             ("budget", (budget_tone(view), budget(view))),
             ("conversation", plain(conversation)),
             ("works for", plain(family::above(view))),
+            ("forked from", plain(points::origin(view))),
+            ("generation", plain(points::generation(view))),
+            ("snapshots", plain(points::line(view))),
             ("records", plain(format!("{}, the last is {}", view.records, view.seq))),
             ("ignored", plain(ignored)),
         ],

@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::{
     look::{Look, Tone},
     render::{family as kin, line::Line},
+    text,
 };
 
 /// A stored record as the watch sends it.
@@ -130,13 +131,14 @@ fn fact(fact: &Fact) -> (Tone, String) {
 fn plan_reply(reply: &PlanReply) -> (Tone, String) {
     match reply {
         PlanReply::Plan { plan } => {
-            (Tone::Good, format!("{} steps: {}", plan.steps.len(), plan.title))
+            (Tone::Good, format!("{}: {}", text::count(plan.steps.len(), "step"), plan.title))
         }
         PlanReply::Question { question } => (Tone::Wait, format!("asks: {}", question.prompt)),
         PlanReply::Simple => (Tone::Good, "one step will do".to_owned()),
         PlanReply::Noted { note } => {
             let said = note.response.as_deref().unwrap_or_default();
-            (Tone::Good, format!("{} ({} items) {said}", word(&note.phase), note.outline.len()))
+            let items = text::count(note.outline.len(), "item");
+            (Tone::Good, format!("{} ({items}) {said}", word(&note.phase)))
         }
         PlanReply::Finished { response } => (Tone::Good, format!("done: {response}")),
         PlanReply::Unparseable { error, .. } => (Tone::Bad, format!("no plan: {error}")),

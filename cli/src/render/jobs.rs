@@ -29,17 +29,21 @@ pub(crate) fn tree(look: &Look, listed: &Listed) -> String {
     let is_listed = |id: &JobId| listed.jobs.iter().any(|job| job.job == *id);
     let tops = listed.jobs.iter().filter(|job| !job.parent.as_ref().is_some_and(is_listed));
     let mut rows = Vec::new();
-    let mut waiting: Vec<(usize, &JobSummary)> = tops.rev().map(|job| (0, job)).collect();
-    while let Some((depth, job)) = waiting.pop() {
+    // What stands before the job, and before those below it.
+    let mut waiting: Vec<(String, String, &JobSummary)> =
+        tops.rev().map(|job| (String::new(), String::new(), job)).collect();
+    while let Some((branch, rail, job)) = waiting.pop() {
         let mut row = row(look, job);
-        if depth > 0
-            && let Some(first) = row.first_mut()
-        {
-            *first = plain(format!("{}└ {}", "  ".repeat(depth - 1), job.job));
+        if let Some(first) = row.first_mut() {
+            *first = plain(format!("{branch}{}", job.job));
         }
         rows.push(row);
         let below = listed.jobs.iter().filter(|one| one.parent.as_ref() == Some(&job.job));
-        waiting.extend(below.map(|job| (depth + 1, job)));
+        // The last that waits is shown first, and the first last.
+        waiting.extend(below.enumerate().map(|(n, job)| {
+            let (mark, goes_on) = if n == 0 { ("└ ", "  ") } else { ("├ ", "│ ") };
+            (format!("{rail}{mark}"), format!("{rail}{goes_on}"), job)
+        }));
     }
     shown(look, listed, &heads, rows)
 }

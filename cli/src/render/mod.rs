@@ -15,6 +15,7 @@ pub(crate) mod history;
 pub(crate) mod jobs;
 pub(crate) mod line;
 pub(crate) mod marks;
+pub(crate) mod points;
 pub(crate) mod purge;
 pub(crate) mod question;
 pub(crate) mod revisions;

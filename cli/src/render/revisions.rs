@@ -16,7 +16,7 @@ pub(crate) fn show(look: &Look, view: &JobView) -> String {
         out.push_str(&format!("{}\n", Line::new().add(Tone::Wait, text).render(look)));
     }
     if view.revisions.is_empty() {
-        out.push_str("there has been one plan\n");
+        out.push_str("one plan has been in force; `callboard jobs show` has those that were changed before\n");
         return out;
     }
     for revision in &view.revisions {

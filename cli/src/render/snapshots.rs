@@ -100,6 +100,21 @@ fn every_record() {
 }
 
 #[test]
+fn a_job_that_went_back_says_so() {
+    let mut view = serde_json::to_value(samples::view()).unwrap();
+    view["generation"] = json!(2);
+    view["forked"] = json!({"job": "trip", "seq": 10});
+    view["snapshots"] = json!([{"name": "before", "seq": 12, "time": "2026-11-21T09:59:00Z"}]);
+    let view: proto::view::JobView = serde_json::from_value(view).unwrap();
+    let shown = describe::describe(&Look::plain(None), &view);
+    for part in ["trip at record 10", "before at record 12", "2: what was decided"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let listed = points::list(&Look::plain(None), &view);
+    assert!(listed.contains("before") && listed.contains("12"), "{listed}");
+}
+
+#[test]
 fn tools_and_crew() {
     check("tools", |look| tools::list(look, &samples::tools()));
     check("crew", |look| crew::list(look, &samples::crew()));

@@ -217,8 +217,8 @@ fn streaming(look: &Look, rail: &str, words: &str) -> Vec<String> {
 fn footer(look: &Look, view: &JobView) -> String {
     let mut parts = Vec::new();
     if let Some(plan) = &view.plan {
-        let ended = plan.steps.iter().filter(|s| s.state.is_terminal()).count();
-        parts.push(format!("{ended}/{} steps", plan.steps.len()));
+        let done = plan.steps.iter().filter(|s| s.state.is_done()).count();
+        parts.push(format!("{done}/{}", text::count(plan.steps.len(), "step")));
     }
     parts.extend(usage(view.usage));
     let until = if view.outcome.is_some() { view.updated } else { look.now };

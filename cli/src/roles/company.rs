@@ -31,7 +31,10 @@ use supervisor::{
 use tokio_util::sync::CancellationToken;
 
 use super::{ModelSetupError, Role};
-use crate::agents::{self, AgentsError};
+use crate::{
+    agents::{self, AgentsError},
+    failure::CliError,
+};
 
 /// A process at work.
 #[derive(Debug)]
@@ -60,6 +63,24 @@ pub enum StartError {
     /// An actor cannot start.
     #[error(transparent)]
     Tree(#[from] actor::StartError),
+}
+
+impl StartError {
+    /// Whether a file or a setting is wrong: starting again does not help until somebody mends it.
+    #[must_use]
+    pub fn is_input(&self) -> bool {
+        match self {
+            Self::Agents(_) => true,
+            Self::Model(_) | Self::Registry(_) | Self::Tools(_) | Self::Tree(_) => false,
+        }
+    }
+}
+
+impl From<StartError> for CliError {
+    fn from(error: StartError) -> Self {
+        let told = error.to_string();
+        if error.is_input() { Self::setting(told) } else { Self::start(told) }
+    }
 }
 
 /// What every role is given.

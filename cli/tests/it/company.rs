@@ -84,13 +84,15 @@ fn a_job_is_submitted_confirmed_answered_and_described() {
     let dev = Dev::start();
     let goal = "Read examples/demo/notes.md and write a summary";
     assert_eq!(dev.run(&["submit", goal, "--id", "j1"]).expect(0).out, "j1\n");
-    assert_eq!(dev.asked("j1")["question"]["kind"], "plan_check");
-    let shown = dev.run(&["inbox", "show", "j1"]).expect(0).out;
+    let shown = dev.run(&["inbox", "show", "j1", "--wait"]).expect(0).out;
     assert!(
         shown.contains("callboard inbox approve j1 q1") && shown.contains("write_file"),
         "{shown}"
     );
+    dev.run(&["jobs", "restart", "j1", "step1"]).refused(2, "nobody has confirmed yet");
+    dev.run(&["jobs", "dead", "retry", "j1"]).refused(6, "there is nothing to try again");
     dev.run(&["inbox", "approve", "j1", "q1"]).expect(0);
+    dev.run(&["inbox", "show", "j1", "q2", "--wait"]).expect(0);
     let second = eventually("the second question", || {
         Some(dev.asked("j1")).filter(|entry| entry["question"]["id"] == "q2")
     });
@@ -111,6 +113,33 @@ fn a_job_is_submitted_confirmed_answered_and_described() {
     assert!(dev.run(&["crew", "ls"]).expect(0).out.contains("supervisor"));
     dev.run(&["jobs", "cancel", "j1", "--yes"]).refused(6, "has ended");
     dev.run(&["jobs", "describe", "nowhere"]).refused(6, "nowhere");
+    dev.run(&["inbox", "show", "j1", "--wait"]).refused(6, "asks no more: it is completed");
+    dev.run(&["fsck", "nowhere"]).refused(6, "there is no job nowhere");
+}
+
+#[test]
+fn steps_that_were_canceled_are_not_counted_as_done() {
+    let dev = Dev::start();
+    let goal = "Read examples/demo/notes.md and write a summary";
+    dev.run(&["submit", goal, "--id", "j1", "--no-confirm"]).expect(0);
+    dev.run(&["inbox", "show", "j1", "--wait"]).expect(0);
+    dev.run(&["jobs", "cancel", "j1", "--yes"]).expect(0);
+    let listed = dev.run(&["-o", "json", "jobs", "ls"]).expect(0).out;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let (done, steps) = (&listed["jobs"][0]["steps_done"], &listed["jobs"][0]["steps"]);
+    assert!(done.as_u64() < steps.as_u64(), "{listed}");
+}
+
+#[test]
+fn agents_that_cannot_be_used_are_a_mistake_of_whoever_configured_them() {
+    let dev = Dev::start();
+    let agents = dev.place.path().join("agents");
+    std::fs::create_dir(&agents).unwrap();
+    std::fs::write(agents.join("mine.yaml"), "extends: nobody\n").unwrap();
+    let mut serve = dev.command(&["serve", "--roles", "supervisor"]);
+    serve.env("CALLBOARD__DOOR__AGENTS_DIR", &agents);
+    // Code 2 keeps systemd from starting it again and again.
+    Ran::from(serve.output().unwrap()).expect(2);
 }
 
 #[test]

@@ -66,6 +66,9 @@ impl Door {
         }
         let mut job = folded?;
         open(&job)?;
+        if signal == Signal::Retry {
+            something_to_retry(&job)?;
+        }
         if let Signal::Snapshot { name } = &signal {
             room_for(&job, name)?;
         }
@@ -205,6 +208,22 @@ fn room_for(job: &Job, name: &SnapshotName) -> Result<(), Failure> {
     let why =
         format!("signal.snapshot.name: a job has at most {} snapshots", limits::SNAPSHOTS_MAX);
     Err(Failure::new(Code::TooLarge, why).at("signal.snapshot.name"))
+}
+
+/// A retry that changes nothing is not stored: whoever named the wrong job should hear of it.
+fn something_to_retry(job: &Job) -> Result<(), Failure> {
+    let waits = job.waits();
+    if waits.backing_off || !waits.given_up.is_empty() {
+        return Ok(());
+    }
+    let id = job.id();
+    let why = format!(
+        "nothing of job {id} was given up or waits for the clock: there is nothing to try again"
+    );
+    let next = format!(
+        "`callboard jobs dead ls` lists what stands still; `callboard jobs describe {id}` says what this job waits for."
+    );
+    Err(Failure::new(Code::NotFound, why).at("signal").advise(next))
 }
 
 /// Whether it is parked at a record that cannot be read here.

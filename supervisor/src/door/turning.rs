@@ -55,10 +55,9 @@ impl<'a> Past<'a> {
         match point {
             Point::Seq(seq) if self.entries.iter().any(|entry| entry.seq == *seq) => Ok(*seq),
             Point::Seq(seq) => {
-                let why = format!(
-                    "{field}: job {id} has no record {seq}; `callboard jobs show {id}` lists them"
-                );
-                Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)))
+                let why = format!("{field}: job {id} has no record {seq}");
+                let next = format!("`callboard jobs show {id}` numbers its records.");
+                Err(Box::new(Failure::new(Code::NotFound, why).at(field).advise(next)))
             }
             Point::Name(name) => {
                 let known = self.job().snapshots();
@@ -68,7 +67,8 @@ impl<'a> Past<'a> {
                 let names: Vec<_> = known.iter().map(|known| known.name.to_string()).collect();
                 let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
                 let why = format!("{field}: job {id} has no snapshot {name}; there are: {known}");
-                Err(Box::new(Failure::new(Code::NotFound, why).at(field)))
+                let next = format!("`callboard jobs describe {id}` lists its snapshots.");
+                Err(Box::new(Failure::new(Code::NotFound, why).at(field).advise(next)))
             }
         }
     }
@@ -76,9 +76,19 @@ impl<'a> Past<'a> {
     /// The record before the first command of a step of the plan in force.
     pub(super) fn before_step(&self, step: &StepId) -> Result<Seq, Refused> {
         let (id, field) = (self.job().id(), "signal.restart.step");
-        let refuse = |code, why: String| Err(Box::new(Failure::new(code, why).at(field)));
+        let refuse = |code, why: String, next: String| {
+            Err(Box::new(Failure::new(code, format!("{field}: {why}")).at(field).advise(next)))
+        };
         let Some(revision) = self.job().revision_of(step) else {
-            return refuse(Code::NotFound, format!("{field}: job {id} has no step {step}"));
+            if self.job().is_proposed(step) {
+                let why = format!(
+                    "step {step} is of a plan that nobody has confirmed yet: there is nothing to restart"
+                );
+                let next = format!("Confirm the plan first: callboard inbox show {id}");
+                return refuse(Code::InvalidRequest, why, next);
+            }
+            let next = format!("`callboard jobs describe {id}` shows its steps.");
+            return refuse(Code::NotFound, format!("job {id} has no step {step}"), next);
         };
         let timeline = self.replay.timeline();
         let part = format!("r{revision}");
@@ -95,9 +105,10 @@ impl<'a> Past<'a> {
             Some(before) => Ok(before),
             None => {
                 let why = format!(
-                    "{field}: no command of step {step} is in the log of job {id}: there is nothing to restart"
+                    "no command of step {step} is in the log of job {id}: there is nothing to restart"
                 );
-                refuse(Code::InvalidRequest, why)
+                let next = format!("`callboard jobs describe {id}` shows what has begun.");
+                refuse(Code::InvalidRequest, why, next)
             }
         }
     }
@@ -113,7 +124,8 @@ impl<'a> Past<'a> {
     pub(super) fn check(&self, to: Seq, again: bool, field: &str) -> Result<(), Refused> {
         let refuse = |why: String| {
             let why = format!("{field}: {why}");
-            Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)))
+            let next = format!("`callboard jobs show {}` numbers its records.", self.job().id());
+            Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field).advise(next)))
         };
         let there = self.job_at(to);
         if let Some(poison) = there.poison() {
@@ -156,11 +168,13 @@ impl<'a> Past<'a> {
 
     /// Looks whether the job may be rolled back to a record.
     pub(super) fn check_back(&self, to: Seq, again: bool, field: &str) -> Result<(), Refused> {
+        let id = self.job().id();
         if !self.replay.timeline().has(to) {
             let why = format!(
-                "{field}: an earlier roll-back has taken record {to} out of the job's timeline; fork the job to go on from there"
+                "{field}: an earlier roll-back has taken record {to} out of the job's timeline"
             );
-            return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)));
+            let next = format!("`callboard jobs fork {id} --at {to}` goes on from there.");
+            return Err(Box::new(Failure::new(Code::NotFound, why).at(field).advise(next)));
         }
         if self.replay.timeline().is_concluded() {
             let above = self.job().view().and_then(|view| view.parent).map(|parent| parent.job);
@@ -171,8 +185,9 @@ impl<'a> Past<'a> {
             return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)));
         }
         if self.job().records() + ROOM >= limits::RECORDS_MAX {
-            let why = format!("{field}: the job's log is full; fork the job to go on from there");
-            return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)));
+            let why = format!("{field}: the job's log is full");
+            let next = format!("`callboard jobs fork {id} --at {to}` goes on from there.");
+            return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field).advise(next)));
         }
         self.check(to, again, field)
     }

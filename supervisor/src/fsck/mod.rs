@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, time::Duration};
 use futures::{StreamExt, stream};
 use proto::{
     door::DeadLetter,
-    id::{JobId, Shard},
+    id::{JobId, Seq, Shard},
 };
 use runtime::{broker::Broker, kv::KvError, log::LogError};
 use serde::Serialize;
@@ -137,13 +137,23 @@ pub enum FsckError {
     /// The inbox.
     #[error(transparent)]
     Kv(#[from] KvError),
+    /// A job that was named has no log.
+    #[error("there is no job {0}")]
+    NoJob(JobId),
 }
 
 /// Looks at an installation.
 ///
 /// # Errors
-/// When something cannot be read. What was found until then is lost: it proves nothing.
+/// When a job that is named has no log, or something cannot be read. What was found until then is
+/// lost: it proves nothing.
 pub async fn look(broker: &Broker, scope: &Scope) -> Result<Report, FsckError> {
+    for job in &scope.jobs {
+        // A name that was mistyped is no log that was damaged.
+        if broker.log.read(job, Seq(0)).await?.is_empty() {
+            return Err(FsckError::NoJob(job.clone()));
+        }
+    }
     let subjects = broker.log.subjects();
     let wanted = subjects.all_shards().filter(|shard| {
         let is_named = scope.shards.is_empty() || scope.shards.contains(shard);

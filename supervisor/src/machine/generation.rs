@@ -74,6 +74,20 @@ impl Job {
         runs.find(|run| run.id() == step).map(|run| run.revision)
     }
 
+    /// Whether a step is in a plan that waits for a person to confirm it.
+    #[must_use]
+    pub fn is_proposed(&self, step: &StepId) -> bool {
+        self.open.as_ref().is_some_and(|open| match &open.stage {
+            Stage::Check { plan, .. } => plan.steps.iter().any(|one| one.id == *step),
+            Stage::Plan { .. }
+            | Stage::Clarify { .. }
+            | Stage::Confused { .. }
+            | Stage::Execute
+            | Stage::Failing { .. }
+            | Stage::Rejected { .. } => false,
+        })
+    }
+
     /// The job begins where another one was.
     pub(super) fn begin_forked(&mut self, at: At, forked: &Forked) {
         let Some(base) = base_of(forked) else {

@@ -132,6 +132,7 @@ pub(super) fn expired(language: Language) -> &'static str {
 /// The prompt of a plan's confirmation.
 pub(super) fn confirm_plan(language: Language, title: &str, steps: usize) -> String {
     match language {
+        // Also of one: recorded logs hold these words, and what follows from a log stays what it was.
         Language::En => format!("Carry out this plan of {steps} steps? {title}"),
         Language::Zh => format!("是否执行该计划（共 {steps} 个步骤）？{title}"),
     }

@@ -69,7 +69,7 @@ impl Job {
             agent: open.agent.name.clone(),
             conversation: open.conversation_id(),
             parent: open.family.parent.as_ref().map(|parent| parent.job.clone()),
-            steps_done: count(steps().filter(|run| run.state.is_terminal()).count()),
+            steps_done: count(steps().filter(|run| run.state.is_done()).count()),
             steps: count(steps().count()),
             questions: count(open.open_questions().count()),
             created: self.created,

@@ -138,6 +138,16 @@ async fn what_is_canceled_is_canceled_at_once_and_nothing_is_canceled_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_waits_is_canceled_before_the_task() {
+    let (company, _processes, _client) = open(SCRIPT, ALL).await;
+    let asks = r#"/http_post {"url": "https://example.org/", "json": 1}"#;
+    let output = typed(&company, &[], &format!("{asks}\n/cancel now\ncancel\n"));
+    let said = said(&output);
+    let end = "The command was canceled.\nThere is no task in progress\n";
+    assert!(said.ends_with(end), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_a_model_commands_work_and_words_are_answered() {
     let (company, _processes, _client) = open(SCRIPT, &["supervisor,interaction,tools"]).await;
     let lines = "你好\nhello\n/todo 买牛奶\n/dance\n/echo {\"no\":1}\n/help\n";

@@ -134,9 +134,19 @@ const PROVED: &[Proof] = &[
         marker: r#"callboard submit "Read examples/demo/notes.md and write a summary" --id summary-1"#,
     },
     Proof {
-        command: "callboard inbox show summary-1",
+        command: "cargo build --locked --release --package callboard",
+        file: "deploy/Dockerfile",
+        marker: "cargo build --locked --release --package callboard",
+    },
+    Proof {
+        command: r#"export PATH="$PWD/target/release:$PWD/.tools/bin:$PATH""#,
         file: "docs/cli.md",
-        marker: "callboard inbox show summary-1",
+        marker: r#"export PATH="$PWD/target/release:$PWD/.tools/bin:$PATH""#,
+    },
+    Proof {
+        command: "callboard inbox show summary-1 --wait",
+        file: "docs/cli.md",
+        marker: "callboard inbox show summary-1 --wait",
     },
     Proof {
         command: "callboard inbox approve summary-1",
@@ -144,9 +154,9 @@ const PROVED: &[Proof] = &[
         marker: "callboard inbox approve summary-1",
     },
     Proof {
-        command: r#"callboard inbox answer summary-1 q2 --text "the cast""#,
+        command: r#"callboard inbox answer summary-1 q2 --wait --text "the cast""#,
         file: "docs/cli.md",
-        marker: r#"callboard inbox answer summary-1 q2 --text "the cast""#,
+        marker: r#"callboard inbox answer summary-1 q2 --wait --text "the cast""#,
     },
     Proof {
         command: "callboard run --attach summary-1",

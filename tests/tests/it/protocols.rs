@@ -176,8 +176,14 @@ async fn a_plan_is_changed_from_a_file_and_in_an_editor_and_runs_as_it_was_confi
     assert!(!refused.status.success() && said.contains("did you mean echo?"), "{said}");
     std::fs::write(&file, "steps:\n  - { description: greet, tool: echo, args: { value: bye } }\n")
         .unwrap();
-    let taken =
-        hall.callboard(&["inbox", "answer", "edit", "q1", "--plan", file.to_str().unwrap()]);
+    let taken = hall.callboard(&[
+        "inbox",
+        "answer",
+        "edit",
+        "q1",
+        "--plan",
+        &format!("@{}", file.display()),
+    ]);
     assert!(taken.status.success(), "{}", String::from_utf8_lossy(&taken.stderr));
     // The editor is whatever the environment names: here one that changes a word.
     let editor = hall.company.workspace().join("editor");
@@ -185,27 +191,30 @@ async fn a_plan_is_changed_from_a_file_and_in_an_editor_and_runs_as_it_was_confi
         .unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&editor, mode).unwrap();
-    let mut shown = hall.callboard(&["inbox", "show", "edit", "q2"]);
-    for _ in 0..100 {
-        if shown.status.success() {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        shown = hall.callboard(&["inbox", "show", "edit", "q2"]);
-    }
+    let shown = hall.callboard(&["inbox", "show", "edit", "q2", "--wait"]);
+    assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
+    let mut command = hall.company.command();
+    command.env_remove("EDITOR").env_remove("VISUAL");
+    let refused = command.args(["inbox", "answer", "edit", "q2", "--edit"]).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("there is no terminal to edit the plan in"), "{said}");
+    let breaks = hall.company.workspace().join("breaks");
+    std::fs::write(&breaks, "#!/bin/sh\necho 'steps: [' > \"$1\"\n").unwrap();
+    let mode: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&breaks, mode).unwrap();
+    let mut command = hall.company.command();
+    command.env("EDITOR", &breaks).env_remove("VISUAL");
+    let refused = command.args(["inbox", "answer", "edit", "q2", "--edit"]).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("line 2") && said.contains("what was written is in"), "{said}");
     let mut command = hall.company.command();
     command.env("EDITOR", &editor).env_remove("VISUAL");
     let edited = command.args(["inbox", "answer", "edit", "q2", "--edit"]).output().unwrap();
     assert!(edited.status.success(), "{}", String::from_utf8_lossy(&edited.stderr));
     assert_eq!(hall.client.get(&job).await.unwrap().outcome, None, "nothing ran");
-    let mut approved = hall.callboard(&["inbox", "approve", "edit", "q3"]);
-    for _ in 0..100 {
-        if approved.status.success() {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        approved = hall.callboard(&["inbox", "approve", "edit", "q3"]);
-    }
+    let approved = hall.callboard(&["inbox", "approve", "edit", "q3", "--wait"]);
+    assert!(approved.status.success(), "{}", String::from_utf8_lossy(&approved.stderr));
     let view = until(&hall.client, &job, JobState::Completed).await;
     assert_eq!(responses(&view), ["good night"]);
 }

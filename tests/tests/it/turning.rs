@@ -147,6 +147,9 @@ async fn a_job_is_named_forked_and_compared() {
     let json = hall.does(&["jobs", "diff", "report", "before", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["to"]["state"], "completed");
+    let named = hall.does(&["jobs", "snapshot", "report"]);
+    assert!(named.contains("NAME") && named.contains("before"), "{named}");
+    assert!(hall.does(&["jobs", "describe", "report-2"]).contains("report at record"));
     let back = hall.does(&["jobs", "rollback", "report", "--to", "before"]);
     assert!(back.contains("went back to before"), "{back}");
     hall.completed("report").await;

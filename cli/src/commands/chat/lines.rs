@@ -4,6 +4,7 @@ use proto::{
     door::{DirectCall, List, SendSignal, Submit},
     error::{Code, Failure},
     fact::Signal,
+    id::JobId,
     interaction::QuestionKind,
     lang::Language,
     tool::ToolSpec,
@@ -91,12 +92,17 @@ impl Session {
 
     async fn cancel(&mut self, language: Language) -> Result<(), CliError> {
         let language = self.language.unwrap_or(language);
-        let Some(task) = &self.task else {
+        // A command stands before the task, which waits for it.
+        let Some(front) = self.front() else {
             return self.say(&format!("{}\n", Words::NothingToCancel.text(language)));
         };
-        let (job, signal) = (task.job.clone(), Signal::Cancel);
+        let (job, signal) = (front.job.clone(), Signal::Cancel);
         let request = SendSignal { job, signal: signal.into(), reason: None, by: caller() };
         match self.client.signal(&request).await {
+            Ok(_) if self.command.take().is_some() => {
+                self.say(&format!("{}\n", Words::CommandCanceled.text(language)))?;
+                self.remind()
+            }
             Ok(_) => {
                 self.task = None;
                 self.exit = crate::exit::Exit::Canceled;
@@ -196,8 +202,27 @@ impl Session {
         let signal = Signal::Steer { text: words.to_owned() };
         let request =
             SendSignal { job: task.job.clone(), signal: signal.into(), reason: None, by: caller() };
-        self.client.signal(&request).await?;
-        self.say(&format!("{}\n", Words::Told.text(language)))
+        match self.client.signal(&request).await {
+            Ok(_) => self.say(&format!("{}\n", Words::Told.text(language))),
+            Err(failure) if failure.code == Code::JobEnded => {
+                self.next_task(&request.job, words, language).await
+            }
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// The task ended while somebody typed: it is told how, and what they typed is the next task.
+    async fn next_task(
+        &mut self,
+        ended: &JobId,
+        words: &str,
+        language: Language,
+    ) -> Result<(), CliError> {
+        let view = self.client.get(ended).await?;
+        self.task = None;
+        self.exit = watch::exit_of(&view);
+        self.ending(&view)?;
+        self.submit(words, language).await
     }
 
     async fn submit(&mut self, words: &str, language: Language) -> Result<(), CliError> {

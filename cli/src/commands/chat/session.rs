@@ -267,7 +267,7 @@ impl Session {
     }
 
     /// The question that was open before a command is open still.
-    fn remind(&mut self) -> Result<(), CliError> {
+    pub(super) fn remind(&mut self) -> Result<(), CliError> {
         let asked = self.task.as_ref().and_then(|task| task.asked.as_ref());
         let Some(asked) = asked.filter(|asked| !asked.is_begun()) else { return Ok(()) };
         let (look, question) = (self.output.look(), asked.question().clone());

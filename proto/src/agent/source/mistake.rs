@@ -69,14 +69,21 @@ impl fmt::Display for Mistakes {
 
 impl std::error::Error for Mistakes {}
 
-/// What serde says of a field, in our words, with the word that was probably meant.
-pub(super) fn explain(why: &str) -> String {
+/// What serde says of a field, in our words, with the word that was probably meant. `also` are fields
+/// that it does not know of.
+pub(super) fn explain(why: &str, also: &[&'static str]) -> String {
+    if let Some(told) = unfit(why) {
+        return told;
+    }
     let Some((what, rest)) = ["field", "variant"].into_iter().find_map(|what| {
         Some((what, why.strip_prefix("unknown ")?.strip_prefix(what)?.trim_start()))
     }) else {
         return why.to_owned();
     };
-    let quoted: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+    let mut quoted: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+    if what == "field" && !quoted.is_empty() {
+        quoted.extend(also.iter().copied());
+    }
     let Some((unknown, known)) = quoted.split_first() else { return why.to_owned() };
     let what = if what == "field" { "there is no such field" } else { "there is no such value" };
     match meant(unknown, known) {
@@ -84,6 +91,32 @@ pub(super) fn explain(why: &str) -> String {
         None if known.is_empty() => what.to_owned(),
         None => format!("{what}; there are {}", known.join(", ")),
     }
+}
+
+/// A value of another kind than is wanted, in the words of whoever wrote it.
+fn unfit(why: &str) -> Option<String> {
+    let rest =
+        why.strip_prefix("invalid type: ").or_else(|| why.strip_prefix("invalid value: "))?;
+    let (got, wanted) = rest.rsplit_once(", expected ")?;
+    let wanted = match wanted {
+        "a boolean" => "true or false",
+        "a string" => "a text",
+        "a sequence" => "a list",
+        "a map" => "a mapping of fields",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 up",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        other if other.starts_with("struct ") => "a mapping of fields",
+        other => other,
+    };
+    let got = match got {
+        "map" => "a mapping",
+        "sequence" => "a list",
+        "null" | "unit" | "unit value" => "nothing",
+        text if text.starts_with("string ") => text.strip_prefix("string ").unwrap_or(text),
+        other => other.split('`').nth(1).unwrap_or(other),
+    };
+    Some(format!("must be {wanted}, not {got}"))
 }
 
 /// The known word that is nearest, when it is near.

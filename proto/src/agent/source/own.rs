@@ -103,13 +103,14 @@ fn unfit(tree: &Node, fields: &mut Value, wrong: &mut Vec<Wrong>) {
         let read: Result<Agent, _> = serde_path_to_error::deserialize(&*fields);
         let Err(error) = read else { return };
         let (path, why) = (error.path().to_string(), error.inner().to_string());
+        let also: &[&'static str] = if path.contains('.') { &[] } else { &[EXTENDS, ABOUT] };
         let whose = if why.starts_with("unknown field") { Whose::Name } else { Whose::Value };
         let is_there = remove(fields, &path);
         let (field, at) = match path.as_str() {
             "." => (String::new(), tree.at),
             path => (path.to_owned(), tree.place_of(path, whose)),
         };
-        wrong.push(Wrong { at, field, why: explain(&why) });
+        wrong.push(Wrong { at, field, why: explain(&why, also) });
         if !is_there {
             return;
         }

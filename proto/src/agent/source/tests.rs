@@ -36,15 +36,15 @@ fn mistakes(text: &str) -> Vec<String> {
 )]
 #[case::type_of_a_value(
     "confirm: no\n",
-    "mine.yaml:1:10: confirm: invalid type: string \"no\", expected a boolean"
+    "mine.yaml:1:10: confirm: must be true or false, not \"no\""
 )]
 #[case::number(
     "replan:\n  max: -1\n",
-    "mine.yaml:2:8: replan.max: invalid value: integer `-1`, expected u32"
+    "mine.yaml:2:8: replan.max: must be a whole number from 0 up, not -1"
 )]
 #[case::limit(
     "ask: {limit: many}",
-    "mine.yaml:1:14: ask.limit: invalid value: string \"many\", expected a number, or \"unlimited\""
+    "mine.yaml:1:14: ask.limit: must be a number, or \"unlimited\", not \"many\""
 )]
 #[case::item(
     "tools:\n  - a\n  - b c\n",
@@ -52,7 +52,7 @@ fn mistakes(text: &str) -> Vec<String> {
 )]
 #[case::a_scalar_where_fields_are(
     "plan: always\n",
-    "mine.yaml:1:7: plan: invalid type: string \"always\", expected struct Planning"
+    "mine.yaml:1:7: plan: must be a mapping of fields, not \"always\""
 )]
 #[case::own_name(
     "name: other\n",
@@ -89,6 +89,7 @@ fn everything_that_is_wrong_is_said_at_once_in_the_order_of_the_file() {
 fn a_field_that_is_there_twice_is_refused_where_it_is_there_again() {
     let found = mistakes("confirm: true\nplan: {}\nconfirm: false\n");
     assert!(found[0].starts_with("mine.yaml:3:1: ") && found[0].contains("confirm"), "{found:?}");
+    assert!(found[0].ends_with(" stands here for the second time"), "{found:?}");
 }
 
 #[test]

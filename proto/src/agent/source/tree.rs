@@ -71,7 +71,12 @@ fn plain(error: &serde_saphyr::Error) -> String {
     let rendered = error.without_snippet().to_string();
     let message = rendered.lines().next().unwrap_or_default();
     let end = message.rfind(" at line ").unwrap_or(message.len());
-    message.get(..end).unwrap_or_default().to_owned()
+    let message = message.get(..end).unwrap_or_default();
+    // What could be done about it is for programs: options of the parser.
+    match message.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(',').next()) {
+        Some(field) => format!("{field} stands here for the second time"),
+        None => message.to_owned(),
+    }
 }
 
 impl Node {

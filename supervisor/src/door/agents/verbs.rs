@@ -35,7 +35,7 @@ impl Door {
             None => Ok(all.entries().into_iter().map(|entry| shown(entry, false)).collect()),
             Some(name) => match all.entry(name) {
                 Some(entry) => Ok(vec![shown(entry, true)]),
-                None => Err(unknown(all, name).at("name")),
+                None => Err(unknown(all, name).at("name").advise(LIST)),
             },
         })?;
         Handled::json(&AgentList { agents })
@@ -95,6 +95,9 @@ impl Door {
     }
 }
 
+/// What helps whoever named one that is not there.
+const LIST: &str = "`callboard agents ls` lists the agents and where each comes from.";
+
 fn may_go(all: &Catalogue, name: &AgentName) -> Result<(), Failure> {
     if !all.has(Layer::Bucket, name) {
         let why = match all.entry(name) {
@@ -102,9 +105,9 @@ fn may_go(all: &Catalogue, name: &AgentName) -> Result<(), Failure> {
                 "agent {name} is no agent of the bucket, it comes from {}: change it there",
                 entry.layer.as_str()
             ),
-            None => return Err(unknown(all, name).at("name")),
+            None => return Err(unknown(all, name).at("name").advise(LIST)),
         };
-        return Err(Failure::new(Code::UnknownAgent, why).at("name"));
+        return Err(Failure::new(Code::UnknownAgent, why).at("name").advise(LIST));
     }
     let mut after = all.clone();
     after.remove(Layer::Bucket, name);

@@ -134,7 +134,7 @@ async fn a_job_that_has_ended_goes_back_and_completes_again() {
 }
 
 #[rstest]
-#[case::no_such_record(json!({"roll_back": {"to": 9_999}}), Code::InvalidRequest, "signal.roll_back.to")]
+#[case::no_such_record(json!({"roll_back": {"to": 9_999}}), Code::NotFound, "signal.roll_back.to")]
 #[case::no_such_name(json!({"roll_back": {"to": "x"}}), Code::NotFound, "signal.roll_back.to")]
 #[case::no_name(json!({"roll_back": {"to": "a.b"}}), Code::InvalidId, "signal.roll_back.to")]
 #[case::a_number_as_a_name(json!({"snapshot": {"name": "17"}}), Code::InvalidRequest, "signal.snapshot.name")]
@@ -207,7 +207,7 @@ async fn what_was_taken_out_can_be_forked_and_is_no_point_to_go_back_to() {
     };
     hall.ask("signal", back(planned)).await.unwrap();
     let refused = hall.ask("signal", back(called)).await.unwrap_err();
-    assert!(refused.message.contains("fork the job"), "{}", refused.message);
+    assert!(refused.hint.contains(&format!("jobs fork j --at {called}")), "{}", refused.hint);
     let fork = json!({"id": "f", "fork": {"job": "j", "at": called, "again": true}}).to_string();
     hall.ask("submit", &fork).await.unwrap();
     let view = hall.ask("get", r#"{"job":"f"}"#).await.unwrap();
@@ -264,7 +264,7 @@ async fn a_fork_completes_without_the_other_job_and_the_same_request_finds_it() 
 #[case::a_goal(json!({"goal": "g", "fork": {"job": "j"}}), Code::InvalidRequest, "goal")]
 #[case::an_agent(json!({"agent": "default", "fork": {"job": "j"}}), Code::InvalidRequest, "agent")]
 #[case::no_such_job(json!({"fork": {"job": "x"}}), Code::NotFound, "fork.job")]
-#[case::no_such_point(json!({"fork": {"job": "j", "at": 9_999}}), Code::InvalidRequest, "fork.at")]
+#[case::no_such_point(json!({"fork": {"job": "j", "at": 9_999}}), Code::NotFound, "fork.at")]
 #[case::what_would_run_again(json!({"fork": {"job": "j", "at": 1}}), Code::WouldRepeat, "fork.at")]
 #[tokio::test]
 async fn a_fork_that_cannot_be_is_refused_with_the_field(

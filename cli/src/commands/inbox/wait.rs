@@ -1,0 +1,117 @@
+//! The question that a command means: one that is open now, or the next that its job asks.
+
+use std::pin::pin;
+
+use client::{Client, WatchOptions};
+use futures::StreamExt;
+use proto::{
+    door::{InboxEntry, Watched},
+    error::{Code, Failure},
+    excerpt,
+    id::JobId,
+    interaction::Question,
+    view::JobView,
+};
+
+use super::find;
+use crate::{args::QuestionArg, connect, failure::CliError, interrupt::Interrupts};
+
+/// Characters of a goal that an inbox shows.
+const GOAL_CHARS: usize = 200;
+
+impl QuestionArg {
+    fn means(&self, question: &Question) -> bool {
+        self.ask.as_ref().is_none_or(|ask| question.id == *ask)
+    }
+}
+
+/// The question that is meant.
+///
+/// # Errors
+/// When there is none, or more than one; with `--wait`, when the job has ended without asking it.
+pub(super) async fn question(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliError> {
+    if arg.wait {
+        return awaited(client, arg).await;
+    }
+    match find(client, arg).await {
+        Err(error) if error.code == Code::NotFound.as_str() => late(client, arg, error).await,
+        found => found,
+    }
+}
+
+/// The inbox may hear of a question later than its job.
+async fn late(client: &Client, arg: &QuestionArg, error: CliError) -> Result<InboxEntry, CliError> {
+    let Ok(view) = connect::job(client, &arg.job).await else { return Err(error) };
+    let job = &view.job;
+    let next =
+        format!("`callboard jobs describe {job}` says what it is at; --wait stays until it asks");
+    one(job, meant(&view, arg)).unwrap_or_else(|| Err(error.hint(next)))
+}
+
+/// The question, as soon as the job asks it. The job itself says so.
+async fn awaited(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliError> {
+    let job = connect::job(client, &arg.job).await?.job;
+    let mut stream = pin!(client.watch(&job, WatchOptions::default()));
+    let mut interrupts = Interrupts::take()?;
+    loop {
+        let item = tokio::select! {
+            item = stream.next() => item,
+            () = interrupts.next() => {
+                return Err(CliError::interrupted("nothing was answered"));
+            }
+        };
+        match item {
+            Some(Ok(Watched::View { view })) => {
+                if let Some(found) = one(&job, meant(&view, arg)) {
+                    return found;
+                }
+                if view.state.is_terminal() {
+                    return Err(ended(&view, arg));
+                }
+            }
+            Some(Ok(
+                Watched::Record { .. }
+                | Watched::Live { .. }
+                | Watched::Event { .. }
+                | Watched::Heartbeat,
+            )) => {}
+            Some(Ok(Watched::End { error: Some(failure) })) => return Err((*failure).into()),
+            Some(Err(failure)) => return Err(failure.into()),
+            Some(Ok(Watched::End { error: None })) | None => return find(client, arg).await,
+        }
+    }
+}
+
+/// The only one of these; nothing when there is none.
+fn one(job: &JobId, mut entries: Vec<InboxEntry>) -> Option<Result<InboxEntry, CliError>> {
+    if entries.len() > 1 {
+        let why = format!("job {job} has {} open questions; name one", entries.len());
+        return Some(Err(CliError::usage(why).hint(format!("callboard inbox ls --job {job}"))));
+    }
+    entries.pop().map(Ok)
+}
+
+fn ended(view: &JobView, arg: &QuestionArg) -> CliError {
+    let what = arg.ask.as_ref().map(|ask| format!(" {ask}")).unwrap_or_default();
+    let (job, state) = (&view.job, view.state);
+    let why = format!("job {job} has no open question{what}, and asks no more: it is {state}");
+    let next = format!("`callboard jobs describe {job}` says how it ended");
+    Failure::new(Code::NotFound, why).advise(next).into()
+}
+
+/// The open questions of a job, and of those that work for it, that are meant.
+fn meant(view: &JobView, arg: &QuestionArg) -> Vec<InboxEntry> {
+    let entry = |job: &JobId, path: Option<&String>, question: &Question| InboxEntry {
+        job: job.clone(),
+        root: path.map(|_| view.job.clone()),
+        path: path.cloned(),
+        goal: excerpt::line(&view.goal, GOAL_CHARS),
+        asked: view.updated,
+        question: question.clone(),
+        schema: question.value_schema(),
+    };
+    let own = view.questions.iter().map(|question| entry(&view.job, None, question));
+    let below = view.children.iter().flat_map(|child| &child.questions);
+    let all = own.chain(below.map(|one| entry(&one.job, Some(&one.path), &one.question)));
+    all.filter(|entry| arg.means(&entry.question)).collect()
+}
