@@ -47,7 +47,10 @@ impl Job {
             Decision::Finish(Finish { outcome, usage, .. }) => {
                 let (outcome, usage) = (outcome.clone(), *usage);
                 let turns = open.spent.turns();
-                self.to_parent(open, News::Ended { outcome, usage, turns, paid: open.paid_in_all() })
+                self.to_parent(
+                    open,
+                    News::Ended { outcome, usage, turns, paid: open.paid_in_all() },
+                )
             }
             Decision::Plan(_)
             | Decision::Turn(_)

@@ -145,7 +145,11 @@ impl Course {
 
     /// What a model says in a turn: calls, a question, a no, and in the end the result.
     fn turned(&self, work: &TurnWork) -> TurnReply {
-        let done = |success: bool| TurnReply::Done { success, response: "done".into() };
+        let done = |success: bool| TurnReply::Done {
+            success,
+            response: "done".into(),
+            attachments: Vec::new(),
+        };
         if work.must_answer {
             return done(true);
         }

@@ -97,6 +97,7 @@ async fn a_job_that_worked_for_another_one_goes_back_no_more_once_that_one_has_h
         result: ToolResult::ok(json!("sent")),
         fault: None,
         duration_ms: 1,
+        cost: Default::default(),
     };
     tell(&hall, &child, Fact::Called(called)).await;
     assert!(drive(&hall, &job).await.has_ended());

@@ -169,9 +169,9 @@ impl GoBack {
             Fact::Child(said) => {
                 unit(&mut said.work, &mut said.attempt);
                 let children = self.job.view().unwrap().children;
-                let anew = children.into_iter().find(|child| {
-                    (&child.work, child.attempt) == (&said.work, said.attempt)
-                });
+                let anew = children
+                    .into_iter()
+                    .find(|child| (&child.work, child.attempt) == (&said.work, said.attempt));
                 if let Some(child) = anew {
                     said.child = child.job;
                 }
