@@ -57,7 +57,7 @@ fn records_are_read_and_written_as_they_stand_there() {
         written["by"] = record.by.clone().into();
         assert_eq!(written, serde_json::from_str::<Value>(example).unwrap());
     }
-    assert_eq!(kinds, ["call", "called", "called", "started"]);
+    assert_eq!(kinds, ["call", "called", "called", "called", "started"]);
 }
 
 #[test]
