@@ -4,6 +4,7 @@ use crate::{
     decision::{Closed, Decision, Note},
     event::{Happened, InteractionEvent},
     fact::{Fact, Signal},
+    point::Point,
     record::Known,
     view::JobView,
 };
@@ -50,7 +51,16 @@ pub(super) fn said(
             | Signal::Snapshot { .. }
             | Signal::RollBack { .. }) => {
                 let (signal, reason) = (other.word().to_owned(), signaled.reason.clone());
-                InteractionEvent::Signaled { signal, reason, by }
+                let to = match other {
+                    Signal::RollBack { to, .. } => Some(Point::Seq(*to)),
+                    Signal::Snapshot { name } => Some(Point::Name(name.clone())),
+                    Signal::Cancel
+                    | Signal::Pause
+                    | Signal::Resume
+                    | Signal::Retry
+                    | Signal::Steer { .. } => None,
+                };
+                InteractionEvent::Signaled { signal, to, reason, by }
             }
         }));
     }
