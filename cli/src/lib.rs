@@ -71,7 +71,8 @@ fn output_of(global: &Global) -> Output {
         (false, 0) => Loudness::Normal,
         (false, _) => Loudness::Verbose,
     };
-    Output::new(global.output, loudness, global.color, global.time)
+    let format = if global.json { Format::Json } else { global.output };
+    Output::new(format, loudness, global.color, global.time)
 }
 
 /// Tells an error in the form that was asked for, on standard error.
@@ -106,6 +107,7 @@ fn wants_json(arguments: &[OsString]) -> bool {
     let words: Vec<String> = arguments.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let json = |value: &str| matches!(value, "json" | "jsonl");
     words.iter().enumerate().any(|(n, word)| match word.as_str() {
+        "--json" => true,
         "-o" | "--output" => words.get(n + 1).is_some_and(|next| json(next)),
         _ => word
             .strip_prefix("--output=")

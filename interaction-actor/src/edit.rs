@@ -72,6 +72,13 @@ pub(crate) fn plan(question: &Question, value: Value, rules: &Rules<'_>) -> Resu
         earlier: &completed,
         check_args: &check_args,
     };
+    // Whoever changed the plan mends all of it at once.
+    let mistakes = draft::mistakes(&draft, &frame);
+    if let Some((first, _)) = mistakes.first() {
+        let all = mistakes.iter().map(|(field, why)| format!("value.{field}: {why}"));
+        let all = all.collect::<Vec<_>>().join("\n");
+        return Err(Failure::new(Code::InvalidAnswer, all).at(format!("value.{first}")));
+    }
     let plan = draft::plan(draft, &frame).map_err(|unsound| wrong("value", unsound.to_string()))?;
     if plan.steps.is_empty() {
         return Err(wrong(

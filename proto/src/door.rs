@@ -163,6 +163,9 @@ pub struct Submitted {
     pub seq: Seq,
     /// Whether this request made it; false when it attached to a job that was there.
     pub created: bool,
+    /// What its agent names and nobody has announced yet, in words for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// Names one job.

@@ -119,6 +119,24 @@ impl<'a> Toolbox<'a> {
         Err(NoTool::Unknown { name: shown, near: self.near(name), tools })
     }
 
+    /// What to say of tools that an agent names and no worker has announced. They may be announced later,
+    /// so nothing is refused for it; until then models are not offered them.
+    #[must_use]
+    pub fn unannounced(&self, named: &[ToolName]) -> Vec<String> {
+        let is_there = |name: &ToolName| {
+            self.offered.iter().chain(&self.held_back).any(|tool| tool.name == *name)
+        };
+        let absent = named.iter().filter(|name| !is_there(name));
+        absent
+            .map(|name| {
+                let meant = meant(self.near(name.as_str()).as_ref());
+                format!(
+                    "tools: no worker announces {name}; {meant}it is offered to nobody until one does"
+                )
+            })
+            .collect()
+    }
+
     /// The tool whose name is most like another one, if any is.
     fn near(&self, name: &str) -> Option<ToolName> {
         let name: String = name.chars().take(80).collect();
@@ -150,6 +168,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_tool_that_nobody_announces_is_told_with_the_one_that_was_meant() {
+        let spec = json!({"name": "read_file", "description": "", "schema": {}, "effect": "pure", "pool": "p"});
+        let spec: ToolSpec = serde_json::from_value(spec).unwrap();
+        let named = ["read_fil", "read_file", "dance"].map(|n| ToolName::new(n).unwrap());
+        let told = Toolbox::new([&spec], None).unannounced(&named);
+        assert_eq!(
+            told,
+            [
+                "tools: no worker announces read_fil; did you mean read_file? it is offered to nobody until one does",
+                "tools: no worker announces dance; it is offered to nobody until one does",
+            ]
+        );
+    }
 
     #[test]
     fn a_name_is_exact_or_unknown() {

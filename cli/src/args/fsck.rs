@@ -13,9 +13,6 @@ pub(crate) struct FsckArgs {
     /// Only jobs of this shard; may be given more than once, or with commas
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(crate) shard: Vec<u16>,
-    /// For programs: the same as -o json
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 const FSCK_HELP: &str = "\

@@ -109,6 +109,9 @@ pub(crate) struct Global {
     /// The form of the output
     #[arg(short, long, global = true, value_enum, default_value_t, value_name = "FORM", help_heading = OUTPUT)]
     pub(crate) output: Format,
+    /// The same as -o json
+    #[arg(long, global = true, conflicts_with = "output", help_heading = OUTPUT)]
+    pub(crate) json: bool,
     /// When to use colours
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", help_heading = OUTPUT)]
     pub(crate) color: Color,

@@ -20,9 +20,6 @@ pub(crate) struct PurgeArgs {
     /// Leave large values alone
     #[arg(long)]
     pub(crate) no_objects: bool,
-    /// For programs: the same as -o json
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 const PURGE_HELP: &str = "\

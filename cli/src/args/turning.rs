@@ -84,7 +84,4 @@ pub(crate) struct DiffArgs {
     /// Another job, a fork for one: then B is a point of that
     #[arg(long, value_name = "JOB")]
     pub(crate) with: Option<String>,
-    /// For programs: the same as -o json
-    #[arg(long)]
-    pub(crate) json: bool,
 }

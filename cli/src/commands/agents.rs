@@ -1,6 +1,6 @@
 //! `agents`: what there is, what is wrong with files, and what is put into the bucket or taken out.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use proto::{
     agent::{
@@ -9,6 +9,7 @@ use proto::{
     },
     door::{DropAgent, SetAgent},
     id::AgentName,
+    toolbox::Toolbox,
 };
 use serde::Serialize;
 
@@ -18,16 +19,20 @@ use crate::{
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
-    output::Output,
+    look::Times,
+    output::{Color, Format, Loudness, Output},
     render::agents as render,
 };
+
+/// How long somebody who knows the tools is looked for.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Does what was asked.
 pub(super) async fn run(global: &Global, output: Output, command: AgentsCommand) -> Outcome {
     match command {
         AgentsCommand::Ls => ls(global, output).await,
         AgentsCommand::Show { name } => show(global, output, &name).await,
-        AgentsCommand::Check(args) => check(global, output, &args),
+        AgentsCommand::Check(args) => Box::pin(check(global, output, &args)).await,
         AgentsCommand::Put(args) => put(global, output, args).await,
         AgentsCommand::Rm { name } => rm(global, output, name).await,
     }
@@ -61,7 +66,7 @@ struct Checked {
     mistakes: Vec<String>,
 }
 
-fn check(global: &Global, output: Output, args: &CheckAgentsArgs) -> Outcome {
+async fn check(global: &Global, output: Output, args: &CheckAgentsArgs) -> Outcome {
     let config = connect::config(global)?;
     let mut catalogue = agents::unchecked(&config).map_err(unreadable)?;
     let mut names: Vec<AgentName> = Vec::new();
@@ -74,6 +79,9 @@ fn check(global: &Global, output: Output, args: &CheckAgentsArgs) -> Outcome {
         names.extend(catalogue.names().cloned());
     }
     let checked: Vec<Checked> = names.iter().filter_map(|name| said(&catalogue, name)).collect();
+    for warning in unannounced(global, &catalogue, &names).await {
+        output.warn(&format!("! {warning}"));
+    }
     let is_wrong = checked.iter().any(|one| !one.mistakes.is_empty());
     output.list(
         &checked,
@@ -85,6 +93,39 @@ fn check(global: &Global, output: Output, args: &CheckAgentsArgs) -> Outcome {
         },
     )?;
     Ok(if is_wrong { Exit::Usage } else { Exit::Success })
+}
+
+/// Tools that agents name and no worker announces, where somebody is there who can say so: files are
+/// checked without a server, too.
+async fn unannounced(global: &Global, catalogue: &Catalogue, names: &[AgentName]) -> Vec<String> {
+    let usable = names.iter().filter_map(|name| Some((name, catalogue.get(name)?.as_ref().ok()?)));
+    let naming: Vec<_> = usable.filter(|(_, agent)| agent.tools.is_some()).collect();
+    if naming.is_empty() {
+        return Vec::new();
+    }
+    let asked = async {
+        let quiet = Output::new(Format::Table, Loudness::Quiet, Color::Never, Times::default());
+        Some(
+            connect::client(global, quiet)
+                .await
+                .ok()?
+                .with_patience(None)
+                .tools()
+                .await
+                .ok()?
+                .tools,
+        )
+    };
+    let Ok(Some(registered)) = tokio::time::timeout(LOOK, asked).await else { return Vec::new() };
+    let tools = Toolbox::new(&registered, None);
+    if registered.is_empty() {
+        return Vec::new();
+    }
+    let told = naming.into_iter().flat_map(|(name, agent)| {
+        let told = tools.unannounced(agent.tools.as_deref().unwrap_or_default());
+        told.into_iter().map(move |told| format!("agent {name}: {told}"))
+    });
+    told.collect()
 }
 
 fn said(catalogue: &Catalogue, name: &AgentName) -> Option<Checked> {

@@ -26,18 +26,28 @@ pub(super) async fn run(global: &Global, output: Output, args: WatchArgs) -> Out
     let job = connect::job(&client, &args.job).await?.job;
     // What is said while work is done is gone a moment later; lines for people show what stays.
     let live = args.live && output.format.is_json();
+    if args.live && !live {
+        output.note(
+            "--live is for programs: with -o jsonl it adds what models say while they say it",
+        );
+    }
     let after = args.after.unwrap_or(EventId::START);
     let options = EventOptions { after, live, patience: super::watch::PATIENCE };
     let mut stream = pin!(client.events(&job, options));
     let mut interrupts = Interrupts::take()?;
     let look = output.look();
+    // What has no end is never one value; what is there until now is.
+    let mut whole = (output.format == Format::Json && args.no_follow).then(Vec::new);
     loop {
         let item = tokio::select! {
             item = stream.next() => item,
             () = interrupts.next() => return Ok(Exit::Interrupted),
         };
         match item {
-            Some(Ok(Watched::Event { event })) => print(output, &look, &event)?,
+            Some(Ok(Watched::Event { event })) => match &mut whole {
+                Some(all) => all.push(event),
+                None => print(output, &look, &event)?,
+            },
             Some(Ok(said @ Watched::Live { .. })) => compact(output, &said)?,
             // A view says that there is nothing more to catch up with.
             Some(Ok(Watched::View { .. })) if args.no_follow => break,
@@ -46,6 +56,9 @@ pub(super) async fn run(global: &Global, output: Output, args: WatchArgs) -> Out
             Some(Ok(Watched::End { error: Some(failure) })) => return Err((*failure).into()),
             Some(Err(failure)) => return Err(failure.into()),
         }
+    }
+    if let Some(all) = whole {
+        output.json(&all)?;
     }
     Ok(Exit::Success)
 }

@@ -12,15 +12,12 @@ use crate::{
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
-    output::{Format, Output},
+    output::Output,
     render,
 };
 
 /// Looks.
-pub(super) async fn run(global: &Global, mut output: Output, args: FsckArgs) -> Outcome {
-    if args.json {
-        output.format = Format::Json;
-    }
+pub(super) async fn run(global: &Global, output: Output, args: FsckArgs) -> Outcome {
     let cannot_look = |error: CliError| CliError { exit: Exit::Usage, ..error };
     let config = connect::config(global)?;
     let shards = config.nats.shards;

@@ -1,35 +1,27 @@
 //! `jobs`: looking at jobs and steering them.
 
-use std::{io::IsTerminal, pin::pin};
+use std::io::IsTerminal;
 
-use client::WatchOptions;
-use futures::StreamExt;
 use proto::{
-    door::{List, SendSignal, Watched},
-    id::Seq,
+    door::{List, SendSignal},
     job::{JobState, SubStatus},
     limits,
     point::Order,
     view::JobView,
 };
-use serde_json::{Value, json};
 
 use super::turning;
 use crate::{
     answer::{keyboard::Keyboard, parse},
-    args::{Global, JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SignalArgs, SteerArgs},
+    args::{Global, JobsCommand, ListArgs, PlanArgs, PlanForm, SignalArgs, SteerArgs},
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
     input,
     interrupt::Interrupts,
     look::Look,
-    output::{Format, Output},
-    render::{
-        describe, dot,
-        history::{self, Entry},
-        jobs, marks, revisions, tree,
-    },
+    output::Output,
+    render::{describe, dot, jobs, marks, revisions, tree},
 };
 
 /// Does what was asked.
@@ -47,7 +39,7 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
             Ok(Exit::Success)
         }
         JobsCommand::Plan(args) => plan(global, output, &args).await,
-        JobsCommand::Show(args) => show(global, output, args).await,
+        JobsCommand::Show(args) => super::show::run(global, output, args).await,
         JobsCommand::Cancel(args) => signal(global, output, Order::Cancel, args).await,
         JobsCommand::Pause(args) => signal(global, output, Order::Pause, args).await,
         JobsCommand::Resume(args) => signal(global, output, Order::Resume, args).await,
@@ -95,63 +87,6 @@ async fn plan(global: &Global, output: Output, args: &PlanArgs) -> Outcome {
         })?,
     }
     Ok(Exit::Success)
-}
-
-async fn show(global: &Global, output: Output, args: ShowArgs) -> Outcome {
-    let client = connect::client(global, output).await?;
-    let job = connect::job(&client, &args.job).await?.job;
-    let options = WatchOptions { after: Seq(args.after), ..WatchOptions::default() };
-    let mut stream = pin!(client.watch(&job, options));
-    let mut interrupts = Interrupts::take()?;
-    // One JSON value can only be printed when it is whole.
-    let mut whole = (output.format == Format::Json && !args.follow).then(Vec::new);
-    let look = output.look();
-    loop {
-        let item = tokio::select! {
-            item = stream.next() => item,
-            () = interrupts.next() => return Ok(Exit::Interrupted),
-        };
-        match item {
-            Some(Ok(Watched::Record { seq, family, time, record })) => {
-                let item = json!({"seq": seq, "time": time, "family": family, "record": record});
-                match &mut whole {
-                    Some(all) => all.push(item),
-                    None => record_line(output, &look, &item)?,
-                }
-            }
-            // A view says that there is nothing more to catch up with.
-            Some(Ok(Watched::View { .. })) if !args.follow => break,
-            Some(Ok(
-                Watched::View { .. }
-                | Watched::Live { .. }
-                | Watched::Event { .. }
-                | Watched::Heartbeat,
-            )) => {}
-            Some(Ok(Watched::End { error: None })) | None => break,
-            Some(Ok(Watched::End { error: Some(failure) })) => return Err((*failure).into()),
-            Some(Err(failure)) => return Err(failure.into()),
-        }
-    }
-    if let Some(all) = whole {
-        output.json(&all)?;
-    }
-    Ok(Exit::Success)
-}
-
-fn record_line(output: Output, look: &Look, item: &Value) -> Result<(), CliError> {
-    match output.format {
-        Format::Json | Format::Jsonl => output.line(&item.to_string()),
-        Format::Ids => output.line(&item["seq"].to_string()),
-        Format::Table => {
-            let entry = Entry {
-                seq: item["seq"].as_u64().unwrap_or_default(),
-                family: item["family"].as_str().unwrap_or_default(),
-                time: item["time"].as_str().and_then(|t| t.parse().ok()).unwrap_or(look.now),
-                record: &item["record"],
-            };
-            output.line(&history::line(look, &entry))
-        }
-    }
 }
 
 async fn signal(global: &Global, output: Output, signal: Order, args: SignalArgs) -> Outcome {

@@ -23,6 +23,7 @@ mod run;
 mod script_model;
 mod serve;
 mod setup;
+mod show;
 mod submit;
 mod tools;
 mod turning;

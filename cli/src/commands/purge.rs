@@ -13,7 +13,7 @@ use crate::{
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
-    output::{Format, Output},
+    output::Output,
     render::purge::{self as words, Report},
 };
 
@@ -21,10 +21,7 @@ use crate::{
 const ENDED_BEFORE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// Removes, or says what it would.
-pub(super) async fn run(global: &Global, mut output: Output, args: PurgeArgs) -> Outcome {
-    if args.json {
-        output.format = Format::Json;
-    }
+pub(super) async fn run(global: &Global, output: Output, args: PurgeArgs) -> Outcome {
     let config = connect::config(global)?;
     let broker = connect::broker(&config, connect::writer(), false).await?;
     let named = !args.jobs.is_empty();

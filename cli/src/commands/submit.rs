@@ -11,6 +11,7 @@ use proto::{
     },
     door::{AgentChoice, Submit, Submitted},
     error::{Code, Failure},
+    escape,
     id::{AgentName, JobId},
     limits, strict,
 };
@@ -126,7 +127,11 @@ pub(super) async fn store(
     let id = submit.id.clone().ok_or_else(|| CliError::internal("a submission without an id"))?;
     let mut interrupts = Interrupts::take()?;
     tokio::select! {
-        stored = client.submit(submit) => stored.map_err(|failure| unsure(failure, &id)),
+        stored = client.submit(submit) => {
+            let submitted = stored.map_err(|failure| unsure(failure, &id))?;
+            submitted.warnings.iter().for_each(|warning| output.warn(&format!("! {}", escape::line(warning))));
+            Ok(submitted)
+        }
         () = interrupts.next() => {
             output.note("interrupted; looking whether the job was stored (Ctrl-C ends at once)");
             Err(interrupted(client, &id).await)

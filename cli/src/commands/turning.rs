@@ -10,13 +10,16 @@ use proto::{
     view::JobView,
 };
 
-use super::{jobs::caller, submit};
+use super::{
+    jobs::{caller, confirmed},
+    submit,
+};
 use crate::{
     args::{DiffArgs, ForkArgs, Global, RestartArgs, RollBackArgs, SnapshotArgs},
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
-    output::{Format, Output},
+    output::Output,
     render::{diff, marks, points},
 };
 
@@ -25,10 +28,11 @@ pub(super) async fn snapshot(global: &Global, output: Output, args: SnapshotArgs
     let client = connect::client(global, output).await?;
     let Some(name) = args.name else { return named(&client, output, &args.job).await };
     let (order, reason) = (Order::Snapshot { name: name.clone() }, None);
-    let SendSignal { job, .. } = send(&client, output, &args.job, order, reason, |signaled| {
-        format!("{} is {} at record {}", signaled.job, name, signaled.seq)
-    })
-    .await?;
+    let SendSignal { job, .. } =
+        send(&client, output, &args.job, order, reason, true, |signaled| {
+            format!("{} is {} at record {}", signaled.job, name, signaled.seq)
+        })
+        .await?;
     output.note(&format!("Go back with: callboard jobs rollback {job} --to {name}"));
     Ok(Exit::Success)
 }
@@ -46,7 +50,7 @@ pub(super) async fn roll_back(global: &Global, output: Output, args: RollBackArg
     let client = connect::client(global, output).await?;
     let RollBackArgs { job, to, again, reason } = args;
     let said = format!("went back to {to}");
-    back(&client, output, &job, Order::RollBack { to, again }, reason, &said).await
+    back(&client, output, &job, Order::RollBack { to, again }, reason, global.yes, &said).await
 }
 
 /// `jobs restart`.
@@ -54,7 +58,7 @@ pub(super) async fn restart(global: &Global, output: Output, args: RestartArgs) 
     let client = connect::client(global, output).await?;
     let RestartArgs { job, step, again, reason } = args;
     let said = format!("begins again with {step}");
-    back(&client, output, &job, Order::Restart { step, again }, reason, &said).await
+    back(&client, output, &job, Order::Restart { step, again }, reason, global.yes, &said).await
 }
 
 async fn back(
@@ -63,9 +67,10 @@ async fn back(
     named: &str,
     order: Order,
     reason: Option<String>,
+    yes: bool,
     said: &str,
 ) -> Outcome {
-    send(client, output, named, order, reason, |signaled| {
+    send(client, output, named, order, reason, yes, |signaled| {
         format!("{} {said} and is {}", signaled.job, signaled.state)
     })
     .await?;
@@ -78,9 +83,19 @@ async fn send(
     named: &str,
     signal: Order,
     reason: Option<String>,
+    yes: bool,
     said: impl FnOnce(&proto::door::Signaled) -> String,
 ) -> Result<SendSignal, CliError> {
-    let job = connect::job(client, named).await?.job;
+    let view = connect::job(client, named).await?;
+    // An ended job that goes back runs again: what it did is done once more.
+    let goes_back = matches!(signal, Order::RollBack { .. } | Order::Restart { .. });
+    if goes_back && view.state.is_terminal() && !yes {
+        let goal = proto::escape::line(&view.goal);
+        let what = "What came after that point is done again, tools included. Go back? [y/N]";
+        let lines = [format!("{} is {}: {goal}", view.job, view.state), what.to_owned()];
+        confirmed(output, "taking back a job that has ended", &lines).await?;
+    }
+    let job = view.job;
     let request = SendSignal { job, signal, reason, by: caller() };
     let signaled = client.signal(&request).await?;
     output.one(&signaled, signaled.job.as_str(), |look| {
@@ -103,10 +118,7 @@ pub(super) async fn fork(global: &Global, output: Output, args: ForkArgs) -> Out
 }
 
 /// `jobs diff`.
-pub(super) async fn diff(global: &Global, mut output: Output, args: DiffArgs) -> Outcome {
-    if args.json {
-        output.format = Format::Json;
-    }
+pub(super) async fn diff(global: &Global, output: Output, args: DiffArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let one = connect::job(&client, &args.job).await?;
     let other = match &args.with {

@@ -9,6 +9,7 @@ use proto::{
     },
     id::StepId,
     interaction::{Answer, Verdict},
+    point::Point,
 };
 use serde_json::Value;
 
@@ -116,9 +117,14 @@ fn interaction(event: &InteractionEvent) -> Line {
         InteractionEvent::Told { text, by: who } => line
             .add(Tone::Good, format!("◂ told{}", by(who.as_deref())))
             .add(Tone::Plain, format!(": {}", words(text))),
-        InteractionEvent::Signaled { signal, reason, by: who } => {
+        InteractionEvent::Signaled { signal, to, reason, by: who } => {
+            let to = match to {
+                Some(Point::Seq(seq)) => format!(" to record {seq}"),
+                Some(Point::Name(name)) => format!(" {name}"),
+                None => String::new(),
+            };
             let why = reason.as_deref().map(|r| format!(": {}", words(r))).unwrap_or_default();
-            line.add(Tone::Wait, format!("◂ {}{}", words(signal), by(who.as_deref())))
+            line.add(Tone::Wait, format!("◂ {}{to}{}", words(signal), by(who.as_deref())))
                 .add(Tone::Plain, why)
         }
     }

@@ -30,6 +30,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) time: Timestamp,
     /// As it is stored.
     pub(crate) record: &'a Value,
+    /// Whether no roll-back has taken it out.
+    pub(crate) counts: bool,
 }
 
 /// One line.
@@ -41,12 +43,18 @@ pub(crate) fn line(look: &Look, entry: &Entry<'_>) -> String {
         // What a new version or a large body looks like from here; the job may be fine.
         Err(error) => (Tone::Wait, error.to_string()),
     };
+    // What was taken out is told apart without colours, too.
+    let (tone, plain, seq) = if entry.counts {
+        (tone, Tone::Plain, format!("{:>6} ", entry.seq))
+    } else {
+        (Tone::Dim, Tone::Dim, format!("×{:>5} ", entry.seq))
+    };
     Line::new()
-        .add(Tone::Dim, format!("{:>6} ", entry.seq))
+        .add(Tone::Dim, seq)
         .add(Tone::Dim, format!("{} ", look.clock(entry.time)))
-        .add(Tone::Plain, format!("{:<9} ", escape::line(&family(entry.family))))
+        .add(plain, format!("{:<9} ", escape::line(&family(entry.family))))
         .add(tone, format!("{:<9} ", escape::line(kind)))
-        .add(Tone::Plain, escape::line(&words))
+        .add(plain, escape::line(&words))
         .render(look)
 }
 
@@ -70,7 +78,11 @@ fn fact(fact: &Fact) -> (Tone, String) {
     match fact {
         Fact::Submitted(submitted) => {
             let by = submitted.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
-            (Tone::Strong, format!("{}{by}: {}", submitted.agent.name, submitted.goal))
+            let from = submitted.forked.as_ref();
+            let from =
+                from.map(|from| format!(", forked from {} at record {}", from.job, from.seq));
+            let from = from.unwrap_or_default();
+            (Tone::Strong, format!("{}{by}{from}: {}", submitted.agent.name, submitted.goal))
         }
         Fact::Signaled(signaled) => {
             let word = signaled.signal.word();

@@ -93,10 +93,23 @@ fn every_record() {
         let lines = records.iter().enumerate().map(|(n, record)| {
             let time = look.now;
             let family = if n % 2 == 0 { "in.crew" } else { "do.call.builtin" };
-            history::line(look, &history::Entry { seq: n as u64, family, time, record })
+            let counts = true;
+            history::line(look, &history::Entry { seq: n as u64, family, time, record, counts })
         });
         lines.collect::<Vec<_>>().join("\n")
     });
+}
+
+#[test]
+fn a_record_that_was_taken_out_is_marked() {
+    let look = Look::plain(None);
+    let record = json!({"v": 1, "kind": "fired", "id": "1", "by": "w", "body": {"timer": "t"}});
+    let line = |counts| {
+        let (family, time) = ("in.clock", look.now);
+        history::line(&look, &history::Entry { seq: 12, family, time, record: &record, counts })
+    };
+    assert!(line(true).starts_with("    12 "), "{}", line(true));
+    assert!(line(false).starts_with("×   12 "), "{}", line(false));
 }
 
 #[test]

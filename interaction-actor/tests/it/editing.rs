@@ -97,14 +97,17 @@ async fn a_plan_may_come_back_in_the_form_it_was_shown_in() {
 #[case::no_steps(json!({"decision": "edit", "value": {"steps": []}}), Code::InvalidAnswer, "value.steps", "reject it to end the job")]
 #[case::unknown_field(json!({"decision": "edit", "value": {"steps": ["a"], "approve": true}}), Code::InvalidAnswer, "value.approve", "not a field of a plan")]
 #[case::unknown_tool(json!({"decision": "edit", "value": {"steps": [{"description": "x", "tool": "send_mial"}]}}),
-    Code::InvalidAnswer, "value", "there is no tool \"send_mial\"; did you mean send_mail?")]
+    Code::InvalidAnswer, "value.steps[0].tool", "there is no tool \"send_mial\"; did you mean send_mail?")]
+#[case::what_depends_on_nothing_too(json!({"decision": "edit", "value": {"steps": [
+    {"description": "x", "tool": "send_mial"}, {"description": "y", "depends_on": ["nobody"]}]}}),
+    Code::InvalidAnswer, "value.steps[0].tool", "\nvalue.steps[1].depends_on: step step2 depends on nobody")]
 #[case::wrong_arguments(json!({"decision": "edit", "value": {"steps": [{"description": "x", "tool": "send_mail", "args": {"to": 1}}]}}),
-    Code::InvalidAnswer, "value", "the arguments of send_mail do not fit")]
+    Code::InvalidAnswer, "value.steps[0].args", "the arguments of send_mail do not fit")]
 #[case::circle(json!({"decision": "edit", "value": {"steps": [
     {"id": "a", "description": "x", "depends_on": ["b"]}, {"id": "b", "description": "y", "depends_on": ["a"]}]}}),
-    Code::InvalidAnswer, "value", "Circular dependency")]
+    Code::InvalidAnswer, "value.steps", "Circular dependency")]
 #[case::completed_before(json!({"decision": "edit", "value": {"steps": [{"id": "old", "description": "x"}]}}),
-    Code::InvalidAnswer, "value", "has completed already")]
+    Code::InvalidAnswer, "value.steps[0].id", "has completed already")]
 #[case::another_plan(json!({"decision": "edit", "digest": "d0", "value": {"steps": ["a"]}}), Code::Stale, "digest", "look at the question again")]
 #[tokio::test]
 async fn what_is_wrong_goes_back_to_the_person_and_the_question_stays_open(

@@ -11,8 +11,8 @@ use std::{
 };
 
 use super::{
-    Agent, called_like_a_tool, clash,
-    source::{self, EXTENDS_MAX, Mistake, Mistakes, Own, Source},
+    Agent, SubAgent, called_like_a_tool, clash,
+    source::{self, Broken, EXTENDS_MAX, Mistake, Mistakes, Own, Source},
 };
 use crate::id::{AgentName, ToolName};
 
@@ -74,7 +74,7 @@ enum Written {
     /// A text that could be read by itself.
     Read { source: Source, own: Box<Own> },
     /// A text that could not.
-    Unread { source: Source, mistakes: Mistakes },
+    Unread { source: Source, broken: Broken },
     /// Policies in full.
     Given(Box<Agent>),
 }
@@ -141,7 +141,7 @@ impl Catalogue {
         for source in sources {
             let written = match Own::read(&source) {
                 Ok(own) => Written::Read { source: source.clone(), own: Box::new(own) },
-                Err(mistakes) => Written::Unread { source: source.clone(), mistakes },
+                Err(broken) => Written::Unread { source: source.clone(), broken },
             };
             self.layers.insert((source.name, layer), written);
         }
@@ -276,34 +276,59 @@ impl Catalogue {
 
     fn resolve(&self, name: &AgentName) -> Resolved {
         let (layer, written) = self.top(name, None).ok_or_else(|| Mistakes(Vec::new()))?;
-        let own = match written {
+        let (own, mut mistakes) = match written {
             Written::Given(agent) => return Ok(Arc::new((**agent).clone())),
-            Written::Unread { mistakes, .. } => return Err(mistakes.clone()),
-            Written::Read { own, .. } => own,
+            Written::Read { own, .. } => (own, Vec::new()),
+            Written::Unread { broken, .. } => match &broken.rest {
+                None => return Err(broken.mistakes.clone()),
+                Some(rest) => (rest, broken.mistakes.0.clone()),
+            },
         };
-        let fields = self.fields(name, layer, own, &mut Vec::new())?;
-        let wrong = |fields: &[&str], field: &str, why| own.mistake(fields, field, why);
-        let agent = source::agent(name, &fields).map_err(|e| wrong(&[], &e.field, e.why))?;
-        if let Some((tool, meant)) = misnamed(&agent) {
-            let why = format!("is not among the tools of this agent; did you mean {meant}?");
-            return Err(wrong(&[], &format!("tool.presets.{tool}"), &why));
+        // What is wrong in one place hides nothing that is wrong in another.
+        let is_read = mistakes.is_empty();
+        let fields = self.fields(name, layer, own, &mut Vec::new()).unwrap_or_else(|wrong| {
+            mistakes.extend(wrong.0);
+            own.fields.clone()
+        });
+        let is_whole = is_read && mistakes.is_empty();
+        mistakes.extend(self.absent(own, &fields));
+        match source::agent(name, &fields) {
+            Ok(agent) => {
+                mistakes.extend(own.out_of_bounds(name, fields));
+                if let Some((tool, meant)) = misnamed(&agent) {
+                    let why =
+                        format!("is not among the tools of this agent; did you mean {meant}?");
+                    mistakes.extend(own.mistake(&[], &format!("tool.presets.{tool}"), &why).0);
+                }
+                // Fields that were taken out may be what the others go with.
+                for clash in clash::all(&agent, &own.fields).into_iter().filter(|_| is_whole) {
+                    mistakes.extend(own.mistake(&clash.fields, clash.fields[0], clash.why).0);
+                }
+                if mistakes.is_empty() {
+                    return Ok(Arc::new(agent));
+                }
+            }
+            Err(invalid) if is_whole => {
+                mistakes.extend(own.mistake(&[], &invalid.field, invalid.why).0);
+            }
+            Err(_) => {}
         }
-        agent.check_written(&own.fields).map_err(|invalid| {
-            let mut clashes = clash::CLASHES.iter();
-            let both = clashes.find(|c| c.fields[0] == invalid.field && c.why == invalid.why);
-            let both = both.map_or(&[] as &[&str], |clash| &clash.fields);
-            wrong(both, &invalid.field, invalid.why)
-        })?;
-        if let Some((n, sub)) =
-            agent.agents.iter().enumerate().find(|(_, sub)| !self.is_there(&sub.name))
-        {
+        Err(own.in_order(mistakes))
+    }
+
+    /// Agents that a file hands tasks to, and that are not there.
+    fn absent(&self, own: &Own, fields: &serde_json::Value) -> Vec<Mistake> {
+        let named = fields.get("agents").cloned().unwrap_or_default();
+        let named: Vec<SubAgent> = serde_json::from_value(named).unwrap_or_default();
+        let mut found = Vec::new();
+        for (n, sub) in named.iter().enumerate().filter(|(_, sub)| !self.is_there(&sub.name)) {
             let why = match self.meant_among_all(&sub.name) {
                 Some(meant) => format!("there is no agent {}; did you mean {meant}?", sub.name),
                 None => format!("there is no agent {}", sub.name),
             };
-            return Err(wrong(&["agents"], &format!("agents[{n}]"), &why));
+            found.extend(own.mistake(&["agents"], &format!("agents[{n}]"), &why).0);
         }
-        Ok(Arc::new(agent))
+        found
     }
 
     /// Whether there is an agent of this name, usable or not.
@@ -345,7 +370,7 @@ impl Catalogue {
             }
             fields = match written {
                 Written::Given(agent) => given(agent),
-                Written::Unread { mistakes, .. } => return Err(mistakes.clone()),
+                Written::Unread { broken, .. } => return Err(broken.mistakes.clone()),
                 Written::Read { own, .. } => self.fields(parent, at, own, seen)?,
             };
         }

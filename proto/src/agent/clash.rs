@@ -456,6 +456,23 @@ pub fn idle_setting(agent: &Agent, written: &Value) -> Option<&'static Clash> {
     CLASHES.iter().find(|clash| clash.idle && is_written(clash.fields[0]) && (clash.holds)(agent))
 }
 
+/// Everything of an agent that does not go together, and every setting that was written down and
+/// decides nothing; of each field the first.
+pub(super) fn all(agent: &Agent, written: &Value) -> Vec<&'static Clash> {
+    let is_written = |field: &str| {
+        field.split('.').try_fold(written, |at, name| at.get(name)).is_some_and(|v| !v.is_null())
+    };
+    let contradictions = CLASHES.iter().filter(|clash| !clash.idle);
+    let idle = CLASHES.iter().filter(|clash| clash.idle && is_written(clash.fields[0]));
+    let mut found: Vec<&'static Clash> = Vec::new();
+    for clash in contradictions.chain(idle).filter(|clash| (clash.holds)(agent)) {
+        if found.iter().all(|known| known.fields[0] != clash.fields[0]) {
+            found.push(clash);
+        }
+    }
+    found
+}
+
 impl Agent {
     /// Checks everything of an agent that somebody wrote down: bounds, contradictions, and settings
     /// that decide nothing. `written` is what was written, as JSON of an agent.

@@ -178,6 +178,12 @@ impl Agent {
     /// # Errors
     /// The first field that is out of bounds, or cannot be with another one.
     pub fn check(&self) -> Result<(), InvalidAgent> {
+        self.check_bounds()?;
+        clash::contradiction(self).map_or(Ok(()), |clash| refuse(clash.fields[0], clash.why))
+    }
+
+    /// Checks every bound.
+    pub(crate) fn check_bounds(&self) -> Result<(), InvalidAgent> {
         self.check_agents()?;
         self.plan.check()?;
         self.ask.check()?;
@@ -207,7 +213,7 @@ impl Agent {
         if self.system.len() > limits::DESCRIPTION_BYTES_MAX {
             return refuse("system", "must be at most 32 KiB");
         }
-        clash::contradiction(self).map_or(Ok(()), |clash| refuse(clash.fields[0], clash.why))
+        Ok(())
     }
 }
 

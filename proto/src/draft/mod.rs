@@ -2,10 +2,12 @@
 //! changes the plan that is shown to them. Both are held to the same rules, and a plan that is not
 //! whole is refused as a whole.
 
+mod mistakes;
 mod shape;
 mod whole;
 
 pub use self::{
+    mistakes::mistakes,
     shape::{Draft, DraftStep, Misshapen, of},
     whole::{CheckArgs, Frame, Unsound, plan},
 };

@@ -154,7 +154,7 @@ pub fn plan(draft: Draft, frame: &Frame<'_>) -> Result<Plan, Unsound> {
 
 /// The ids of the steps: those that were given, and `step<n>` for the others, where `n` is the place
 /// of the step or the next number that is free.
-fn ids(steps: &[DraftStep], frame: &Frame<'_>) -> Result<Vec<StepId>, Unsound> {
+pub(super) fn ids(steps: &[DraftStep], frame: &Frame<'_>) -> Result<Vec<StepId>, Unsound> {
     let mut taken: BTreeSet<_> = frame.completed.union(frame.earlier).cloned().collect();
     let mut given = Vec::with_capacity(steps.len());
     for (n, step) in steps.iter().enumerate() {
@@ -186,7 +186,7 @@ fn ids(steps: &[DraftStep], frame: &Frame<'_>) -> Result<Vec<StepId>, Unsound> {
 }
 
 /// The steps after which the rest is to be planned anew.
-fn listed(ids: &[String]) -> Result<Vec<StepId>, Unsound> {
+pub(super) fn listed(ids: &[String]) -> Result<Vec<StepId>, Unsound> {
     let ids = ids.iter().enumerate();
     ids.map(|(n, id)| step_id(id, || format!("replan[{n}]"))).collect()
 }
@@ -195,7 +195,7 @@ fn step_id(id: &str, field: impl FnOnce() -> String) -> Result<StepId, Unsound> 
     StepId::new(id).map_err(|why| Unsound::Id { field: field(), why })
 }
 
-fn step(
+pub(super) fn step(
     written: DraftStep,
     id: &StepId,
     before: &[StepId],

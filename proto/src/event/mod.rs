@@ -17,6 +17,7 @@ use crate::{
     job::{JobState, SubStatus},
     message::Usage,
     outline::Item,
+    point::Point,
     step::StepState,
     tool::Fault,
 };
@@ -327,6 +328,9 @@ pub enum InteractionEvent {
     Signaled {
         /// `cancel`, `pause`, `resume`, `retry`, `snapshot` or `roll_back`.
         signal: String,
+        /// The record that the job goes back to, or the name that the point was given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<Point>,
         /// Why, in their words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,

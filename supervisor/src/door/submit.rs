@@ -1,11 +1,13 @@
 //! `submit`: a new job, or the one that is there.
 
 use proto::{
+    agent::Agent,
     door,
     error::{Code, Failure},
     fact::{Fact, Submitted},
     id::{JobId, Seq},
     record::Known,
+    toolbox::Toolbox,
 };
 use runtime::{
     broker::Broker,
@@ -49,6 +51,7 @@ impl Door {
                     shard,
                     seq: first.seq,
                     created: false,
+                    warnings: Vec::new(),
                 });
             }
             admitted.submitted =
@@ -62,6 +65,7 @@ impl Door {
             let Broker { log, kv, .. } = &self.broker;
             *joined = conversation::join(&**log, &**kv, &joined.id, &job, &agent.memory).await?;
         }
+        let warnings = self.unannounced(&admitted.submitted);
         let digest = admitted.submitted.digest.clone();
         let fact = Fact::Submitted(admitted.submitted);
         let (seq, created) = match self.broker.log.submit(&job, &fact, call.trace).await? {
@@ -73,7 +77,24 @@ impl Door {
         };
         let shard = self.broker.log.subjects().shard_of(&job);
         tracing::debug!(%job, %seq, created, "submitted");
-        Handled::json(&door::Submitted { job, shard, seq, created })
+        Handled::json(&door::Submitted { job, shard, seq, created, warnings })
+    }
+}
+
+impl Door {
+    /// Tools that the job's agents name and no worker announces. Where none is known at all, nobody can
+    /// say that a name is wrong.
+    fn unannounced(&self, submitted: &Submitted) -> Vec<String> {
+        let registered = self.registry.all();
+        if registered.is_empty() {
+            return Vec::new();
+        }
+        let tools = Toolbox::new(registered.iter().map(|tool| &tool.spec), None);
+        let of = |agent: &Agent| tools.unannounced(agent.tools.as_deref().unwrap_or_default());
+        let callees = submitted.agents.iter().flat_map(|(name, callee)| {
+            of(&callee.agent).into_iter().map(move |told| format!("agent {name}: {told}"))
+        });
+        of(&submitted.agent).into_iter().chain(callees).collect()
     }
 }
 

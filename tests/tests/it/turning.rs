@@ -107,14 +107,14 @@ async fn a_completed_job_goes_back_is_killed_in_the_middle_and_completes_again()
 
     // Back to the middle of a loop: its first turn is that of the generation before.
     let turned = hall.record("report", &["\"turned\"", "seven"]);
-    let said = hall.does(&["jobs", "rollback", "report", "--to", &turned]);
+    let said = hall.does(&["jobs", "rollback", "report", "--to", &turned, "--yes"]);
     assert!(said.contains("went back to"), "{said}");
     hall.crash();
     wait_for_door(&hall.client).await;
     let again = hall.completed("report").await;
     assert_eq!((again.generation.0, &again.outcome), (1, &before.outcome));
 
-    hall.does(&["jobs", "restart", "report", "last"]);
+    hall.does(&["jobs", "restart", "report", "last", "--yes"]);
     let again = hall.completed("report").await;
     assert_eq!((again.generation.0, &again.outcome), (2, &before.outcome));
     let ids = [JobId::new("report").unwrap()];
@@ -150,10 +150,15 @@ async fn a_job_is_named_forked_and_compared() {
     let named = hall.does(&["jobs", "snapshot", "report"]);
     assert!(named.contains("NAME") && named.contains("before"), "{named}");
     assert!(hall.does(&["jobs", "describe", "report-2"]).contains("report at record"));
-    let back = hall.does(&["jobs", "rollback", "report", "--to", "before"]);
+    let (success, said) = hall.callboard(&["jobs", "rollback", "report", "--to", "before"]);
+    assert!(!success && said.contains("needs a confirmation"), "{said}");
+    let back = hall.does(&["jobs", "rollback", "report", "--to", "before", "--yes"]);
     assert!(back.contains("went back to before"), "{back}");
     hall.completed("report").await;
-    let (success, said) = hall.callboard(&["jobs", "rollback", "report", "--to", "after"]);
+    let log = hall.does(&["jobs", "show", "report"]);
+    assert!(log.lines().any(|line| line.starts_with('×') && line.contains("finish")), "{log}");
+    assert!(hall.does(&["jobs", "show", "report-2"]).contains("forked from report at record"));
+    let (success, said) = hall.callboard(&["jobs", "rollback", "report", "--to", "after", "--yes"]);
     assert!(!success && said.contains("has no snapshot after; there are: before"), "{said}");
     load::proved(&hall.broker).await;
 }

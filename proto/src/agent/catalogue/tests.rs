@@ -163,6 +163,27 @@ fn what_does_not_go_together_is_shown_where_this_file_says_it() {
 }
 
 #[test]
+fn what_is_wrong_in_one_place_hides_nothing_in_another() {
+    let lines = |text: &str| -> Vec<String> {
+        let told = refused(&catalogue(&[("mine", text)]), "mine");
+        told.lines().map(|line| line.split(": ").take(2).collect::<Vec<_>>().join(" ")).collect()
+    };
+    assert_eq!(
+        lines("ask: {limit: 5000}\ntemperature: 9\nstep: {max_turns: 1000}\ndeadline_ms: 0\n"),
+        [
+            "mine.yaml:1:7 ask.limit",
+            "mine.yaml:2:1 temperature",
+            "mine.yaml:3:8 step.max_turns",
+            "mine.yaml:4:1 deadline_ms",
+        ]
+    );
+    assert_eq!(
+        lines("extends: reakt\ndispatch: levls\nagents: [resercher]\n"),
+        ["mine.yaml:1:10 extends", "mine.yaml:2:11 dispatch", "mine.yaml:3:1 agents[0]"]
+    );
+}
+
+#[test]
 fn a_setting_that_decides_nothing_is_refused_where_it_is_written_and_not_where_it_is_inherited() {
     let written = [("mine", "extends: direct\nconfirm: true\n")];
     assert!(

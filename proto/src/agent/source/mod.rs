@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use self::mistake::meant;
 pub use self::mistake::{Mistake, Mistakes};
-pub(super) use self::own::Own;
+pub(super) use self::own::{Broken, Own};
 use super::{Agent, InvalidAgent};
 use crate::id::AgentName;
 

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::{
-    ABOUT, EXTENDS, Mistake, Mistakes, Source,
+    ABOUT, EXTENDS, Mistake, Mistakes, Source, agent,
     mistake::{Wrong, explain},
     tree::{self, Node, Whose},
 };
@@ -26,11 +26,21 @@ pub(crate) struct Own {
     pub(crate) fields: Value,
 }
 
+/// A file with mistakes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Broken {
+    /// What is wrong.
+    pub(crate) mistakes: Mistakes,
+    /// What the rest of it says, where it could be read at all: more may be wrong with that.
+    pub(crate) rest: Option<Box<Own>>,
+}
+
 impl Own {
     /// Reads a file by itself.
-    pub(crate) fn read(source: &Source) -> Result<Self, Mistakes> {
+    pub(crate) fn read(source: &Source) -> Result<Self, Broken> {
         let one = |wrong: Wrong| Mistakes(vec![wrong.in_place(&source.place)]);
-        let tree = tree::read(&source.text).map_err(one)?;
+        let tree = tree::read(&source.text)
+            .map_err(|wrong| Broken { mistakes: one(wrong), rest: None })?;
         let mut wrong = Vec::new();
         let mut fields = match tree.to_json() {
             Value::Object(fields) => fields,
@@ -60,11 +70,36 @@ impl Own {
         }
         let mut fields = Value::Object(fields);
         unfit(&tree, &mut fields, &mut wrong);
+        let own = Self { place: source.place.clone(), tree, extends, about, fields };
         if wrong.is_empty() {
-            return Ok(Self { place: source.place.clone(), tree, extends, about, fields });
+            return Ok(own);
         }
         wrong.sort_by_key(|wrong| wrong.at);
-        Err(Mistakes(wrong.into_iter().map(|wrong| wrong.in_place(&source.place)).collect()))
+        let mistakes = wrong.into_iter().map(|wrong| wrong.in_place(&source.place)).collect();
+        Err(Broken { mistakes: Mistakes(mistakes), rest: Some(Box::new(own)) })
+    }
+
+    /// Every bound that is passed. `fields` is what is said by this file and those it extends: what
+    /// is wrong is taken out, and the rest is checked again.
+    pub(crate) fn out_of_bounds(&self, name: &AgentName, mut fields: Value) -> Vec<Mistake> {
+        let mut found = Vec::new();
+        while found.len() < MISTAKES_MAX {
+            let Ok(read) = agent(name, &fields) else { break };
+            let Err(invalid) = read.check_bounds() else { break };
+            found.extend(self.mistake(&[], &invalid.field, invalid.why).0);
+            if !remove(&mut fields, &invalid.field) {
+                break;
+            }
+        }
+        found
+    }
+
+    /// Puts mistakes in the order of the file; those of files it extends come last.
+    pub(crate) fn in_order(&self, mut mistakes: Vec<Mistake>) -> Mistakes {
+        mistakes.sort_by_key(|one| (one.place != self.place, one.line, one.column));
+        mistakes.dedup();
+        mistakes.truncate(MISTAKES_MAX);
+        Mistakes(mistakes)
     }
 
     /// A mistake in a field of the whole, shown where this file says something about it.

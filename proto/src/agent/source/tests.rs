@@ -9,7 +9,7 @@ fn mistakes(text: &str) -> Vec<String> {
     let source = Source { name, place: "mine.yaml".into(), text: text.into() };
     match Own::read(&source) {
         Ok(_) => Vec::new(),
-        Err(mistakes) => mistakes.0.iter().map(ToString::to_string).collect(),
+        Err(broken) => broken.mistakes.0.iter().map(ToString::to_string).collect(),
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::{
     decision::{Closed, Decision, Note},
     event::{Happened, InteractionEvent},
-    fact::{Fact, Signal},
+    fact::{Fact, Signal, Signaled},
+    point::Point,
     record::Known,
     view::JobView,
 };
@@ -41,19 +42,7 @@ pub(super) fn said(
         Known::Decision(_) => None,
     });
     if let Some(Fact::Signaled(signaled)) = fact {
-        let by = signaled.by.clone();
-        events.push(Happened::Interaction(match &signaled.signal {
-            Signal::Steer { text } => InteractionEvent::Told { text: text.clone(), by },
-            other @ (Signal::Cancel
-            | Signal::Pause
-            | Signal::Resume
-            | Signal::Retry
-            | Signal::Snapshot { .. }
-            | Signal::RollBack { .. }) => {
-                let (signal, reason) = (other.word().to_owned(), signaled.reason.clone());
-                InteractionEvent::Signaled { signal, reason, by }
-            }
-        }));
+        events.push(Happened::Interaction(signal(signaled)));
     }
     let open = |view: &JobView, id| view.questions.iter().any(|question| question.id == id);
     for gone in before.into_iter().flat_map(|view| &view.questions) {
@@ -92,6 +81,18 @@ pub(super) fn said(
             }
         }));
     }
+}
+
+fn signal(signaled: &Signaled) -> InteractionEvent {
+    let by = signaled.by.clone();
+    let to = match &signaled.signal {
+        Signal::Steer { text } => return InteractionEvent::Told { text: text.clone(), by },
+        Signal::RollBack { to, .. } => Some(Point::Seq(*to)),
+        Signal::Snapshot { name } => Some(Point::Name(name.clone())),
+        Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry => None,
+    };
+    let (signal, reason) = (signaled.signal.word().to_owned(), signaled.reason.clone());
+    InteractionEvent::Signaled { signal, to, reason, by }
 }
 
 /// Questions that are open and were not.

@@ -1,0 +1,161 @@
+//! `jobs show`: a job's log. Records that a roll-back took out of the job's timeline are marked, which
+//! is known only when what came after them has been read: until then nothing is printed.
+
+use std::pin::pin;
+
+use client::WatchOptions;
+use futures::StreamExt;
+use proto::{
+    door::Watched,
+    id::Seq,
+    record::{Known, Record},
+    subject::Family,
+    timeline::Timeline,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    args::{Global, ShowArgs},
+    connect,
+    exit::Exit,
+    failure::{CliError, Outcome},
+    interrupt::Interrupts,
+    look::Look,
+    output::{Format, Output},
+    render::history::{self, Entry},
+};
+
+/// Prints the log.
+pub(super) async fn run(global: &Global, output: Output, args: ShowArgs) -> Outcome {
+    let client = connect::client(global, output).await?;
+    let job = connect::job(&client, &args.job).await?.job;
+    let mut stream = pin!(client.watch(&job, WatchOptions::default()));
+    let mut interrupts = Interrupts::take()?;
+    let mut log = Log::new(output, &args);
+    loop {
+        let item = tokio::select! {
+            item = stream.next() => item,
+            () = interrupts.next() => return Ok(Exit::Interrupted),
+        };
+        match item {
+            Some(Ok(Watched::Record { seq, family, time, record })) => {
+                log.take(seq, &family, time, &record)?;
+            }
+            // A view says that there is nothing more to catch up with.
+            Some(Ok(Watched::View { .. })) => {
+                log.catch_up()?;
+                if !args.follow {
+                    break;
+                }
+            }
+            Some(Ok(Watched::Live { .. } | Watched::Event { .. } | Watched::Heartbeat)) => {}
+            Some(Ok(Watched::End { error: None })) | None => break,
+            Some(Ok(Watched::End { error: Some(failure) })) => return Err((*failure).into()),
+            Some(Err(failure)) => return Err(failure.into()),
+        }
+    }
+    log.end()?;
+    Ok(Exit::Success)
+}
+
+/// The log, as far as it has been read.
+struct Log {
+    output: Output,
+    look: Look,
+    after: Seq,
+    /// One JSON value can only be printed when it is whole.
+    is_whole: bool,
+    timeline: Timeline,
+    /// What is printed when it is known which of it counts.
+    held: Vec<(Seq, Value)>,
+    follows: bool,
+}
+
+impl Log {
+    fn new(output: Output, args: &ShowArgs) -> Self {
+        Self {
+            output,
+            look: output.look(),
+            after: Seq(args.after),
+            is_whole: output.format == Format::Json && !args.follow,
+            timeline: Timeline::default(),
+            held: Vec::new(),
+            follows: false,
+        }
+    }
+
+    fn take(
+        &mut self,
+        seq: Seq,
+        family: &str,
+        time: jiff::Timestamp,
+        record: &Value,
+    ) -> Result<(), CliError> {
+        if let Some(family) = Family::from_words(family) {
+            self.timeline.take(seq, &family, known(record).as_ref());
+        }
+        if seq > self.after {
+            let item = json!({"seq": seq, "time": time, "family": family, "record": record});
+            self.held.push((seq, item));
+        }
+        if self.follows { self.print() } else { Ok(()) }
+    }
+
+    fn catch_up(&mut self) -> Result<(), CliError> {
+        self.follows = true;
+        self.print()
+    }
+
+    fn print(&mut self) -> Result<(), CliError> {
+        if self.is_whole {
+            return Ok(());
+        }
+        for (seq, item) in std::mem::take(&mut self.held) {
+            let (counts, item) = self.marked(seq, item);
+            line(self.output, &self.look, &item, counts)?;
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<(), CliError> {
+        if !self.is_whole {
+            return self.print();
+        }
+        let held = std::mem::take(&mut self.held);
+        let all: Vec<Value> =
+            held.into_iter().map(|(seq, item)| self.marked(seq, item).1).collect();
+        self.output.json(&all)
+    }
+
+    /// Whether a record counts; said in it for programs where it does not.
+    fn marked(&self, seq: Seq, mut item: Value) -> (bool, Value) {
+        let counts = self.timeline.has(seq);
+        if !counts {
+            item["taken_out"] = json!(true);
+        }
+        (counts, item)
+    }
+}
+
+/// What a record says; nothing of one that cannot be read here.
+fn known(record: &Value) -> Option<Known> {
+    let bytes = serde_json::to_vec(record).ok()?;
+    Record::from_slice(&bytes).ok()?.known().ok()
+}
+
+fn line(output: Output, look: &Look, item: &Value, counts: bool) -> Result<(), CliError> {
+    match output.format {
+        Format::Json | Format::Jsonl => output.line(&item.to_string()),
+        Format::Ids => output.line(&item["seq"].to_string()),
+        Format::Table => {
+            let entry = Entry {
+                seq: item["seq"].as_u64().unwrap_or_default(),
+                family: item["family"].as_str().unwrap_or_default(),
+                time: item["time"].as_str().and_then(|t| t.parse().ok()).unwrap_or(look.now),
+                record: &item["record"],
+                counts,
+            };
+            output.line(&history::line(look, &entry))
+        }
+    }
+}
