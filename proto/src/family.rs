@@ -150,10 +150,12 @@ pub struct ChildQuestion {
 
 /// The id of the child that is an attempt of a unit of work: derived, so that submitting it twice is
 /// submitting it once. `first` is the first record of the parent's log: a job that is purged and
-/// submitted anew under its old id takes no child of its earlier life for its own.
+/// submitted anew under its old id takes no child of its earlier life for its own. Under the first
+/// [rules](crate::rules::Rules) it is not looked at.
 #[must_use]
-pub fn child_id(parent: &JobId, first: Seq, work: &WorkId, attempt: Attempt) -> JobId {
-    let whole = digest::of_bytes(format!("{parent}/{first}/{work}/{attempt}").as_bytes());
+pub fn child_id(parent: &JobId, first: Option<Seq>, work: &WorkId, attempt: Attempt) -> JobId {
+    let life = first.map(|first| format!("{first}/")).unwrap_or_default();
+    let whole = digest::of_bytes(format!("{parent}/{life}{work}/{attempt}").as_bytes());
     let kept: String = parent.as_str().chars().take(KEPT_OF_PARENT).collect();
     let digits: String = whole.chars().take(DIGITS).collect();
     JobId::new(format!("{kept}-c{digits}")).expect("40 characters of an id, and 22 more, are an id")
@@ -247,14 +249,14 @@ mod tests {
         let mut job = JobId::new("j".repeat(64)).unwrap();
         let mut seen = BTreeSet::new();
         for _ in 0..10 {
-            let child = child_id(&job, Seq(1), &work, attempt);
-            assert_eq!(child, child_id(&job, Seq(1), &work, attempt));
+            let child = child_id(&job, Some(Seq(1)), &work, attempt);
+            assert_eq!(child, child_id(&job, Some(Seq(1)), &work, attempt));
             assert!(seen.insert(child.clone()));
-            assert!(seen.insert(child_id(&job, Seq(1), &work, attempt.next())));
-            assert!(seen.insert(child_id(&job, Seq(2), &work, attempt)));
+            assert!(seen.insert(child_id(&job, Some(Seq(1)), &work, attempt.next())));
+            assert!(seen.insert(child_id(&job, Some(Seq(2)), &work, attempt)));
             job = child;
         }
-        let short = child_id(&JobId::new("report-7").unwrap(), Seq(1), &work, attempt);
+        let short = child_id(&JobId::new("report-7").unwrap(), None, &work, attempt);
         assert!(short.as_str().starts_with("report-7-c"), "{short}");
     }
 

@@ -20,6 +20,8 @@ impl Rules {
     /// * an instruction has a plan made anew whatever `replan.max` says, and uses up none of it;
     /// * planning item by item may think as long as items get done;
     /// * another task that was done is progress of plans, whatever its words are;
+    /// * turns of a job's child are turns of the job and no steps of its budget;
+    /// * the id of a job's child says where the log of the job begins, and with it which life of its id it has;
     /// * an agent at the deepest level, or that has handed over all it may, is told so and goes on;
     /// * a job that runs out of time or of replans ends with a report, and reports say what is left where no step is.
     pub const SECOND: Self = Self(1);

@@ -296,9 +296,11 @@ impl Catalogue {
             Ok(agent) => {
                 mistakes.extend(own.out_of_bounds(name, fields));
                 if let Some((tool, meant)) = misnamed(&agent) {
+                    let field = format!("tool.presets.{tool}");
                     let why =
                         format!("is not among the tools of this agent; did you mean {meant}?");
-                    mistakes.extend(own.mistake(&[], &format!("tool.presets.{tool}"), &why).0);
+                    mistakes.retain(|mistake| mistake.field != field);
+                    mistakes.extend(own.mistake(&[], &field, &why).0);
                 }
                 // Fields that were taken out may be what the others go with.
                 for clash in clash::all(&agent, &own.fields).into_iter().filter(|_| is_whole) {

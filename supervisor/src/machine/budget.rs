@@ -14,6 +14,7 @@ use proto::{
     message::Usage,
     notice::Notice,
     policy::PlanProtocol,
+    rules::Rules,
 };
 
 use super::{
@@ -71,8 +72,10 @@ impl Spent {
     }
 
     /// A job below has ended, and took some turns.
-    pub(super) fn below(&mut self, turns: u32) {
-        self.below = self.below.saturating_add(turns);
+    pub(super) fn below(&mut self, turns: u32, rules: Rules) {
+        // By the first rules they were counted like the job's own.
+        let counter = if rules >= Rules::SECOND { &mut self.below } else { &mut self.turns };
+        *counter = counter.saturating_add(turns);
     }
 }
 

@@ -392,7 +392,7 @@ impl Open {
     fn spent_below(&mut self, counts: bool, usage: Usage, turns: u32, paid: &Paid) {
         if counts {
             self.usage += usage;
-            self.spent.below(turns);
+            self.spent.below(turns, self.rules);
             self.paid.below(paid);
         }
     }

@@ -10,6 +10,7 @@ use proto::{
     id::JobId,
     job::Outcome,
     message::Usage,
+    rules::Rules,
 };
 
 use super::{
@@ -162,13 +163,14 @@ impl Job {
             agent.deadline_ms = Some(agent.deadline_ms.map_or(left, |own| own.min(left)));
         }
         let task = call.task().ok()?;
+        let life = (open.rules >= Rules::SECOND).then_some(self.first);
         let is_step = matches!(step.exec, Exec::Tool(_));
         let before = if is_step { super::decide::dependencies(open, step) } else { Vec::new() };
         Some(SpawnWork {
             work: call.work.clone(),
             attempt,
             step: step.id().clone(),
-            child: family::child_id(&self.id, self.first, &call.work, attempt),
+            child: family::child_id(&self.id, life, &call.work, attempt),
             agent,
             goal: kin_text::task(open.language, &task, &before),
             language: open.language,

@@ -241,7 +241,7 @@ fn arguments_are_fixed_of_the_agents_own_tools_alone() {
         ),
         (
             fixed.replace("{max_bytes: 9}", "9"),
-            "mine.yaml:4:15: tool.presets.http_get: invalid type: integer `9`, expected a map",
+            "mine.yaml:4:15: tool.presets.http_get: must be a mapping of fields, not 9",
         ),
         (
             fixed

@@ -113,7 +113,7 @@ async fn what_cannot_be_used_is_refused_with_all_that_is_wrong() {
     assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("text")));
     assert_eq!(
         failure.message,
-        "bucket:mine:2:8: step.retires: there is no such field; did you mean retry?"
+        "bucket:mine:1:10: extends: there is no agent fastgtp; did you mean fastgpt?\nbucket:mine:2:8: step.retires: there is no such field; did you mean retry?"
     );
     let (code, field) = hall.refused(verbs::AGENTS, r#"{"name":"mine"}"#).await;
     assert_eq!((code, field.as_str()), (Code::UnknownAgent, "name"));
