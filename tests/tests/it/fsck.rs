@@ -432,8 +432,8 @@ fn programs_are_told(stage: &Stage, expected: &BTreeMap<JobId, String>) {
     let (code, said, _) = run(&[]);
     assert!(said.contains("jobs are not where they should be"), "{said}");
     assert!(said.contains("call.nowhere has no consumer") && code == Some(1), "{said}");
-    let (code, said, _) = run(&["never-submitted"]);
-    assert!(said.contains("it was never submitted") && code == Some(1), "{said}");
+    let (code, _, why) = run(&["never-submitted"]);
+    assert!(why.contains("there is no job never-submitted") && code == Some(6), "{why}");
     let (code, _, why) = run(&["--shard", "12"]);
     assert!(why.contains("there is no shard 12") && code == Some(2), "{why}");
     let (code, _, why) = run(&["--url", "nats://127.0.0.1:1", "--timeout", "500ms"]);

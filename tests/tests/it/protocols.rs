@@ -207,7 +207,7 @@ async fn a_plan_is_changed_from_a_file_and_in_an_editor_and_runs_as_it_was_confi
     let refused = command.args(["inbox", "answer", "edit", "q2", "--edit"]).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2), "{said}");
-    assert!(said.contains("line 2") && said.contains("what was written is in"), "{said}");
+    assert!(said.contains("line 1 column 8") && said.contains("what was written is in"), "{said}");
     let mut command = hall.company.command();
     command.env("EDITOR", &editor).env_remove("VISUAL");
     let edited = command.args(["inbox", "answer", "edit", "q2", "--edit"]).output().unwrap();
