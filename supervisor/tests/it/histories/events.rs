@@ -108,6 +108,12 @@ fn events_tell_a_story_without_gaps() {
                 Happened::Message(said) if said.stream == Stream::Result && said.work.is_none() => {
                     answer += 1;
                 }
+                // What it came to before is taken out, and it comes to something anew.
+                Happened::Interaction(InteractionEvent::Signaled { signal, .. })
+                    if signal == "roll_back" =>
+                {
+                    (answer, running) = (0, BTreeSet::new());
+                }
                 Happened::Message(_)
                 | Happened::Interaction(_)
                 | Happened::Error(_)

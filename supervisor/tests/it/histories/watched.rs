@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use proptest::{prelude::*, test_runner::TestRunner};
-use proto::event::{Event, EventId, Happened};
+use proto::event::{Event, EventId, Happened, InteractionEvent};
 
 use super::{
     events::events,
@@ -54,8 +54,24 @@ fn what_an_agent_says_in_a_turn_is_told_once() {
     for History { name, job, entries, .. } in file::all() {
         let mut told = BTreeSet::new();
         for Event { id, happened, .. } in events(&job, &entries) {
-            if let Happened::Message(said) = happened {
-                assert!(told.insert(said.work.clone()), "{name} {id}: {:?} once more", said.work);
+            match happened {
+                Happened::Message(said) => {
+                    let fresh = told.insert(said.work.clone());
+                    assert!(fresh, "{name} {id}: {:?} once more", said.work);
+                }
+                // A job that goes back comes to something anew.
+                Happened::Interaction(InteractionEvent::Signaled { signal, .. })
+                    if signal == "roll_back" =>
+                {
+                    told.remove(&None);
+                }
+                Happened::Interaction(_)
+                | Happened::Tool(_)
+                | Happened::Step(_)
+                | Happened::Error(_)
+                | Happened::Usage(_)
+                | Happened::Plan(_)
+                | Happened::Job(_) => {}
             }
         }
     }
