@@ -192,14 +192,20 @@ impl<'a> Past<'a> {
         self.check(to, again, field)
     }
 
+    /// The records that count now and can be read.
+    fn counting(&self) -> impl Iterator<Item = (Seq, Known)> + '_ {
+        let timeline = self.replay.timeline();
+        let counting = self.entries.iter().filter(|entry| timeline.has(entry.seq));
+        counting.filter_map(|entry| {
+            let known = entry.record.as_ref().ok()?.known().ok()?;
+            Some((entry.seq, known))
+        })
+    }
+
     /// Calls of `once` tools that count now, began at all, and had not ended at a record.
     pub(super) fn begun_after(&self, to: Seq) -> Vec<(ToolName, WorkId)> {
         let (mut sent, mut begun, mut ended) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
-        let timeline = self.replay.timeline();
-        for entry in self.entries.iter().filter(|entry| timeline.has(entry.seq)) {
-            let Some(known) = entry.record.as_ref().ok().and_then(|r| r.known().ok()) else {
-                continue;
-            };
+        for (seq, known) in self.counting() {
             match known {
                 Known::Decision(decision) => {
                     if let Decision::Call(call) = *decision
@@ -212,7 +218,7 @@ impl<'a> Past<'a> {
                 Known::Fact(fact) => match *fact {
                     Fact::Started(started) => drop(begun.insert(started.work)),
                     Fact::Called(called) => {
-                        if entry.seq <= to {
+                        if seq <= to {
                             ended.insert(called.work.clone());
                         }
                         begun.insert(called.work);
@@ -230,18 +236,12 @@ impl<'a> Past<'a> {
         sent.retain(|(_, work)| begun.contains(work) && !ended.contains(work));
         sent
     }
-}
 
-impl Past<'_> {
     /// Jobs that worked for this one in what counts now, and whose work is done anew by others when
     /// it goes on from a record: they had not ended there.
     pub(super) fn done_anew(&self, to: Seq) -> Vec<JobId> {
         let (mut wanted, mut ended) = (Vec::new(), BTreeSet::new());
-        let timeline = self.replay.timeline();
-        for entry in self.entries.iter().filter(|entry| timeline.has(entry.seq)) {
-            let Some(known) = entry.record.as_ref().ok().and_then(|r| r.known().ok()) else {
-                continue;
-            };
+        for (seq, known) in self.counting() {
             match known {
                 Known::Decision(decision) => {
                     if let Decision::Spawn(spawn) = *decision {
@@ -251,7 +251,7 @@ impl Past<'_> {
                 Known::Fact(fact) => {
                     if let Fact::Child(said) = *fact
                         && matches!(said.news, News::Ended { .. })
-                        && entry.seq <= to
+                        && seq <= to
                     {
                         ended.insert(said.child);
                     }
