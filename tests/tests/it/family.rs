@@ -16,6 +16,10 @@ use proto::{
 use runtime::{broker::Broker, testing::RawWriter};
 use serde_json::json;
 use supervisor::fsck::Standing;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
 
 use super::{
     chaos::{connect, wait_for_door},
@@ -35,7 +39,7 @@ rules:
           - { id: s2, description: "ask", tool: asker, args: { goal: "find out the year" } }
   - name: counting takes time
     when: { turn: 1, any: 'count the pages' }
-    reply: { calls: [ { tool: sleep, args: { ms: @ms@ } } ] }
+    reply: { calls: [ @count@ ] }
   - name: counted
     when: { turn: 2, any: 'count the pages' }
     reply: { calls: [ { tool: finish, args: { success: true, response: "42 pages" } } ] }
@@ -57,7 +61,13 @@ struct House {
 impl House {
     /// An installation whose `boss` has two agents to hand tasks to. The one takes `ms` to count.
     async fn new(ms: u32) -> Self {
-        let mut company = Company::start(&SCRIPT.replace("@ms@", &ms.to_string())).await;
+        Self::counting_by(&format!("{{ tool: sleep, args: {{ ms: {ms} }} }}")).await
+    }
+
+    /// As [`House::new`]; counting is that call.
+    async fn counting_by(call: &str) -> Self {
+        let mut company = Company::start(&SCRIPT.replace("@count@", call)).await;
+        company.set("TOOLS__HTTP__ALLOW_PRIVATE", "true");
         let dir = company.workspace().join("agents");
         std::fs::create_dir(&dir).unwrap();
         for (name, text) in [
@@ -100,9 +110,34 @@ fn child<'a>(view: &'a JobView, path: &str) -> &'a ChildView {
     view.children.iter().find(|child| child.path == path).unwrap()
 }
 
+/// A library that is closed: whoever comes to count its pages waits at the door.
+struct Library(TcpListener);
+
+impl Library {
+    async fn closed() -> Self {
+        Self(TcpListener::bind("127.0.0.1:0").await.unwrap())
+    }
+
+    fn call(&self) -> String {
+        format!("{{ tool: http_get, args: {{ url: 'http://{}/' }} }}", self.0.local_addr().unwrap())
+    }
+
+    /// Lets everybody in, those too who have died at the door.
+    fn open(self) {
+        tokio::spawn(async move {
+            while let Ok((mut visitor, _)) = self.0.accept().await {
+                let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n42";
+                let _ = visitor.read(&mut [0; 4096]).await;
+                let _ = visitor.write_all(answer.as_bytes()).await;
+            }
+        });
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn children_work_side_by_side_one_asks_at_the_root_and_a_kill_begins_none_twice() {
-    let mut house = House::new(3_000).await;
+    let library = Library::closed().await;
+    let mut house = House::counting_by(&library.call()).await;
     house.does(&["submit", "the report", "--agent", "boss", "--id", "report-7"]);
     let view = house.until("report-7", JobState::InputRequired).await;
     let asks = &child(&view, "report-7/s2").questions;
@@ -125,6 +160,7 @@ async fn children_work_side_by_side_one_asks_at_the_root_and_a_kill_begins_none_
     let at = |words: &str| tree.find(words).unwrap_or_else(|| panic!("{words}: {tree}"));
     assert!(at("report-7 ") < at("└ "), "{tree}");
     house.does(&["inbox", "answer", "report-7", "--text", "1984"]);
+    library.open();
 
     let view = house.until("report-7", JobState::Completed).await;
     let Some(Outcome::Completed { results, .. }) = &view.outcome else { panic!() };
