@@ -42,6 +42,14 @@ fn stdin(field: &str, bytes_max: usize) -> Result<String, CliError> {
 /// # Errors
 /// When it is missing, is no regular file, is too large or is not text.
 pub(crate) fn file(field: &str, path: &Path, bytes_max: usize) -> Result<String, CliError> {
+    decode(field, &path.display().to_string(), bytes(field, path, bytes_max)?)
+}
+
+/// Reads a file, whatever is in it.
+///
+/// # Errors
+/// When it is missing, is no regular file, or is too large.
+pub(crate) fn bytes(field: &str, path: &Path, bytes_max: usize) -> Result<Vec<u8>, CliError> {
     let name = path.display().to_string();
     let fail = |why: String| CliError::input(field, format!("{name}: {why}"));
     // Looked at before it is opened: opening a pipe that nobody writes to would wait for ever.
@@ -54,7 +62,7 @@ pub(crate) fn file(field: &str, path: &Path, bytes_max: usize) -> Result<String,
             .hint("to read from a pipe, redirect it to standard input and write @-"));
     }
     let opened = std::fs::File::open(path).map_err(|e| fail(e.to_string()))?;
-    decode(field, &name, bounded(field, &name, opened, bytes_max)?)
+    bounded(field, &name, opened, bytes_max)
 }
 
 fn bounded(

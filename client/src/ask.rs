@@ -17,7 +17,15 @@ impl Client {
         verb: &str,
         request: &impl Serialize,
     ) -> Result<T, Failure> {
-        let payload = body(request)?;
+        self.send(verb, body(request)?).await
+    }
+
+    /// Sends bytes as they are.
+    pub(super) async fn send<T: DeserializeOwned>(
+        &self,
+        verb: &str,
+        payload: Bytes,
+    ) -> Result<T, Failure> {
         let subject = self.subjects.service(verb);
         let (began, mut tries) = (Instant::now(), 0);
         loop {

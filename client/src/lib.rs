@@ -13,12 +13,14 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use proto::{
     door::{
-        AgentChanged, AgentList, Agents, AnswerTaken, Crew, Dead, DeadLetters, DropAgent, Get,
-        GiveAnswer, Inbox, InboxPage, List, Listed, SendSignal, SetAgent, Signaled, Submit,
-        Submitted, Tools, verbs,
+        AgentChanged, AgentList, Agents, AnswerTaken, Crew, Dead, DeadLetters, DropAgent,
+        FileSource, Get, GiveAnswer, Inbox, InboxPage, List, Listed, SendSignal, SetAgent,
+        Signaled, Submit, SubmitFile, Submitted, Tools, Uploaded, verbs,
     },
     error::{Code, Failure},
+    file::FileName,
     id::{AgentName, JobId},
+    limits,
     point::Point,
     subject::Subjects,
     trace::TraceContext,
@@ -120,6 +122,26 @@ impl Client {
                 answer => return answer,
             }
         }
+    }
+
+    /// Uploads what is in a file, piece by piece: as a submission names it. Uploading the same again
+    /// stores nothing more.
+    ///
+    /// # Errors
+    /// What the server refuses, or why it could not be asked.
+    pub async fn attach(
+        &self,
+        name: FileName,
+        content: impl Into<Bytes>,
+    ) -> Result<SubmitFile, Failure> {
+        let mut pieces = Vec::new();
+        let mut rest: Bytes = content.into();
+        while !rest.is_empty() {
+            let piece = rest.split_to(rest.len().min(limits::PIECE_BYTES_MAX));
+            let uploaded: Uploaded = self.send(verbs::UPLOAD, piece).await?;
+            pieces.push(uploaded.piece);
+        }
+        Ok(SubmitFile { name, media_type: None, content: FileSource::Pieces(pieces) })
     }
 
     /// A job.

@@ -9,6 +9,7 @@ use minijinja::{Environment, UndefinedBehavior, Value, context, syntax::SyntaxCo
 use proto::{
     conversation,
     decision::{StepEnd, StepTask},
+    file,
     lang::Language,
     step::StepState,
 };
@@ -68,6 +69,7 @@ pub(crate) fn task(language: Language, task: &StepTask) -> String {
         .collect();
     let values = context! {
         earlier => conversation::told(language, &task.earlier),
+        files => file::told(language, &task.files),
         description => task.description.as_str(),
         dependencies,
         previous_error => task.previous_error.as_deref().unwrap_or_default(),

@@ -430,6 +430,7 @@ mod tests {
             agents: Default::default(),
             forked: None,
             plan: None,
+            files: Vec::new(),
             rules: proto::rules::Rules::NOW,
         });
         let ledger = Ledger::of(&[fact(1, &submitted), asked(2, "q1")]);

@@ -10,6 +10,7 @@ use model::{ModelRequest, Params};
 use proto::{
     asking, conversation,
     decision::{PlanTalk, PlanWork},
+    file,
     id::StepId,
     lang::Language,
     message::{Message, ModelCall, ToolOffer},
@@ -40,10 +41,13 @@ pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>) -> ModelRequest {
     }
 }
 
-/// The conversation, with what was said in earlier jobs before the goal and what the machine has to
-/// say last.
+/// The conversation, with what was said in earlier jobs and the files that came with this one before
+/// the goal, and what the machine has to say last.
 fn framed(work: &PlanWork, mut messages: Vec<Message>) -> Vec<Message> {
-    let told = conversation::told(work.language, &work.earlier);
+    let earlier = conversation::told(work.language, &work.earlier);
+    let files = file::told(work.language, &work.files);
+    let told: Vec<_> = [earlier, files].into_iter().filter(|text| !text.is_empty()).collect();
+    let told = told.join("\n\n");
     let goal = messages.iter_mut().find_map(|message| match message {
         Message::User { text } => Some(text),
         Message::System { .. } | Message::Assistant { .. } | Message::Tool { .. } => None,

@@ -2,6 +2,7 @@
 //! workers take it straight from the job's log, and there is no second queue to keep in step.
 
 mod detect;
+mod kind;
 mod note;
 pub mod pools;
 
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 pub use self::{
     detect::Detect,
+    kind::DecisionKind,
     note::{Closed, Note},
 };
 use crate::{
@@ -18,6 +20,7 @@ use crate::{
     conversation::Exchange,
     fact::{PlanNote, PlanReply},
     family::Offered,
+    file::FileTold,
     id::{Attempt, Generation, JobId, Pool, Seq, StepId, TimerName, ToolName, WorkId},
     interaction::Question,
     job::Outcome,
@@ -54,57 +57,6 @@ pub enum Decision {
     Note(Note),
     /// The job has ended.
     Finish(Finish),
-}
-
-/// The kind of a decision: the token after `do` in its subject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DecisionKind {
-    /// [`Decision::Plan`].
-    Plan,
-    /// [`Decision::Turn`].
-    Turn,
-    /// [`Decision::Call`].
-    Call,
-    /// [`Decision::Ask`].
-    Ask,
-    /// [`Decision::Wait`].
-    Wait,
-    /// See [`Decision::Spawn`].
-    Spawn,
-    /// [`Decision::Note`].
-    Note,
-    /// [`Decision::Finish`].
-    Finish,
-}
-
-impl DecisionKind {
-    /// All kinds.
-    pub const ALL: [Self; 8] = [
-        Self::Plan,
-        Self::Turn,
-        Self::Call,
-        Self::Ask,
-        Self::Wait,
-        Self::Spawn,
-        Self::Note,
-        Self::Finish,
-    ];
-
-    /// The token in subjects and the kind of the record.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Plan => "plan",
-            Self::Turn => "turn",
-            Self::Call => "call",
-            Self::Ask => "ask",
-            Self::Wait => "wait",
-            Self::Spawn => "spawn",
-            Self::Note => "note",
-            Self::Finish => "finish",
-        }
-    }
 }
 
 impl Decision {
@@ -230,6 +182,9 @@ pub struct PlanWork {
     /// Earlier jobs of the conversation, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Exchange>,
+    /// Files that came with the job.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileTold>,
     /// What the model is told beside that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
@@ -373,6 +328,9 @@ pub struct StepTask {
     /// Earlier jobs of the conversation, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Exchange>,
+    /// Files that came with the job.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileTold>,
     /// Why the run before failed, when this is not the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_error: Option<String>,

@@ -4,6 +4,7 @@
 //! and with the headers of a NATS service error.
 
 mod agents;
+mod files;
 mod inbox;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 pub use self::{
     agents::{AgentChanged, AgentEntry, AgentList, Agents, DropAgent, SetAgent},
+    files::{FileSource, SubmitFile, Uploaded},
     inbox::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
 };
 use crate::{
@@ -58,6 +60,8 @@ pub mod verbs {
     pub const SET_AGENT: &str = "set_agent";
     /// Takes one out.
     pub const DROP_AGENT: &str = "drop_agent";
+    /// Stores a piece of a file that a submission will name.
+    pub const UPLOAD: &str = "upload";
 }
 
 /// A new job.
@@ -94,6 +98,9 @@ pub struct Submit {
     /// One tool call that is the whole job: neither a planner nor a model is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<DirectCall>,
+    /// Files that come with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<SubmitFile>,
 }
 
 /// A tool call that somebody asks for by name.
@@ -409,6 +416,7 @@ impl Submit {
             conversation: None,
             fork: None,
             call: None,
+            files: Vec::new(),
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::{
     conversation::Conversation,
     cost::Cost,
     family::{Callees, ChildSaid, Parent},
+    file::File,
     fork::Forked,
     id::{AskId, Attempt, Seq, SnapshotName, TimerName, ToolName, WorkId},
     interaction::Answer,
@@ -165,6 +166,9 @@ pub struct Submitted {
     /// The plan it was submitted with: a command of a person's. No planner is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
+    /// Files that came with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<File>,
     /// The rules its log is folded by, as they were when it was submitted.
     #[serde(default, skip_serializing_if = "Rules::is_first")]
     pub rules: Rules,

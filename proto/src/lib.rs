@@ -20,6 +20,7 @@ pub mod event;
 pub mod excerpt;
 pub mod fact;
 pub mod family;
+pub mod file;
 pub mod fork;
 pub mod guard;
 pub mod id;

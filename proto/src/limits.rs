@@ -6,6 +6,23 @@ pub const REQUEST_BYTES_MAX: usize = 256 * 1024;
 pub const JSON_DEPTH_MAX: usize = 64;
 /// Longest goal, in bytes.
 pub const GOAL_BYTES_MAX: usize = 64 * 1024;
+/// Files that may come with one job.
+pub const FILES_MAX: usize = 32;
+/// Longest name of a file, in bytes.
+pub const FILE_NAME_BYTES_MAX: usize = 255;
+/// Largest file, in bytes.
+pub const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// All files of one job, in bytes.
+pub const FILES_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Largest piece of a file, in bytes: what one request uploads. NATS takes 1 MiB unless it is told
+/// otherwise.
+pub const PIECE_BYTES_MAX: usize = 512 * 1024;
+/// Pieces of one file.
+pub const PIECES_MAX: usize = 256;
+/// Longest address of a file, in bytes.
+pub const FILE_URL_BYTES_MAX: usize = 8 * 1024;
+/// Longest media type of a file, in bytes.
+pub const MEDIA_TYPE_BYTES_MAX: usize = 128;
 /// Steps of one plan.
 pub const PLAN_STEPS_MAX: usize = 500;
 /// Dependencies of one step.

@@ -7,6 +7,7 @@ use crate::{
     budget::Gauge,
     cost::ToolCost,
     family::{ChildView, Parent},
+    file::FileTold,
     id::{AgentName, ConversationId, Generation, JobId, Seq, SnapshotName, StepId, ToolName},
     interaction::Question,
     job::{JobState, Outcome, SubStatus},
@@ -38,6 +39,9 @@ pub struct JobView {
     pub agent: AgentName,
     /// The language it speaks.
     pub language: Language,
+    /// Files that came with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileTold>,
     /// The plan in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanView>,

@@ -13,6 +13,7 @@
 mod call;
 pub mod config;
 pub mod egress;
+mod files;
 mod intent;
 mod observe;
 mod start;
@@ -24,6 +25,7 @@ mod work;
 pub mod workspace;
 
 pub use self::{
+    files::JobFiles,
     start::{Setup, StartError, builtin, options, start},
     tool::{CallContext, Meter, Tool, ToolFault},
     toolset::{Admitted, InvalidToolset, Toolset},

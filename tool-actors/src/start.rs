@@ -26,7 +26,7 @@ use crate::{
     tool::Tool,
     tools::{
         AskModel, CompleteTask, CreateTask, DeleteTask, Echo, HttpGet, HttpPost, ListTasks,
-        ReadFile, Sleep, Stop, UpdateTask, WriteFile,
+        ReadAttachment, ReadFile, Sleep, Stop, UpdateTask, WriteFile,
     },
     toolset::{InvalidToolset, Toolset},
     work::ToolWork,
@@ -77,6 +77,7 @@ pub fn builtin(
         Arc::new(ReadFile(workspace.clone())),
         Arc::new(WriteFile(workspace)),
         Arc::new(HttpGet::new(egress.clone(), config.http.body_bytes_max, config.http.timeout_ms)),
+        Arc::new(ReadAttachment::new(egress.clone(), config.http.body_bytes_max)),
         Arc::new(HttpPost::new(egress, config.http.body_bytes_max, config.http.timeout_ms)),
         Arc::new(AskModel(model)),
         Arc::new(Stop),

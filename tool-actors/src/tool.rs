@@ -12,8 +12,11 @@ use proto::{
     tool::{Fault, ToolResult, ToolSpec},
     trace::TraceContext,
 };
+use runtime::broker::Broker;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+
+use crate::files::JobFiles;
 
 /// A tool. What it needs (a store, a client, a directory) is given to it when it is made.
 #[async_trait]
@@ -52,6 +55,8 @@ pub struct CallContext {
     pub canceled: CancellationToken,
     /// Where the tool says what the call costs.
     pub meter: Meter,
+    /// The files that came with the job.
+    pub files: JobFiles,
 }
 
 impl CallContext {
@@ -73,7 +78,14 @@ impl CallContext {
             trace,
             canceled,
             meter: Meter::default(),
+            files: JobFiles::default(),
         }
+    }
+
+    /// The same, for a tool that may read the files of the job.
+    #[must_use]
+    pub fn with_files(self, broker: &Broker) -> Self {
+        Self { files: JobFiles::of(broker, &self.job), ..self }
     }
 }
 

@@ -47,7 +47,8 @@ impl ToolWork {
         let own = telemetry::child_of(task.trace);
         let (is_known, content) = (self.tools.has(&call.tool), self.content.as_deref());
         let mut execution = Execution::start(&task.job, call, (task.trace, own), is_known, content);
-        let context = CallContext::of(&task.job, call, own, task.canceled.clone());
+        let context =
+            CallContext::of(&task.job, call, own, task.canceled.clone()).with_files(&self.broker);
         let meter = context.meter.clone();
         let run = self.execute(task, call, context, &mut execution);
         let ended = telemetry::within(own, run).await;

@@ -107,6 +107,9 @@ pub(crate) struct JobArgs {
     /// The language agents and people are spoken to in [default: that of the goal]
     #[arg(long, value_name = "en|zh", value_parser = language)]
     pub(crate) language: Option<Language>,
+    /// A file that comes with the job, or the URL of one; may be given again
+    #[arg(long = "file", value_name = "PATH|URL")]
+    pub(crate) files: Vec<String>,
     /// Run the plan without asking whether it is right
     #[arg(long)]
     pub(crate) no_confirm: bool,
@@ -135,6 +138,7 @@ Examples:
   callboard submit @goal.txt --id trip-1 --no-confirm --deadline 10m
   echo \"Summarise the news\" | callboard submit @- --agent direct --wait
   callboard submit \"Book the first of them\" --conversation trip
+  callboard submit \"What do these two agree on?\" --file offer.txt --file https://example.com/terms.txt
 
 Prints the id of the job. Interrupted (Ctrl-C), it says whether the job exists; sending the same goal \
 with the same --id again is always safe.";
@@ -151,7 +155,7 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) goal: Option<String>,
     /// Watch a job that is there, instead of submitting one
-    #[arg(long, value_name = "JOB", conflicts_with_all = ["id", "agent", "conversation", "language", "no_confirm", "deadline"])]
+    #[arg(long, value_name = "JOB", conflicts_with_all = ["id", "agent", "conversation", "language", "files", "no_confirm", "deadline"])]
     pub(crate) attach: Option<String>,
     #[command(flatten)]
     pub(crate) job: JobArgs,

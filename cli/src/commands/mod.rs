@@ -1,6 +1,7 @@
 //! The commands, one file a verb.
 
 mod agents;
+mod attach;
 mod chat;
 mod completions;
 mod config;

@@ -1,7 +1,7 @@
 //! `run`: submits a job, or attaches to one, and stays with it to its end.
 
 use super::{
-    submit,
+    attach, submit,
     watch::{Asking, Session},
 };
 use crate::{
@@ -18,12 +18,13 @@ pub(super) async fn run(global: &Global, output: Output, args: RunArgs) -> Outco
             .hint("redirect the output to a file or a pipe"));
     }
     let request = match &args.goal {
-        Some(goal) => Some(submit::request(goal, &args.job)?),
+        Some(goal) => Some((submit::request(goal, &args.job)?, attach::read(&args.job.files)?)),
         None => None,
     };
     let client = connect::client(global, output).await?;
     let job = match (request, &args.attach) {
-        (Some(request), _) => {
+        (Some((mut request, files)), _) => {
+            request.files = attach::upload(&client, files).await?;
             let submitted = submit::store(&client, output, request).await?;
             let attached = if submitted.created { "" } else { " (it was there already)" };
             output.note(&format!("job {}{attached}", submitted.job));

@@ -16,7 +16,10 @@ use proto::{
     limits, strict,
 };
 
-use super::watch::{Asking, Session};
+use super::{
+    attach,
+    watch::{Asking, Session},
+};
 use crate::{
     args::{Global, JobArgs, SubmitArgs, Waiting},
     connect,
@@ -32,8 +35,10 @@ const LOOK: Duration = Duration::from_secs(2);
 
 /// Submits.
 pub(super) async fn run(global: &Global, output: Output, args: SubmitArgs) -> Outcome {
-    let submit = request(&args.goal, &args.job)?;
+    let mut submit = request(&args.goal, &args.job)?;
+    let files = attach::read(&args.job.files)?;
     let client = connect::client(global, output).await?;
+    submit.files = attach::upload(&client, files).await?;
     let submitted = store(&client, output, submit).await?;
     if !args.wait {
         print(output, &submitted)?;

@@ -40,6 +40,7 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
             ("state", (tone, state)),
             ("why", (tone, why(view))),
             ("goal", plain(escape::text(&view.goal))),
+            ("files", plain(files(view))),
             ("agent", plain(format!("{} ({})", view.agent, view.language.code()))),
             ("submitted", plain(look.time(view.created))),
             ("changed", plain(look.time(view.updated))),
@@ -83,6 +84,12 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
         out.push_str(&ending(look, outcome, progress::failed(view).as_deref()));
     }
     out
+}
+
+/// The files that came with it.
+fn files(view: &JobView) -> String {
+    let each = view.files.iter().map(|file| escape::line(&file.to_string()).into_owned());
+    each.collect::<Vec<_>>().join("; ")
 }
 
 /// What each tool cost, where it did.

@@ -202,9 +202,12 @@ fn what_the_guards_saw_is_said_last(#[case] notices: Value, #[case] expected: &s
 fn a_conversation_stands_before_the_first_task() {
     let earlier =
         json!([{"job": "j1", "goal": "find it", "state": "completed", "response": "found"}]);
-    let work = json!({"task": task(json!({"earlier": earlier}))});
+    let files = json!([{"name": "notes.md", "bytes": 12}]);
+    let work = json!({"task": task(json!({"earlier": earlier, "files": files}))});
     let conversation = conversation_of(work, &Log::new()).unwrap();
     let user = conversation.split("=== user\n").nth(1).unwrap();
+    assert!(user.contains("(completed): found\n\nFiles that came"), "{user}");
+    assert!(user.contains(":\n1. notes.md (12 bytes)\n\n"), "{user}");
     assert!(user.starts_with("Earlier in this conversation"), "{user}");
     assert!(user.contains("[1] Goal: find it\nAnswer (completed): found\n\n"), "{user}");
 }

@@ -153,6 +153,7 @@ impl Office {
             agents: Default::default(),
             forked: None,
             plan: None,
+            files: Vec::new(),
             rules: proto::rules::Rules::NOW,
         });
         let stored = self.broker.log.submit(&job(id), &fact, new_trace()).await.unwrap();

@@ -284,3 +284,24 @@ fn earlier_jobs_stand_before_the_goal_and_notices_after_everything() {
         assert!(last.contains("tool_failure: the tool create_task has failed 3 times"), "{last}");
     }
 }
+
+#[rstest]
+#[case("en", "Files that came with the task", "Goal:\n")]
+#[case("zh", "随任务提交的文件", "用户")]
+fn files_that_came_with_the_job_are_told_before_the_goal(
+    #[case] language: &str,
+    #[case] head: &str,
+    #[case] goal: &str,
+) {
+    let files = json!([
+        {"name": "notes.md", "media_type": "text/markdown", "bytes": 12},
+        {"name": "page", "url": "https://a.example/p"},
+    ]);
+    for protocol in ["title_steps", "phased"] {
+        let work = json!({"language": language, "files": files, "protocol": protocol});
+        let told = conversation_of(work);
+        let list = "1. notes.md (text/markdown, 12 bytes)\n2. page (https://a.example/p)\n\n";
+        let (before, after) = told.split_once(list).unwrap();
+        assert!(before.contains(head) && after.starts_with(goal), "{told}");
+    }
+}

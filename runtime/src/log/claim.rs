@@ -59,6 +59,15 @@ pub async fn decode(
     Ok(Ok(record))
 }
 
+/// The name of the body, of a stored submission that is too large to travel.
+pub(super) fn submission(payload: &[u8]) -> Option<String> {
+    let record = Record::from_slice(payload).ok()?;
+    match record.body {
+        Body::Stored(reference) if record.kind == "submitted" => Some(reference.sha256),
+        Body::Stored(_) | Body::Inline(_) => None,
+    }
+}
+
 fn body(reference: &BodyRef, bytes: &[u8]) -> Result<Box<RawValue>, Unreadable> {
     let malformed = |why: String| {
         Unreadable::Malformed(format!("its body {} in the object store {why}", reference.sha256))

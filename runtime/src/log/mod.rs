@@ -243,4 +243,17 @@ pub struct Mention {
     pub job: Option<JobId>,
     /// The names.
     pub names: Vec<String>,
+    /// The one among them under which the body of a submission is kept: that names the files of its
+    /// job, which stand nowhere else.
+    pub submission: Option<String>,
+}
+
+impl Mention {
+    /// What a stored payload says.
+    #[must_use]
+    pub fn of(job: Option<JobId>, payload: &[u8]) -> Self {
+        let names = crate::objects::names_in(payload);
+        let submission = if names.is_empty() { None } else { claim::submission(payload) };
+        Self { job, names, submission }
+    }
 }

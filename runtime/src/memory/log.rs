@@ -30,13 +30,10 @@ use super::{
     timers::Timer,
     write::Publish,
 };
-use crate::{
-    log::{
-        Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
-        Storage, Submission, claim,
-        settle::{self, Patience},
-    },
-    objects,
+use crate::log::{
+    Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
+    Storage, Submission, claim,
+    settle::{self, Patience},
 };
 
 /// The broker is in this process: what is not there now will hardly come.
@@ -401,10 +398,8 @@ impl Log for MemoryLog {
     ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
         self.reach(Call::Read)?;
         let mut state = self.shared.lock();
-        let mention = |message: &Arc<Message>| Mention {
-            job: Some(message.job.clone()),
-            names: objects::names_in(&message.payload),
-        };
+        let mention =
+            |message: &Arc<Message>| Mention::of(Some(message.job.clone()), &message.payload);
         let mut all: Vec<Mention> = state.stream(shard).all().map(mention).collect();
         all.extend(state.timers.mentions(&self.shared.subjects, shard));
         Ok(Box::pin(futures::stream::iter([Ok(all)])))

@@ -103,10 +103,8 @@ pub(super) fn mentions(
 }
 
 fn mention(log: &NatsLog, message: &Stored) -> Mention {
-    Mention {
-        job: log.subjects.parse(&message.subject).ok().map(|place| place.job),
-        names: objects::names_in(&message.payload),
-    }
+    let job = log.subjects.parse(&message.subject).ok().map(|place| place.job);
+    Mention::of(job, &message.payload)
 }
 
 /// A piece of a value, without what it holds.

@@ -136,6 +136,7 @@ fn sound() -> Log {
         agents: Default::default(),
         forked: None,
         plan: None,
+        files: Vec::new(),
         rules: proto::rules::Rules::NOW,
     }));
     while let Some(decision) = log.next() {

@@ -7,7 +7,7 @@ use proto::{
     agent::{Agent, called_like_a_tool, catalogue::Catalogue},
     conversation::Conversation,
     digest,
-    door::{AgentChoice, DirectCall, Submit},
+    door::{AgentChoice, DirectCall, Submit, SubmitFile},
     error::{Code, Failure},
     fact::Submitted,
     family::{Callee, Callees},
@@ -19,7 +19,7 @@ use proto::{
 };
 use serde_json::Value;
 
-use super::ConfiguredPrice;
+use super::{ConfiguredPrice, files};
 
 /// The only version of a submission.
 const VERSION: u64 = 1;
@@ -35,6 +35,8 @@ pub(super) struct Admitted {
     pub(super) fork: Option<Fork>,
     /// The tool call that is to be the whole job.
     pub(super) call: Option<DirectCall>,
+    /// The files that come with it; what is in them is not looked at yet.
+    pub(super) files: Vec<SubmitFile>,
 }
 
 /// Checks a submission.
@@ -52,6 +54,7 @@ pub(super) fn submission(
         return forked(request, fork, digest, by);
     }
     let goal = goal(std::mem::take(&mut request.goal))?;
+    files::check(&request.files)?;
     let mut agent = agent(&request, agents)?;
     priced(&mut agent, price)?;
     let language = request.language.unwrap_or_else(|| Language::detect(&goal));
@@ -70,9 +73,11 @@ pub(super) fn submission(
         agents,
         forked: None,
         plan: None,
+        files: Vec::new(),
         rules: proto::rules::Rules::NOW,
     };
-    Ok(Admitted { id: request.id, submitted, fork: None, call: request.call })
+    let Submit { id, call, files, .. } = request;
+    Ok(Admitted { id, submitted, fork: None, call, files })
 }
 
 /// A fork is what the other job was: beside its id a request says nothing more of it.
@@ -93,6 +98,7 @@ fn forked(
         conversation,
         fork: _,
         call,
+        files,
     } = request;
     let said = [
         ("goal", !goal.is_empty()),
@@ -102,6 +108,7 @@ fn forked(
         ("deadline_ms", deadline_ms.is_some()),
         ("conversation", conversation.is_some()),
         ("call", call.is_some()),
+        ("files", !files.is_empty()),
     ];
     if let Some((field, _)) = said.into_iter().find(|(_, is_there)| *is_there) {
         let why =
@@ -119,9 +126,10 @@ fn forked(
         agents: Callees::default(),
         forked: None,
         plan: None,
+        files: Vec::new(),
         rules: proto::rules::Rules::NOW,
     };
-    Ok(Admitted { id, submitted, fork: Some(fork), call: None })
+    Ok(Admitted { id, submitted, fork: Some(fork), call: None, files })
 }
 
 /// A request that says nothing: an empty body or an empty object.

@@ -141,6 +141,7 @@ mod tests {
             goal: "g".to_owned(),
             agent: Agent::default().name,
             language: Language::En,
+            files: Vec::new(),
             plan: Some(PlanView {
                 title: "t".to_owned(),
                 revision: 0,
@@ -201,6 +202,7 @@ mod tests {
                 agents: Default::default(),
                 forked: None,
                 plan: None,
+                files: Vec::new(),
                 rules: proto::rules::Rules::NOW,
             })
         };

@@ -53,7 +53,7 @@ pub(super) async fn submission(
         return Err(Failure::new(Code::TooLarge, why).at("fork.job"));
     }
     let forked = Forked { job: fork.job.clone(), seq, records };
-    let Submitted { goal, agent, language, conversation, agents, rules, .. } = first;
+    let Submitted { goal, agent, language, conversation, agents, files, rules, .. } = first;
     let Submitted { digest, by, .. } = own;
     Ok(Submitted {
         goal,
@@ -66,6 +66,7 @@ pub(super) async fn submission(
         agents,
         plan: None,
         forked: Some(Box::new(forked)),
+        files,
         rules,
     })
 }

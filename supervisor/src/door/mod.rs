@@ -10,6 +10,7 @@ mod below;
 pub(crate) mod conversation;
 mod dead;
 mod direct;
+mod files;
 mod fit;
 mod fold;
 mod forking;
@@ -94,7 +95,7 @@ pub struct Door {
     crew: Crew,
 }
 
-const ENDPOINTS: [Endpoint; 11] = [
+const ENDPOINTS: [Endpoint; 12] = [
     Endpoint {
         verb: verbs::SUBMIT,
         description: "Stores a new job, or attaches to the one with the same id and body.",
@@ -115,6 +116,10 @@ const ENDPOINTS: [Endpoint; 11] = [
     Endpoint { verb: verbs::AGENTS, description: "Agents that submissions may name." },
     Endpoint { verb: verbs::SET_AGENT, description: "Puts an agent into the bucket of agents." },
     Endpoint { verb: verbs::DROP_AGENT, description: "Takes an agent out of the bucket." },
+    Endpoint {
+        verb: verbs::UPLOAD,
+        description: "Stores a piece of a file that a submission will name; the request is its bytes.",
+    },
 ];
 
 impl Door {
@@ -197,6 +202,7 @@ impl Service for Door {
             verbs::AGENTS => self.agents(call),
             verbs::SET_AGENT => self.set_agent(call).await,
             verbs::DROP_AGENT => self.drop_agent(call).await,
+            verbs::UPLOAD => self.upload(call).await,
             other => {
                 let why = format!("there is no verb {other:?} here");
                 Err(Failure::new(proto::error::Code::InvalidRequest, why))

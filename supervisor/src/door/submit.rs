@@ -17,7 +17,7 @@ use runtime::{
 };
 use uuid::Uuid;
 
-use super::{Door, admit, conversation, direct, forking, presets, secrets};
+use super::{Door, admit, conversation, direct, files, forking, presets, secrets};
 
 impl Door {
     pub(super) async fn submit(&self, call: &Call) -> Result<Handled, Failure> {
@@ -64,6 +64,9 @@ impl Door {
         if let (Some(joined), None) = (conversation, forked) {
             let Broker { log, kv, .. } = &self.broker;
             *joined = conversation::join(&**log, &**kv, &joined.id, &job, &agent.memory).await?;
+        }
+        if !admitted.files.is_empty() {
+            admitted.submitted.files = files::keep(admitted.files, &*self.broker.objects).await?;
         }
         let warnings = self.unannounced(&admitted.submitted);
         let digest = admitted.submitted.digest.clone();

@@ -243,6 +243,7 @@ fn turn_work(open: &Open, age_ms: u64, step: &StepRun, turn: &Turn, attempt: Att
         description: step.step.description.clone(),
         dependencies: dependencies(open, step),
         earlier: open.earlier(),
+        files: open.files_told(),
         previous_error: turn.previous_error.clone(),
     });
     debug_assert!(matches!(step.step.action, Action::Agent), "only agent steps have turns");

@@ -8,6 +8,7 @@ use proto::{
     conversation::Exchange,
     decision::{ModelChoice, PlanTalk, PlanWork},
     fact::{PlanReply, Planned},
+    file::{File, FileTold},
     id::{Attempt, StepId},
     job::FailReason,
     plan::{Action, Plan, Step},
@@ -176,6 +177,7 @@ impl Open {
             detect: self.detect(),
             dialogue: self.dialogue.clone(),
             earlier: self.earlier(),
+            files: self.files_told(),
             notices: self.notices.iter().cloned().chain(self.budget_notices(age_ms)).collect(),
             window: self.agent.observe.window(),
         }
@@ -184,6 +186,11 @@ impl Open {
     /// What agents are told of the conversation the job belongs to.
     pub(super) fn earlier(&self) -> Vec<Exchange> {
         self.conversation.as_ref().map(|c| c.earlier.clone()).unwrap_or_default()
+    }
+
+    /// What agents are told of the files that came with the job.
+    pub(super) fn files_told(&self) -> Vec<FileTold> {
+        self.files.iter().map(File::told).collect()
     }
 
     /// The model that plans, where the agent names another one.

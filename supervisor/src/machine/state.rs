@@ -13,6 +13,7 @@ use proto::{
     decision::{Closed, PlanTalk},
     fact::{Asked, Signaled, Submitted},
     family::Parent,
+    file::File,
     id::{AgentName, AskId, Generation, JobId, Seq, StepId, TimerName, ToolName, WorkId},
     interaction::Question,
     job::{FailReason, JobState, Outcome, SubStatus},
@@ -162,6 +163,8 @@ pub(super) struct Open {
     pub(super) notices: Vec<Notice>,
     /// Shared, as what never changes is not copied with the rest.
     pub(super) conversation: Option<Arc<Conversation>>,
+    /// Shared, as what never changes is not copied with the rest.
+    pub(super) files: Arc<[File]>,
     pub(super) family: Family,
     pub(super) outcome: Option<Outcome>,
     /// What was found out about the goal.
@@ -399,6 +402,7 @@ impl Open {
             watch: None,
             notices: Vec::new(),
             conversation: submitted.conversation.map(Arc::new),
+            files: submitted.files.into(),
             outcome: None,
             detected: None,
             outline: Vec::new(),

@@ -130,6 +130,7 @@ impl Job {
             agents: callees.map(|all| family::reachable(&spawn.agent, all)).unwrap_or_default(),
             forked: None,
             plan: None,
+            files: open.files.to_vec(),
             rules: open.rules,
         };
         let message = kin_text::id_taken(open.language, spawn.child.as_str());

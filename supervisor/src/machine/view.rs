@@ -29,6 +29,7 @@ impl Job {
             goal: open.goal.clone(),
             agent: open.agent.name.clone(),
             language: open.language,
+            files: open.files_told(),
             plan: open.plan_view(),
             detected: open.detected.clone(),
             outline: open.outline.clone(),

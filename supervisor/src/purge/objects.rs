@@ -15,7 +15,7 @@ use futures::TryStreamExt;
 use proto::id::JobId;
 use runtime::{
     broker::Broker,
-    objects::{Kept, RENEWED_AFTER},
+    objects::{self, Kept, ObjectError, RENEWED_AFTER},
 };
 use tokio::time::Instant;
 
@@ -73,11 +73,26 @@ pub async fn garbage(
                 for name in &mention.names {
                     values.remove(name);
                 }
+                if let Some(body) = &mention.submission {
+                    for name in files(broker, body).await? {
+                        values.remove(&name);
+                    }
+                }
             }
         }
     }
     let values: Vec<Kept> = values.into_values().collect();
     Ok(Garbage { kept: (count - values.len()) as u64, values, until: Some(until) })
+}
+
+/// The names in a submission that is too large to travel: its files are named there and nowhere else.
+async fn files(broker: &Broker, body: &str) -> Result<Vec<String>, PurgeError> {
+    match broker.objects.get(body).await {
+        Ok(bytes) => Ok(objects::names_in(&bytes)),
+        // Then nobody can read the files either.
+        Err(ObjectError::Missing(_)) => Ok(Vec::new()),
+        Err(error @ (ObjectError::Unavailable(_) | ObjectError::Full(_))) => Err(error.into()),
+    }
 }
 
 /// Removes values that nobody refers to. What was stored anew since they were seen stays.

@@ -258,6 +258,30 @@ async fn a_large_value_goes_with_the_last_job_that_refers_to_it() {
     assert!(stage.folded(&id("three")).await.has_ended());
 }
 
+/// A submission may itself be too large to travel: its files are named where nobody looks otherwise.
+#[tokio::test(start_paused = true)]
+async fn files_stay_as_long_as_a_job_has_them() {
+    let stage = Stage::new();
+    for (name, goal) in [("small", "g".to_owned()), ("large", "g".repeat(100_000))] {
+        let sha256 = stage.broker.objects.put(Bytes::from(name.repeat(9))).await.unwrap();
+        let file = serde_json::json!({
+            "name": "f", "content": {"pieces": [{"sha256": sha256, "bytes": name.len() * 9}]},
+        });
+        let submitted = serde_json::json!({
+            "goal": goal, "agent": Agent::default(), "language": "en", "digest": "d", "files": [file],
+        });
+        let fact = Fact::Submitted(serde_json::from_value(submitted).unwrap());
+        stage.broker.log.submit(&id(name), &fact, new_trace()).await.unwrap();
+    }
+    pass(30).await;
+    assert_eq!(stage.garbage(24).await.values, []);
+    stage.broker.log.purge(&id("large")).await.unwrap();
+    let garbage = stage.garbage(24).await;
+    assert_eq!(garbage.values.len(), 2, "its file and the submission: {garbage:?}");
+    stage.broker.log.purge(&id("small")).await.unwrap();
+    assert_eq!(stage.garbage(24).await.values.len(), 3);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_value_that_is_written_during_the_collection_is_never_lost() {
     let stage = Stage::new();

@@ -225,6 +225,7 @@ impl Company {
             agents: Default::default(),
             forked: None,
             plan: None,
+            files: Vec::new(),
             rules: proto::rules::Rules::NOW,
         });
         self.broker.log.submit(&job, &fact, new_trace()).await.unwrap();

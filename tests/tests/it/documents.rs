@@ -72,6 +72,11 @@ const PROVED: &[Proof] = &[
         marker: r#""submit", "Find a hotel in Kyoto", "--conversation", "trip""#,
     },
     Proof {
+        command: r#"callboard submit "What do these two agree on?" --file offer.txt --file https://example.com/terms.txt"#,
+        file: "tests/tests/it/attachments.rs",
+        marker: r#"let named = ["--file", &long, "--file", &note, "--file", &url];"#,
+    },
+    Proof {
         command: r#"callboard submit "Book the first of them" --conversation trip"#,
         file: "tests/tests/it/limits.rs",
         marker: r#""submit", "Book the first of them", "--conversation", "trip""#,

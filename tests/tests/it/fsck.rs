@@ -95,6 +95,7 @@ impl Stage {
             agents: Default::default(),
             forked: None,
             plan: None,
+            files: Vec::new(),
             rules: proto::rules::Rules::NOW,
         });
         self.broker.log.submit(&id, &submitted, new_trace()).await.unwrap();

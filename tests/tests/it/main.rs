@@ -10,6 +10,7 @@
 mod admin;
 mod agents;
 mod architecture;
+mod attachments;
 mod chaos;
 mod chat;
 mod cluster;

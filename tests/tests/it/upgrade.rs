@@ -176,6 +176,7 @@ async fn submit(broker: &Broker, ids: &[JobId]) {
             agents: Default::default(),
             forked: None,
             plan: None,
+            files: Vec::new(),
             rules: proto::rules::Rules::NOW,
         });
         broker.log.submit(id, &submitted, runtime::telemetry::new_trace()).await.unwrap();

@@ -8,6 +8,7 @@ mod http_get;
 mod http_post;
 mod list_tasks;
 mod model;
+mod read_attachment;
 mod read_file;
 mod sleep;
 mod stop;
@@ -27,7 +28,8 @@ use serde_json::{Value, json};
 pub use self::{
     complete_task::CompleteTask, create_task::CreateTask, delete_task::DeleteTask, echo::Echo,
     http_get::HttpGet, http_post::HttpPost, list_tasks::ListTasks, model::AskModel,
-    read_file::ReadFile, sleep::Sleep, stop::Stop, update_task::UpdateTask, write_file::WriteFile,
+    read_attachment::ReadAttachment, read_file::ReadFile, sleep::Sleep, stop::Stop,
+    update_task::UpdateTask, write_file::WriteFile,
 };
 use crate::{tasks::TaskError, tool::ToolFault, workspace::FileError};
 

@@ -79,6 +79,7 @@ impl Stage {
             agents: Default::default(),
             forked: None,
             plan: None,
+            files: Vec::new(),
             rules: proto::rules::Rules::NOW,
         });
         broker.log.submit(&job, &submitted, trace()).await.unwrap();

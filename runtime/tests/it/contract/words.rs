@@ -62,6 +62,7 @@ pub(crate) fn submitted(goal: &str) -> Fact {
         agents: Default::default(),
         forked: None,
         plan: None,
+        files: Vec::new(),
         rules: proto::rules::Rules::NOW,
     })
 }

@@ -51,6 +51,7 @@ fn submitted(first: u64) -> Job {
         agents: Default::default(),
         forked: None,
         plan: None,
+        files: Vec::new(),
         rules: proto::rules::Rules::NOW,
     };
     take(&mut job, first, Fact::Submitted(fact));

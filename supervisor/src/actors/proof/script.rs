@@ -159,6 +159,7 @@ impl Script {
             agents: Default::default(),
             forked: None,
             plan: None,
+            files: Vec::new(),
             rules: proto::rules::Rules::NOW,
         }
     }

@@ -109,6 +109,7 @@ impl Kin {
             agents: callees(below),
             forked: None,
             plan: None,
+            files: Vec::new(),
             rules: proto::rules::Rules::NOW,
         });
         let jobs = BTreeMap::from([(play.job.id().clone(), play)]);

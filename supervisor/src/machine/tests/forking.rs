@@ -42,6 +42,7 @@ fn fork(p: &Play, at: Seq) -> Play {
         agents: Default::default(),
         forked: Some(Box::new(forked)),
         plan: None,
+        files: Vec::new(),
         rules: proto::rules::Rules::NOW,
     })
 }
@@ -156,6 +157,7 @@ fn what_is_taken_along_and_cannot_be_read_parks_the_fork() {
             agents: Default::default(),
             forked: Some(Box::new(forked.clone())),
             plan: None,
+            files: Vec::new(),
             rules: proto::rules::Rules::NOW,
         });
         let poison = fork.job.poison().unwrap();

@@ -27,6 +27,7 @@ fn submitted(plan: Plan) -> Submitted {
         agents: Default::default(),
         forked: None,
         plan: Some(plan),
+        files: Vec::new(),
         rules: proto::rules::Rules::NOW,
     }
 }

@@ -168,6 +168,7 @@ fn what_was_said_before_reaches_the_planner_and_every_loop() {
         agents: Default::default(),
         forked: None,
         plan: None,
+        files: Vec::new(),
         rules: proto::rules::Rules::NOW,
     });
     p.drive();

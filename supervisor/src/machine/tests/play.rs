@@ -129,6 +129,7 @@ impl Play {
             agents: Default::default(),
             forked: None,
             plan: None,
+            files: Vec::new(),
             rules: proto::rules::Rules::NOW,
         }
     }

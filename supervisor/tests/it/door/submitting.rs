@@ -38,6 +38,26 @@ const WHOLE: &str = r#"{"id":"j","goal":"先标记任务 ID:62 完成","agent":{
     Code::InvalidRequest,
     "agent.plan.attempts"
 )]
+#[case::a_file_that_is_a_path(
+    r#"{"goal":"g","files":[{"name":"../x","content":{"text":"a"}}]}"#,
+    Code::InvalidRequest,
+    "files[0].name"
+)]
+#[case::a_file_of_two_kinds(
+    r#"{"goal":"g","files":[{"name":"x","content":{"text":"a","url":"https://a.example/"}}]}"#,
+    Code::InvalidRequest,
+    "files[0].content"
+)]
+#[case::a_file_nobody_uploaded(
+    r#"{"goal":"g","files":[{"name":"x","content":{"pieces":[{"sha256":"0000000000000000000000000000000000000000000000000000000000000000","bytes":1}]}}]}"#,
+    Code::InvalidRequest,
+    "files[0].content.pieces[0]"
+)]
+#[case::a_fork_with_files(
+    r#"{"fork":{"job":"j"},"files":[{"name":"x","content":{"text":"a"}}]}"#,
+    Code::InvalidRequest,
+    "files"
+)]
 #[case::no_agent(r#"{"goal":"g","agent":"x"}"#, Code::UnknownAgent, "agent")]
 #[tokio::test]
 async fn a_bad_submission_is_refused_by_code_and_leaves_nothing(
@@ -262,4 +282,44 @@ async fn j24_what_looks_like_a_secret_is_stored_as_given_warned_of_and_never_log
     let logged = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     assert!(logged.contains("looks as if it holds a secret"), "{logged}");
     assert!(!logged.contains("sk-proj"), "{logged}");
+}
+
+#[tokio::test]
+async fn files_come_with_a_job_as_text_in_pieces_or_by_address() {
+    let hall = Hall::new().await;
+    let (first, second) = (Bytes::from(vec![b'a'; limits::PIECE_BYTES_MAX]), Bytes::from("b"));
+    let mut pieces = Vec::new();
+    for bytes in [&first, &second, &second] {
+        pieces.push(hall.ask("upload", bytes).await.unwrap()["piece"].clone());
+    }
+    assert_eq!(pieces[1], pieces[2], "the same is stored once");
+    for (bytes, code) in [
+        (Bytes::new(), Code::InvalidRequest),
+        (Bytes::from(vec![0; limits::PIECE_BYTES_MAX + 1]), Code::TooLarge),
+    ] {
+        assert_eq!(hall.refused("upload", &bytes).await.0, code);
+    }
+    let body = |last: &Value| {
+        json!({"id": "filed", "goal": "compare", "files": [
+            {"name": "long.txt", "media_type": "text/plain", "content": {"pieces": [pieces[0], last]}},
+            {"name": "note", "content": {"text": "words"}},
+            {"name": "page", "content": {"url": "https://a.example/p"}},
+        ]})
+        .to_string()
+    };
+    let wrong = json!({"sha256": pieces[1]["sha256"], "bytes": 2});
+    let (code, field) = hall.refused("submit", body(&wrong)).await;
+    assert_eq!((code, &*field), (Code::InvalidRequest, "files[0].content.pieces[1]"));
+    let submitted = hall.ask("submit", body(&pieces[1])).await.unwrap();
+    assert_eq!(submitted["created"], true);
+    assert_eq!(hall.ask("submit", body(&pieces[1])).await.unwrap()["created"], false);
+    let view = hall.ask("get", json!({"job": "filed"}).to_string()).await.unwrap();
+    assert_eq!(
+        view["files"],
+        json!([
+            {"name": "long.txt", "media_type": "text/plain", "bytes": limits::PIECE_BYTES_MAX + 1},
+            {"name": "note", "bytes": 5},
+            {"name": "page", "url": "https://a.example/p"},
+        ])
+    );
 }

@@ -37,6 +37,7 @@ rules:
         title: "a secure job"
         steps:
           - { id: make, description: "make a task", tool: create_task, args: { title: "secure" } }
+          - { id: read, description: "read the file", tool: read_attachment, args: { files: [1] } }
           - { id: think, description: "think about it", depends_on: [make] }
   - name: first turn
     when: { offers: finish, turn: 1 }
@@ -122,15 +123,24 @@ fn until(brokers: &Brokers, arguments: &[&str], is: impl Fn(&str) -> bool) -> St
     }
 }
 
-/// A job with a plan to confirm, a question, two tools and a deadline.
+/// Submits the job that needs all rights, with a file.
+fn submit(brokers: &Brokers, job: &str) {
+    let file = brokers.dir.path().join("notes.txt");
+    fs::write(&file, "notes").unwrap();
+    let file = file.display().to_string();
+    let submit = ["submit", "secure", "--id", job, "--deadline", "10m", "--file", &file];
+    until(brokers, &submit, |_| true);
+}
+
+/// A job with a file, a plan to confirm, a question, three tools and a deadline.
 fn do_a_job(brokers: &Brokers, job: &str) {
     // A plan may name tools that are announced, and no others.
     until(brokers, &["tools", "ls"], |said| said.contains("create_task"));
-    let submit = ["submit", "secure", "--id", job, "--deadline", "10m"];
-    until(brokers, &submit, |_| true);
+    submit(brokers, job);
     until(brokers, &["inbox", "approve", job], |_| true);
     until(brokers, &["inbox", "answer", job, "q2", "--text", "Ann"], |_| true);
     until(brokers, &["jobs", "describe", job], |said| said.contains("✓ completed"));
+    until(brokers, &["jobs", "describe", job], |said| said.contains("Read notes.txt"));
 }
 
 fn nothing_was_denied(brokers: &Brokers) {
@@ -194,7 +204,7 @@ async fn a_job_ends_although_a_worker_has_the_server_write_into_its_log() {
     brokers.set_up(1);
     let _roles = Roles::start(&brokers, 1).await;
     until(&brokers, &["tools", "ls"], |said| said.contains("create_task"));
-    until(&brokers, &["submit", "secure", "--id", "meddled"], |_| true);
+    submit(&brokers, "meddled");
     until(&brokers, &["inbox", "ls"], |said| said.contains("meddled"));
     let job = JobId::new("meddled").unwrap();
     let subjects = Subjects::new("cb", 8).unwrap();

@@ -151,6 +151,7 @@ async fn an_id_that_a_worker_took_is_refused_and_not_waited_for() {
         agents: Default::default(),
         forked: None,
         plan: None,
+        files: Vec::new(),
         rules: proto::rules::Rules::NOW,
     });
     let job = JobId::new("demo").unwrap();

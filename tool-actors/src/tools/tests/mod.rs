@@ -36,6 +36,7 @@ fn context(key: &str, language: Language) -> CallContext {
         trace: TraceContext::new(1, 2, true),
         canceled: CancellationToken::new(),
         meter: Meter::default(),
+        files: crate::JobFiles::default(),
     }
 }
 

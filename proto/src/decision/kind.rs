@@ -1,0 +1,54 @@
+//! What kinds of decision there are, by the names they have in subjects and records.
+
+use serde::{Deserialize, Serialize};
+
+/// The kind of a decision: the token after `do` in its subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionKind {
+    /// [`Decision::Plan`](super::Decision::Plan).
+    Plan,
+    /// [`Decision::Turn`](super::Decision::Turn).
+    Turn,
+    /// [`Decision::Call`](super::Decision::Call).
+    Call,
+    /// [`Decision::Ask`](super::Decision::Ask).
+    Ask,
+    /// [`Decision::Wait`](super::Decision::Wait).
+    Wait,
+    /// [`Decision::Spawn`](super::Decision::Spawn).
+    Spawn,
+    /// [`Decision::Note`](super::Decision::Note).
+    Note,
+    /// [`Decision::Finish`](super::Decision::Finish).
+    Finish,
+}
+
+impl DecisionKind {
+    /// All kinds.
+    pub const ALL: [Self; 8] = [
+        Self::Plan,
+        Self::Turn,
+        Self::Call,
+        Self::Ask,
+        Self::Wait,
+        Self::Spawn,
+        Self::Note,
+        Self::Finish,
+    ];
+
+    /// The token in subjects and the kind of the record.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Turn => "turn",
+            Self::Call => "call",
+            Self::Ask => "ask",
+            Self::Wait => "wait",
+            Self::Spawn => "spawn",
+            Self::Note => "note",
+            Self::Finish => "finish",
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Files that come with a job: pieces are stored as they are uploaded, and a submission that names
+//! them is held against what is there. It must never store a job whose files cannot be read.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use proto::{
+    door::{FileSource, SubmitFile, Uploaded},
+    error::{Code, Failure},
+    file::{Content, File, Piece},
+    limits,
+};
+use runtime::{
+    config::Role,
+    log::LogError,
+    objects::{self, ObjectError, Objects},
+    service::{Call, Handled},
+};
+use url::Url;
+
+use super::Door;
+
+impl Door {
+    /// Stores a piece: the request's bytes as they are.
+    pub(super) async fn upload(&self, call: &Call) -> Result<Handled, Failure> {
+        self.admit(call, Role::Submit)?;
+        let bytes = call.payload.len();
+        if bytes == 0 {
+            return Err(Failure::new(
+                Code::InvalidRequest,
+                "a piece of a file has bytes; this has none",
+            ));
+        }
+        if bytes > limits::PIECE_BYTES_MAX {
+            let max = limits::PIECE_BYTES_MAX;
+            let why = format!("a piece of a file has {bytes} bytes; at most {max} are taken");
+            return Err(Failure::new(Code::TooLarge, why));
+        }
+        let piece = put(&*self.broker.objects, call.payload.clone()).await?;
+        Handled::json(&Uploaded { piece })
+    }
+}
+
+/// Says what is wrong with the files of a submission, as far as they say it themselves.
+///
+/// # Errors
+/// The first field that is wrong.
+pub(super) fn check(files: &[SubmitFile]) -> Result<(), Failure> {
+    if files.len() > limits::FILES_MAX {
+        let why = format!("files: has {}; at most {} are taken", files.len(), limits::FILES_MAX);
+        return Err(Failure::new(Code::TooLarge, why).at("files"));
+    }
+    let (mut names, mut sum) = (BTreeSet::new(), 0_u64);
+    for (at, file) in files.iter().enumerate() {
+        let field = |rest: &str| format!("files[{at}].{rest}");
+        if !names.insert(&file.name) {
+            let why = format!("{}: two files are called {}", field("name"), file.name);
+            return Err(Failure::new(Code::InvalidRequest, why).at(field("name")));
+        }
+        let media_type = file.media_type.as_deref();
+        if media_type.is_some_and(|named| !is_media_type(named)) {
+            let why = format!("{}: is no media type such as text/plain", field("media_type"));
+            return Err(Failure::new(Code::InvalidRequest, why).at(field("media_type")));
+        }
+        let bytes = source(&file.content, &field("content"))?;
+        sum = sum.saturating_add(bytes);
+        let max = limits::FILE_BYTES_MAX;
+        if bytes > max {
+            let why = format!("{}: has {bytes} bytes; at most {max} are taken", field("content"));
+            return Err(Failure::new(Code::TooLarge, why).at(field("content")));
+        }
+    }
+    if sum > limits::FILES_BYTES_MAX {
+        let max = limits::FILES_BYTES_MAX;
+        let why = format!("files: have {sum} bytes in all; at most {max} are taken");
+        return Err(Failure::new(Code::TooLarge, why).at("files"));
+    }
+    Ok(())
+}
+
+fn is_media_type(named: &str) -> bool {
+    let plain = |part: &str| {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b);
+        !part.is_empty() && part.bytes().all(allowed)
+    };
+    named.len() <= limits::MEDIA_TYPE_BYTES_MAX
+        && named.split_once('/').is_some_and(|(kind, of)| plain(kind) && plain(of))
+}
+
+/// The size of what is in a file, as it is said; nothing of an address.
+fn source(content: &FileSource, field: &str) -> Result<u64, Failure> {
+    let refused = |code, what: String| Failure::new(code, format!("{field}{what}")).at(field);
+    match content {
+        FileSource::Text(text) => Ok(text.len() as u64),
+        FileSource::Pieces(pieces) => {
+            if pieces.len() > limits::PIECES_MAX {
+                let max = limits::PIECES_MAX;
+                let why = format!(".pieces: has {}; at most {max} are taken", pieces.len());
+                return Err(refused(Code::TooLarge, why));
+            }
+            match pieces.iter().position(|piece| !objects::is_name(&piece.sha256)) {
+                None => Ok(pieces.iter().fold(0, |sum, piece| piece.bytes.saturating_add(sum))),
+                Some(at) => {
+                    let why = ".sha256: is 64 lower-case hexadecimal digits";
+                    Err(refused(Code::InvalidRequest, format!(".pieces[{at}]{why}")))
+                }
+            }
+        }
+        FileSource::Url(url) => {
+            let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+            let fits = url.len() <= limits::FILE_URL_BYTES_MAX;
+            match Url::parse(url) {
+                Ok(parsed) if fits && is_web(&parsed) && parsed.password().is_none() => Ok(0),
+                Ok(_) | Err(_) => {
+                    let max = limits::FILE_URL_BYTES_MAX;
+                    let why = format!(
+                        ".url: must be an http or https URL of at most {max} bytes, without a password"
+                    );
+                    Err(refused(Code::InvalidRequest, why))
+                }
+            }
+        }
+    }
+}
+
+/// Stores what the submission holds of its files, and looks that the rest is there.
+///
+/// # Errors
+/// A piece that nobody has uploaded, or of another size; or the object store cannot be used.
+pub(super) async fn keep(
+    files: Vec<SubmitFile>,
+    objects: &dyn Objects,
+) -> Result<Vec<File>, Failure> {
+    let mut kept = Vec::with_capacity(files.len());
+    for (at, file) in files.into_iter().enumerate() {
+        let SubmitFile { name, media_type, content } = file;
+        let content = match content {
+            FileSource::Url(url) => Content::Url(url),
+            FileSource::Text(text) if text.is_empty() => Content::Pieces(Vec::new()),
+            FileSource::Text(text) => Content::Pieces(vec![put(objects, text.into()).await?]),
+            FileSource::Pieces(pieces) => {
+                for (n, piece) in pieces.iter().enumerate() {
+                    let field = format!("files[{at}].content.pieces[{n}]");
+                    there(piece, &field, objects).await?;
+                }
+                Content::Pieces(pieces)
+            }
+        };
+        kept.push(File { name, media_type, content });
+    }
+    Ok(kept)
+}
+
+/// Whether a piece is there. It is stored once more, which keeps one that is old from being
+/// collected while nobody refers to it yet.
+async fn there(piece: &Piece, field: &str, objects: &dyn Objects) -> Result<(), Failure> {
+    let bytes = match objects.get(&piece.sha256).await {
+        Ok(bytes) => bytes,
+        Err(ObjectError::Missing(_)) => {
+            let why = format!("{field}: nobody has uploaded {}", piece.sha256);
+            return Err(Failure::new(Code::InvalidRequest, why).at(field));
+        }
+        Err(error @ (ObjectError::Unavailable(_) | ObjectError::Full(_))) => {
+            return Err(LogError::from(error).into());
+        }
+    };
+    if bytes.len() as u64 != piece.bytes {
+        let why = format!("{field}.bytes: it has {}, not {}", bytes.len(), piece.bytes);
+        return Err(Failure::new(Code::InvalidRequest, why).at(field));
+    }
+    put(objects, bytes).await.map(drop)
+}
+
+async fn put(objects: &dyn Objects, bytes: Bytes) -> Result<Piece, Failure> {
+    let size = bytes.len() as u64;
+    let sha256 = objects.put(bytes).await.map_err(LogError::from)?;
+    Ok(Piece { sha256, bytes: size })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+use proto::file::FileName;
+
+use super::*;
+
+fn file(name: &str, content: FileSource) -> SubmitFile {
+    SubmitFile { name: FileName::new(name).unwrap(), media_type: None, content }
+}
+
+fn piece(bytes: u64) -> Piece {
+    Piece { sha256: "0a".repeat(32), bytes }
+}
+
+#[test]
+fn the_first_file_that_cannot_be_taken_is_named() {
+    let text = |text: &str| FileSource::Text(text.to_owned());
+    let url = |url: &str| FileSource::Url(url.to_owned());
+    let pieces = |pieces: Vec<Piece>| FileSource::Pieces(pieces);
+    let strange = Piece { sha256: "0A".repeat(32), bytes: 1 };
+    let typed = |media_type: &str| SubmitFile {
+        media_type: Some(media_type.to_owned()),
+        ..file("a", text("x"))
+    };
+    let many = |n: usize| (0..n).map(|at| file(&format!("f{at}"), text("x"))).collect::<Vec<_>>();
+    let mib = 1024 * 1024;
+    let large = |n: u32| {
+        let sixteen = || pieces(vec![piece(mib); 16]);
+        (0..n).map(|at| file(&format!("f{at}"), sixteen())).collect::<Vec<_>>()
+    };
+    for (files, refused) in [
+        (vec![], None),
+        (many(32), None),
+        (vec![file("a", text("")), file("b", pieces(vec![])), typed("text/markdown")], None),
+        (vec![file("a", url("https://a.example/x?y=1")), file("b", pieces(vec![piece(1)]))], None),
+        (large(4), None),
+        (many(33), Some((Code::TooLarge, "files"))),
+        (
+            vec![file("a", text("x")), file("a", text("y"))],
+            Some((Code::InvalidRequest, "files[1].name")),
+        ),
+        (vec![typed("markdown")], Some((Code::InvalidRequest, "files[0].media_type"))),
+        (vec![typed("text/a b")], Some((Code::InvalidRequest, "files[0].media_type"))),
+        (
+            vec![file("a", url("file:///etc/passwd"))],
+            Some((Code::InvalidRequest, "files[0].content")),
+        ),
+        (
+            vec![file("a", url("https://u:p@a.example/"))],
+            Some((Code::InvalidRequest, "files[0].content")),
+        ),
+        (vec![file("a", url("a.example/x"))], Some((Code::InvalidRequest, "files[0].content"))),
+        (
+            vec![file("a", pieces(vec![piece(1), strange]))],
+            Some((Code::InvalidRequest, "files[0].content")),
+        ),
+        (vec![file("a", pieces(vec![piece(1); 257]))], Some((Code::TooLarge, "files[0].content"))),
+        (
+            vec![file("a", pieces(vec![piece(16 * mib + 1)]))],
+            Some((Code::TooLarge, "files[0].content")),
+        ),
+        (
+            vec![file("a", pieces(vec![piece(u64::MAX); 2]))],
+            Some((Code::TooLarge, "files[0].content")),
+        ),
+        (large(5), Some((Code::TooLarge, "files"))),
+    ] {
+        let said = check(&files).err().map(|failure| (failure.code, failure.field.unwrap()));
+        assert_eq!(said, refused.map(|(code, at)| (code, at.to_owned())), "{files:?}");
+    }
+}

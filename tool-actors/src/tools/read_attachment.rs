@@ -1,0 +1,174 @@
+//! `read_attachment`: reads the files that came with the job, by number or name.
+
+use async_trait::async_trait;
+use proto::{
+    file::{Content, File},
+    lang::Language,
+    limits,
+    tool::{Effect, Fault, ToolResult, ToolSpec},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{object, read, say, spec};
+use crate::{
+    egress::{Egress, EgressError, Get},
+    tool::{CallContext, Tool, ToolFault},
+};
+
+/// Characters of each file that are given when the call does not say how many.
+const CHARS: usize = 10_000;
+/// Most characters that one call gives of all its files: as JSON they fit a result.
+const CHARS_MAX: usize = 100_000;
+
+/// `read_attachment`.
+#[derive(Debug, Clone)]
+pub struct ReadAttachment {
+    egress: Egress,
+    bytes_max: usize,
+}
+
+impl ReadAttachment {
+    /// Fetches those that are addresses through that client, at most that many bytes.
+    #[must_use]
+    pub fn new(egress: Egress, bytes_max: usize) -> Self {
+        Self { egress, bytes_max }
+    }
+}
+
+/// Which file is meant.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Which {
+    Number(usize),
+    Name(String),
+}
+
+#[derive(Deserialize)]
+struct Args {
+    files: Vec<Which>,
+    #[serde(default)]
+    from: usize,
+    max_chars: Option<usize>,
+}
+
+/// What a call wants of each file.
+#[derive(Clone, Copy)]
+struct Part {
+    from: usize,
+    chars: usize,
+}
+
+#[async_trait]
+impl Tool for ReadAttachment {
+    fn spec(&self) -> ToolSpec {
+        let which = json!({"type": ["integer", "string"], "minimum": 1, "minLength": 1, "maxLength": limits::FILE_NAME_BYTES_MAX});
+        let schema = object(
+            &json!({
+                "files": {"type": "array", "items": which, "minItems": 1, "maxItems": limits::FILES_MAX, "description": "Numbers, from 1, or names."},
+                "from": {"type": "integer", "minimum": 0, "description": "Characters to pass over, in each of them."},
+                "max_chars": {"type": "integer", "minimum": 1, "maximum": CHARS_MAX, "description": "Most characters to give of each, 10000 when absent; all together at most 100000."},
+            }),
+            &["files"],
+        );
+        let words = "Reads text files that came with the task; `next` is where a file goes on.";
+        ToolSpec { concurrency: 8, ..spec("read_attachment", words, Effect::Pure, schema) }
+    }
+
+    async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
+        let Args { files: wanted, from, max_chars } = read(args)?;
+        let each = CHARS_MAX / wanted.len().max(1);
+        let part = Part { from, chars: max_chars.unwrap_or(CHARS).min(each) };
+        let files = context.files.list().await?;
+        let language = context.language;
+        let mut found = Vec::with_capacity(wanted.len());
+        for which in &wanted {
+            match find(&files, which) {
+                Some(place) => found.push(place),
+                None => return Ok(ToolResult::failed(missing(language, which, &files))),
+            }
+        }
+        let mut given = Vec::with_capacity(found.len());
+        for (number, file) in &found {
+            let mut shown = json!({"number": number, "name": file.name});
+            let said = match self.content(&context, file).await? {
+                Ok(bytes) => words(language, &bytes, part),
+                Err(why) => json!({"error": why}),
+            };
+            if let (Value::Object(all), Value::Object(said)) = (&mut shown, said) {
+                all.extend(said);
+            }
+            given.push(shown);
+        }
+        let names: Vec<_> = found.iter().map(|(_, file)| file.name.as_str()).collect();
+        let names = names.join(", ");
+        let read = ToolResult::ok(json!({"files": given}));
+        Ok(read.with_message(say(
+            language,
+            || format!("已读取附件 {names}"),
+            || format!("Read {names}"),
+        )))
+    }
+}
+
+impl ReadAttachment {
+    /// The bytes of a file, or why there are none that a model could do something about.
+    async fn content(
+        &self,
+        context: &CallContext,
+        file: &File,
+    ) -> Result<Result<Vec<u8>, String>, ToolFault> {
+        let url = match &file.content {
+            Content::Pieces(pieces) => return context.files.read(pieces).await.map(Ok),
+            Content::Url(url) => url.clone(),
+        };
+        let headers = self.egress.tracing(context.trace);
+        match self.egress.get(Get { url, headers, max_bytes: self.bytes_max }).await {
+            Ok(fetched) if (200..300).contains(&fetched.status) => Ok(Ok(fetched.body)),
+            Ok(fetched) => Ok(Err(format!("the server answered with status {}", fetched.status))),
+            Err(error @ EgressError::Timeout(_)) => {
+                Err(ToolFault::new(Fault::Timeout, error.to_string()))
+            }
+            Err(error) if error.is_transient() => Err(ToolFault::unavailable(error.to_string())),
+            Err(error) => Ok(Err(error.to_string())),
+        }
+    }
+}
+
+fn find<'a>(files: &'a [File], which: &Which) -> Option<(usize, &'a File)> {
+    let at = match which {
+        Which::Number(number) => number.checked_sub(1)?,
+        Which::Name(name) => files.iter().position(|file| file.name.as_str() == name)?,
+    };
+    Some((at + 1, files.get(at)?))
+}
+
+/// The part of a text that is wanted, and where it goes on.
+fn words(language: Language, bytes: &[u8], part: Part) -> Value {
+    let size = bytes.len();
+    // A cut character at the end of what was fetched is no sign of anything; a zero byte is.
+    if bytes.contains(&0) {
+        let why = say(language, || "不是文本文件".to_owned(), || "is not a text file".to_owned());
+        return json!({"bytes": size, "error": why});
+    }
+    let whole = String::from_utf8_lossy(bytes);
+    let mut rest = whole.chars().skip(part.from);
+    let text: String = rest.by_ref().take(part.chars).collect();
+    let next = rest.next().map(|_| part.from + part.chars);
+    json!({"bytes": size, "text": text, "next": next})
+}
+
+fn missing(language: Language, which: &Which, files: &[File]) -> String {
+    let which = match which {
+        Which::Number(number) => number.to_string(),
+        Which::Name(name) => format!("{name:?}"),
+    };
+    let told: Vec<_> = files.iter().map(File::told).collect();
+    let there = proto::file::told(language, &told);
+    match (language, there.is_empty()) {
+        (Language::En, true) => "No files came with the task.".to_owned(),
+        (Language::Zh, true) => "任务没有附带文件。".to_owned(),
+        (Language::En, false) => format!("There is no file {which}. {there}"),
+        (Language::Zh, false) => format!("没有文件 {which}。{there}"),
+    }
+}
