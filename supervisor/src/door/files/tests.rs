@@ -29,8 +29,9 @@ fn the_first_file_that_cannot_be_taken_is_named() {
     for (files, refused) in [
         (vec![], None),
         (many(32), None),
-        (vec![file("a", text("")), file("b", pieces(vec![])), typed("text/markdown")], None),
+        (vec![file("a", text("")), file("b", pieces(vec![]))], None),
         (vec![file("a", url("https://a.example/x?y=1")), file("b", pieces(vec![piece(1)]))], None),
+        (vec![typed("text/markdown")], None),
         (large(4), None),
         (many(33), Some((Code::TooLarge, "files"))),
         (
