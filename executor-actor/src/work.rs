@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
-use model::{Delta, Model, ModelRequest, TooLarge};
+use model::{Asked, Delta, Model, ModelRequest, TooLarge};
 use proto::{
     decision::{Decision, TurnWork},
     fact::{Fact, TurnReply, Turned},
@@ -84,9 +84,10 @@ impl Executor {
         work: &TurnWork,
         request: &mut ModelRequest,
     ) -> Result<Vec<Message>, TooLarge> {
-        let (offers, window, language) = (&request.tools, work.window, work.language);
-        let fit = |messages| model::fit(messages, offers, window, language, &*self.model);
         let said = std::mem::take(&mut request.messages);
+        let (offers, window, language) = (&request.tools, work.window, work.language);
+        let asked = Asked { model: &*self.model, name: request.params.model.as_deref() };
+        let fit = |messages| model::fit(messages, offers, window, language, asked);
         let pinned = transcript::with_instructions(&said);
         let fitted = fit(said)?;
         match pinned.filter(|_| fitted.left_out > 0) {

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::message::Usage;
+
 /// The shape a model is asked to plan in. Every shape becomes the same plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -120,6 +122,9 @@ pub struct Detected {
     pub by: Detector,
     /// Why, for people: the pattern that was found, or the model's words.
     pub why: String,
+    /// Tokens it cost to find out, which are among those of the round.
+    #[serde(default, skip_serializing_if = "Usage::is_nothing")]
+    pub usage: Usage,
 }
 
 /// How often agents may ask a person in the life of a job.

@@ -415,6 +415,12 @@ pub const CLASHES: &[Clash] = &[
         |a| a.budget.money.is_none(),
     ),
     idle(
+        ["budget.prices", "budget.money"],
+        "says nothing without budget.money",
+        "budget: {prices: [{model: m, input_per_million: 1.0, output_per_million: 2.0}]}",
+        |a| a.budget.money.is_none(),
+    ),
+    idle(
         ["budget.at_limit", "budget"],
         "says nothing without a limit",
         "budget: {at_limit: abandon}",

@@ -26,7 +26,7 @@ impl Door {
         let by = caller.recorded(None)?;
         let mut admitted = self
             .agents
-            .look(|agents| admit::submission(&call.payload, agents, self.price.as_ref(), by))?;
+            .look(|agents| admit::submission(&call.payload, agents, &self.prices, by))?;
         if admitted.fork.is_none() {
             presets::check(&admitted.submitted.agent, &self.registry, &self.schemas)?;
         }

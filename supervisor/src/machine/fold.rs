@@ -279,7 +279,8 @@ impl Open {
                 }
             }
         }
-        self.usage += turned.usage;
+        let model = self.agent.model.clone();
+        self.spent_on(model.as_deref(), turned.usage);
         Counted::Yes
     }
 

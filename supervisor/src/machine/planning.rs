@@ -55,7 +55,7 @@ impl Open {
                 self.unusable(text.clone(), error.clone());
             }
         }
-        self.usage += planned.usage;
+        self.spent_on_planning(planned);
         Counted::Yes
     }
 
