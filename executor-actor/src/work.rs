@@ -123,7 +123,8 @@ impl Executor {
         match model::complete(&*self.model, request, show).await {
             Ok(said) => {
                 let check = |tool: &ToolSpec, args: &Value| {
-                    arguments::check(&self.schemas, tool, args, Placeholders::Literal)
+                    let language = work.language;
+                    arguments::check_in(language, &self.schemas, tool, args, Placeholders::Literal)
                 };
                 (resolve::resolve(&said, work, &told, &tools, &check), said.usage)
             }

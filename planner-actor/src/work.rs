@@ -88,7 +88,8 @@ impl Planner {
             Ok(said) => {
                 *usage += said.usage;
                 let check = |tool: &ToolSpec, args: &Value| {
-                    arguments::check(&self.schemas, tool, args, Placeholders::Open)
+                    let language = work.language;
+                    arguments::check_in(language, &self.schemas, tool, args, Placeholders::Open)
                 };
                 reply::understand(&said, work, tools, &check)
             }

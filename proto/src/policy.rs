@@ -127,6 +127,45 @@ pub struct Detected {
     pub usage: Usage,
 }
 
+/// Which agents of a job may ask a person.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskWhen {
+    /// Whoever makes its plan, and whoever carries out its steps.
+    #[default]
+    Both,
+    /// Who makes its plan alone.
+    Planning,
+    /// Who carries out its steps alone.
+    Steps,
+}
+
+impl AskWhen {
+    /// Whether this is what holds when nothing is said.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        *self == Self::Both
+    }
+
+    /// Whether a planner may ask.
+    #[must_use]
+    pub fn in_planning(self) -> bool {
+        match self {
+            Self::Both | Self::Planning => true,
+            Self::Steps => false,
+        }
+    }
+
+    /// Whether a loop that carries out a step may ask.
+    #[must_use]
+    pub fn in_steps(self) -> bool {
+        match self {
+            Self::Both | Self::Steps => true,
+            Self::Planning => false,
+        }
+    }
+}
+
 /// How often agents may ask a person in the life of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskLimit {

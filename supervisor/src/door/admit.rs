@@ -56,7 +56,7 @@ pub(super) fn submission(
     let goal = goal(std::mem::take(&mut request.goal))?;
     let mut agent = agent(&request, agents)?;
     pricing::of_job(&mut agent, prices)?;
-    let language = request.language.unwrap_or_else(|| Language::detect(&goal));
+    let language = request.language.or(agent.language).unwrap_or_else(|| Language::detect(&goal));
     // What stands in it is read by whoever stores the job: nothing is read here.
     let agents = callees(&agent, agents, prices)?;
     let conversation =

@@ -172,6 +172,15 @@ fn the_agent_and_the_language_come_from_the_request_or_have_a_default() {
     let named = admit(r#"{"goal":"x","agent":"unattended","language":"zh"}"#).unwrap().submitted;
     assert_eq!((named.language, named.agent.name.as_str()), (Language::Zh, "unattended"));
     assert!(!named.agent.confirm);
+    for (body, expected) in [
+        (r#"{"goal":"x","agent":{"language":"zh"}}"#, Language::Zh),
+        (r#"{"goal":"先标记任务","agent":{"language":"en"}}"#, Language::En),
+        (r#"{"goal":"x","agent":{"language":"zh"},"language":"en"}"#, Language::En),
+        (r#"{"goal":"先标记任务","agent":{"language":null}}"#, Language::Zh),
+    ] {
+        assert_eq!(admit(body).unwrap().submitted.language, expected, "{body}");
+    }
+    check(r#"{"goal":"x","agent":{"language":"fr"}}"#, Code::InvalidRequest, "agent.language");
     let overridden = admit(r#"{"goal":"x","agent":"unattended","confirm":true}"#).unwrap();
     assert!(overridden.submitted.agent.confirm);
 }

@@ -9,6 +9,7 @@ use ::model::{Delta, ErrorKind, Model, ModelError, ModelRequest, ModelStream};
 use async_trait::async_trait;
 use futures::stream;
 use proto::{
+    budget::Price,
     cost::Cost,
     id::{Attempt, JobId, StepId, WorkId},
     message::{Message, StopReason, Usage},
