@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
-use model::{Delta, Model, ModelRequest, TooLarge};
+use model::{Asked, Delta, Model, ModelRequest, TooLarge};
 use proto::{
     decision::{Decision, TurnWork},
     fact::{Fact, TurnReply, Turned},
@@ -84,9 +84,10 @@ impl Executor {
         work: &TurnWork,
         request: &mut ModelRequest,
     ) -> Result<Vec<Message>, TooLarge> {
-        let (offers, window, language) = (&request.tools, work.window, work.language);
-        let fit = |messages| model::fit(messages, offers, window, language, &*self.model);
         let said = std::mem::take(&mut request.messages);
+        let (offers, window, language) = (&request.tools, work.window, work.language);
+        let asked = Asked { model: &*self.model, name: request.params.model.as_deref() };
+        let fit = |messages| model::fit(messages, offers, window, language, asked);
         let pinned = transcript::with_instructions(&said);
         let fitted = fit(said)?;
         match pinned.filter(|_| fitted.left_out > 0) {
@@ -122,7 +123,8 @@ impl Executor {
         match model::complete(&*self.model, request, show).await {
             Ok(said) => {
                 let check = |tool: &ToolSpec, args: &Value| {
-                    arguments::check(&self.schemas, tool, args, Placeholders::Literal)
+                    let language = work.language;
+                    arguments::check_in(language, &self.schemas, tool, args, Placeholders::Literal)
                 };
                 (resolve::resolve(&said, work, &told, &tools, &check), said.usage)
             }

@@ -17,6 +17,7 @@ pub use self::{
 };
 use crate::{
     agent::Agent,
+    asking::AskKinds,
     conversation::Exchange,
     fact::{PlanNote, PlanReply},
     family::Offered,
@@ -164,6 +165,9 @@ pub struct PlanWork {
     pub model: ModelChoice,
     /// Whether the planner may still ask a person.
     pub may_ask: bool,
+    /// What kinds of question.
+    #[serde(default, skip_serializing_if = "AskKinds::is_all")]
+    pub ask_kinds: AskKinds,
     /// The shape to plan in.
     #[serde(default, skip_serializing_if = "PlanProtocol::is_usual")]
     pub protocol: PlanProtocol,
@@ -282,6 +286,9 @@ pub struct TurnWork {
     pub model: ModelChoice,
     /// Whether the model may still ask a person.
     pub may_ask: bool,
+    /// What kinds of question.
+    #[serde(default, skip_serializing_if = "AskKinds::is_all")]
+    pub ask_kinds: AskKinds,
     /// What the step is for: in the first turn of a run, and only there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<StepTask>,

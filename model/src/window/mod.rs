@@ -13,10 +13,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use proto::{
+    budget::Price,
     excerpt,
     lang::Language,
     message::{Message, ToolOffer},
     observe::Window,
+    price::ByModel,
 };
 
 pub use self::tokens::estimate;
@@ -38,10 +40,19 @@ pub struct Fitted {
     pub left_out: usize,
 }
 
+/// The model that a conversation is for.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// Who is asked.
+    pub model: &'a dyn Model,
+    /// By which name; the configured one when absent.
+    pub name: Option<&'a str>,
+}
+
 /// Even the least of the conversation is more than the model takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the task and the last results have about {needed} tokens, and the model's context takes {window}; give it a larger one (observe.context_tokens, model.context_tokens), or less to read"
+    "the task and the last results have about {needed} tokens, and the model's context takes {window}; give it a larger one (observe.context_tokens, model.context_tokens, model.known), or less to read"
 )]
 pub struct TooLarge {
     /// Tokens of the least that must be shown.
@@ -63,9 +74,10 @@ pub fn fit(
     tools: &[ToolOffer],
     window: Window,
     language: Language,
-    model: &dyn Model,
+    asked: Asked<'_>,
 ) -> Result<Fitted, TooLarge> {
-    let limit = window.tokens_with(model.context_tokens());
+    let model = asked.model;
+    let limit = window.tokens_with(model.context_tokens(asked.name));
     let limit = limit.map_or(usize::MAX, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
     let begins = |m: &Message| matches!(m, Message::Assistant { .. });
     let first = messages.iter().position(begins).unwrap_or(messages.len());
@@ -227,16 +239,14 @@ pub fn tokens(messages: &[Message], tools: &[ToolOffer], model: &dyn Model) -> u
 /// A model whose context is known.
 struct Bounded {
     model: Arc<dyn Model>,
-    context_tokens: u32,
+    windows: ByModel<u32>,
 }
 
-/// The model, its context known to whoever puts conversations together.
+/// The model, the contexts of all that can be asked by name known to whoever puts conversations
+/// together.
 #[must_use]
-pub fn bounded(model: Arc<dyn Model>, context_tokens: Option<u32>) -> Arc<dyn Model> {
-    match context_tokens {
-        None => model,
-        Some(context_tokens) => Arc::new(Bounded { model, context_tokens }),
-    }
+pub fn bounded(model: Arc<dyn Model>, windows: ByModel<u32>) -> Arc<dyn Model> {
+    Arc::new(Bounded { model, windows })
 }
 
 #[async_trait]
@@ -253,7 +263,11 @@ impl Model for Bounded {
         self.model.count_tokens(text)
     }
 
-    fn context_tokens(&self) -> Option<u32> {
-        Some(self.context_tokens)
+    fn context_tokens(&self, model: Option<&str>) -> Option<u32> {
+        self.windows.of(model)
+    }
+
+    fn price(&self, model: Option<&str>) -> Option<Price> {
+        self.model.price(model)
     }
 }

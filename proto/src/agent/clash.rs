@@ -8,7 +8,10 @@
 use serde_json::Value;
 
 use super::{Agent, InvalidAgent, OnBlocked, OnFailure, PlanWhen, ReplanWhen, StepExec};
-use crate::policy::{AskLimit, Detector, PlanProtocol};
+use crate::{
+    asking::AskKind,
+    policy::{AskLimit, AskWhen, Detector, PlanProtocol},
+};
 
 /// Two policies that do not go together.
 #[derive(Debug, Clone, Copy)]
@@ -401,6 +404,47 @@ pub const CLASHES: &[Clash] = &[
         "ask: {limit: 0, prefix: true}",
         never_asks,
     ),
+    idle(
+        ["ask.kinds", "ask.limit"],
+        "says nothing where agents may not ask",
+        "ask: {limit: 0, kinds: [query]}",
+        never_asks,
+    ),
+    idle(
+        ["ask.when", "ask.limit"],
+        "says nothing where agents may not ask",
+        "ask: {limit: 0, when: steps}",
+        never_asks,
+    ),
+    contradict(
+        ["ask.when", "plan.when"],
+        "leaves nobody who may ask: nothing plans; ask.limit: 0 says so",
+        "plan: {when: never}\nask: {when: planning}",
+        |a| !a.has_planner() && a.ask.when == AskWhen::Planning && !never_asks(a),
+    ),
+    contradict(
+        ["ask.when", "step.exec"],
+        "leaves nobody who may ask: every step is one tool call; ask.limit: 0 says so",
+        "step: {exec: direct_tool}\nask: {when: steps}",
+        |a| {
+            always(a)
+                && exec(a, StepExec::DirectTool)
+                && a.ask.when == AskWhen::Steps
+                && !never_asks(a)
+        },
+    ),
+    contradict(
+        ["ask.kinds", "plan.protocol"],
+        "leaves a planner nothing to ask with: one that plans action by action asks in words alone (query)",
+        "plan: {protocol: decision}\nask: {kinds: [select]}",
+        |a| {
+            turn_by_turn(a)
+                && a.has_planner()
+                && a.ask.when.in_planning()
+                && !a.ask.kinds.has(AskKind::Query)
+                && !never_asks(a)
+        },
+    ),
     // What may be spent.
     idle(
         ["budget.counts", "budget.steps"],
@@ -412,6 +456,12 @@ pub const CLASHES: &[Clash] = &[
         ["budget.price", "budget.money"],
         "says nothing without budget.money",
         "budget: {price: {input_per_million: 1.0, output_per_million: 2.0}}",
+        |a| a.budget.money.is_none(),
+    ),
+    idle(
+        ["budget.prices", "budget.money"],
+        "says nothing without budget.money",
+        "budget: {prices: [{model: m, input_per_million: 1.0, output_per_million: 2.0}]}",
         |a| a.budget.money.is_none(),
     ),
     idle(

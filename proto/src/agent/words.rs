@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     budget::AtLimit,
-    policy::{AskLimit, Detector, PlanOutput, PlanProtocol},
+    policy::{AskLimit, AskWhen, Detector, PlanOutput, PlanProtocol},
 };
 
 /// Sets one word of one axis.
@@ -54,6 +54,7 @@ const OTHERS: &[&[Word]] = words![
     budget.at_limit: AtLimit::LetEnd, AtLimit::Abandon;
     ask.limit: AskLimit::AtMost(3), AskLimit::AtMost(0), AskLimit::Unlimited;
     ask.prefix: false, true;
+    ask.when: AskWhen::Both, AskWhen::Planning, AskWhen::Steps;
 ];
 
 fn axes() -> Vec<&'static [Word]> {

@@ -279,7 +279,8 @@ impl Open {
                 }
             }
         }
-        self.usage += turned.usage;
+        let model = self.agent.model.clone();
+        self.spent_on(model.as_deref(), turned.usage);
         Counted::Yes
     }
 
@@ -445,8 +446,11 @@ impl Open {
         self.steps.iter().map(ask::unasked).sum()
     }
 
-    /// Questions that agents may still ask, those counted that a turn has asked for already.
+    /// Questions that steps may still ask, those counted that a turn has asked for already.
     fn remaining_questions(&self) -> Option<u32> {
+        if !self.agent.ask.when.in_steps() {
+            return Some(0);
+        }
         self.agent.ask.limit.left_after(self.agent_asks.saturating_add(self.coming_questions()))
     }
 }

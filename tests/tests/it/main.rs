@@ -29,6 +29,7 @@ mod parking;
 mod paused;
 mod peers;
 mod permissions;
+mod prices;
 mod protocols;
 mod purge;
 mod purity;
