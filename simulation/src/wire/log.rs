@@ -160,7 +160,9 @@ impl Log for WiredLog {
     ) -> Result<Guarded, LogError> {
         let (inner, job, decision) = (Arc::clone(&self.inner), job.clone(), decision.clone());
         self.misreading.note(&job, &decision);
-        self.wire.link.note(|| format!("{} decides {} of {job}", self.wire.name, decision.kind().as_str()));
+        self.wire
+            .link
+            .note(|| format!("{} decides {} of {job}", self.wire.name, decision.kind().as_str()));
         let (disarm, unguarded) = (disarm.cloned(), self.planted(Plant::NoCompareAndSet));
         let call = async move {
             let after = if unguarded { last_decision(&*inner, &job).await? } else { after };
