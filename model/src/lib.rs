@@ -22,4 +22,4 @@ pub use error::{ErrorKind, ModelError, Phase};
 pub use observed::{Observed, Price, Show, Watching};
 pub use port::{DEFAULT_MAX_REPLY_BYTES, Delta, Model, ModelRequest, ModelStream, Params};
 pub use provider::connect;
-pub use window::{Fitted, TooLarge, bounded, estimate, fit, tokens};
+pub use window::{Fitted, Overflow, TooLarge, bounded, estimate, fit, overflow, tokens};

@@ -4,6 +4,7 @@
 //!
 //! Must never: leave half an exchange, come out above the window, or answer two ways to one question.
 
+mod overflow;
 mod tokens;
 
 #[cfg(test)]
@@ -19,7 +20,10 @@ use proto::{
     observe::Window,
 };
 
-pub use self::tokens::estimate;
+pub use self::{
+    overflow::{Overflow, overflow},
+    tokens::estimate,
+};
 use crate::{Model, ModelError, ModelRequest, ModelStream};
 
 /// What a message costs beside its words.
@@ -65,12 +69,8 @@ pub fn fit(
     language: Language,
     model: &dyn Model,
 ) -> Result<Fitted, TooLarge> {
-    let limit = window.tokens_with(model.context_tokens());
-    let limit = limit.map_or(usize::MAX, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
-    let begins = |m: &Message| matches!(m, Message::Assistant { .. });
-    let first = messages.iter().position(begins).unwrap_or(messages.len());
-    let mut pinned = messages;
-    let mut exchanges = exchanges(pinned.split_off(first));
+    let limit = limit(window, model);
+    let (pinned, mut exchanges) = split(messages);
     let mut left_out = over_keep(&exchanges, window.keep);
     if limit == usize::MAX {
         exchanges.drain(..left_out);
@@ -104,6 +104,21 @@ pub fn fit(
         }
     }
     Ok(fitted(pinned, exchanges, left_out, language))
+}
+
+/// Tokens there is room for.
+fn limit(window: Window, model: &dyn Model) -> usize {
+    let limit = window.tokens_with(model.context_tokens());
+    limit.map_or(usize::MAX, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX))
+}
+
+/// What is never left out, and the exchanges after it.
+fn split(messages: Vec<Message>) -> (Vec<Message>, Vec<Vec<Message>>) {
+    let begins = |m: &Message| matches!(m, Message::Assistant { .. });
+    let first = messages.iter().position(begins).unwrap_or(messages.len());
+    let mut pinned = messages;
+    let exchanges = exchanges(pinned.split_off(first));
+    (pinned, exchanges)
 }
 
 /// How many of the oldest exchanges must go so that no more than `keep` results are left.

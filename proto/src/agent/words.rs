@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     budget::AtLimit,
+    observe::Summarise,
     policy::{AskLimit, Detector, PlanOutput, PlanProtocol},
 };
 
@@ -54,6 +55,7 @@ const OTHERS: &[&[Word]] = words![
     budget.at_limit: AtLimit::LetEnd, AtLimit::Abandon;
     ask.limit: AskLimit::AtMost(3), AskLimit::AtMost(0), AskLimit::Unlimited;
     ask.prefix: false, true;
+    observe.summarise: Summarise::Nothing, Summarise::Exchanges;
 ];
 
 fn axes() -> Vec<&'static [Word]> {

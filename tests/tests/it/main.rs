@@ -36,6 +36,7 @@ mod scale_out;
 mod script_model;
 mod session;
 mod sources;
+mod summaries;
 mod tidy;
 mod tracing;
 mod turning;
