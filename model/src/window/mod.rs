@@ -4,6 +4,7 @@
 //!
 //! Must never: leave half an exchange, come out above the window, or answer two ways to one question.
 
+mod overflow;
 mod tokens;
 
 #[cfg(test)]
@@ -21,7 +22,10 @@ use proto::{
     price::ByModel,
 };
 
-pub use self::tokens::estimate;
+pub use self::{
+    overflow::{Overflow, overflow},
+    tokens::estimate,
+};
 use crate::{Model, ModelError, ModelRequest, ModelStream};
 
 /// What a message costs beside its words.
@@ -76,13 +80,8 @@ pub fn fit(
     language: Language,
     asked: Asked<'_>,
 ) -> Result<Fitted, TooLarge> {
-    let model = asked.model;
-    let limit = window.tokens_with(model.context_tokens(asked.name));
-    let limit = limit.map_or(usize::MAX, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
-    let begins = |m: &Message| matches!(m, Message::Assistant { .. });
-    let first = messages.iter().position(begins).unwrap_or(messages.len());
-    let mut pinned = messages;
-    let mut exchanges = exchanges(pinned.split_off(first));
+    let (model, limit) = (asked.model, limit(window, asked));
+    let (pinned, mut exchanges) = split(messages);
     let mut left_out = over_keep(&exchanges, window.keep);
     if limit == usize::MAX {
         exchanges.drain(..left_out);
@@ -116,6 +115,21 @@ pub fn fit(
         }
     }
     Ok(fitted(pinned, exchanges, left_out, language))
+}
+
+/// Tokens there is room for.
+fn limit(window: Window, asked: Asked<'_>) -> usize {
+    let limit = window.tokens_with(asked.model.context_tokens(asked.name));
+    limit.map_or(usize::MAX, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX))
+}
+
+/// What is never left out, and the exchanges after it.
+fn split(messages: Vec<Message>) -> (Vec<Message>, Vec<Vec<Message>>) {
+    let begins = |m: &Message| matches!(m, Message::Assistant { .. });
+    let first = messages.iter().position(begins).unwrap_or(messages.len());
+    let mut pinned = messages;
+    let exchanges = exchanges(pinned.split_off(first));
+    (pinned, exchanges)
 }
 
 /// How many of the oldest exchanges must go so that no more than `keep` results are left.

@@ -243,3 +243,40 @@ fn what_fits_is_a_matter_of_the_model_that_is_asked() {
     assert!(left(None) < left(Some("another")), "{} {}", left(None), left(Some("another")));
     assert!(left(Some("another")) < left(Some("small")));
 }
+
+#[test]
+fn what_fits_is_not_summarised_and_what_does_not_leaves_half_of_the_window() {
+    let turns: Vec<Vec<usize>> = (0..8).map(|_| vec![60]).collect();
+    let all = conversation(3, &turns);
+    let offers = [offer()];
+    let model = Counted(None);
+    let of = |window: Window| overflow(all.clone(), &offers, window, asked(&model));
+    let whole = u32::try_from(tokens(&all, &offers, &model)).unwrap();
+    assert_eq!(of(window(100, whole)), None);
+    assert_eq!(of(Window { keep: 8, tokens: None }), None);
+
+    let narrow = of(window(100, whole - 1)).unwrap();
+    let rest = fit(all.clone(), &offers, window(100, (whole - 1) / 2), Language::En, asked(&model))
+        .unwrap();
+    assert!(narrow.oldest.abs_diff(rest.left_out) <= 1, "{narrow:?} {}", rest.left_out);
+    assert!(narrow.room <= whole as usize / 4, "{narrow:?}");
+
+    // By number alone: half of them stay, and there is as much room as anybody wants.
+    let few = of(Window { keep: 6, tokens: None }).unwrap();
+    assert_eq!((few.oldest, few.room > 1_000_000), (5, true));
+    assert_eq!(of(Window { keep: 1, tokens: None }).map(|o| o.oldest), Some(7), "the newest stays");
+}
+
+#[test]
+fn nothing_is_summarised_where_there_is_no_room_for_a_summary() {
+    let all = conversation(200, &[vec![1], vec![1]]);
+    let model = Counted(None);
+    let whole = u32::try_from(tokens(&all, &[], &model)).unwrap();
+    assert!(
+        fit(all.clone(), &[], window(100, whole - 10), Language::En, asked(&model))
+            .unwrap()
+            .left_out
+            > 0
+    );
+    assert_eq!(overflow(all, &[], window(100, whole - 10), asked(&model)), None);
+}

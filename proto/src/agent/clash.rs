@@ -188,6 +188,14 @@ pub const CLASHES: &[Clash] = &[
         "plan: {protocol: decision}\nstep: {max_calls: 4}",
         |a| always(a) && calls_alone(a),
     ),
+    idle(
+        ["observe.summarise", "step.exec"],
+        "says nothing where no step is a loop of turns",
+        "step: {exec: direct_tool}\nobserve: {summarise: exchanges}",
+        |a| {
+            a.observe.summarises() && always(a) && (exec(a, StepExec::DirectTool) || calls_alone(a))
+        },
+    ),
     // When the plan is made anew.
     contradict(
         ["replan.when", "step.on_failure"],

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     budget::AtLimit,
+    observe::Summarise,
     policy::{AskLimit, AskWhen, Detector, PlanOutput, PlanProtocol},
 };
 
@@ -55,6 +56,7 @@ const OTHERS: &[&[Word]] = words![
     ask.limit: AskLimit::AtMost(3), AskLimit::AtMost(0), AskLimit::Unlimited;
     ask.prefix: false, true;
     ask.when: AskWhen::Both, AskWhen::Planning, AskWhen::Steps;
+    observe.summarise: Summarise::Nothing, Summarise::Exchanges;
 ];
 
 fn axes() -> Vec<&'static [Word]> {

@@ -241,7 +241,10 @@ impl Open {
             Exec::Turn(turn) => turn
                 .tries
                 .to_send()
-                .map(|attempt| Wish::new(Spend::Turn, attempt))
+                .map(|attempt| Wish {
+                    again: turn.was_begun(attempt),
+                    ..Wish::new(Spend::Turn, attempt)
+                })
                 .into_iter()
                 .collect(),
             Exec::Acting(acting) => acting

@@ -257,7 +257,8 @@ impl Open {
         let Some((turn, index)) = heard else { return Counted::No };
         let calls = self.guard_calls(&turned.reply);
         let Some(step) = self.steps.get_mut(index) else { return Counted::No };
-        step.turns += 1;
+        let is_summary = matches!(turned.reply, TurnReply::Summarised { .. });
+        step.turns += u32::from(!is_summary);
         match &turned.reply {
             TurnReply::Calls { .. } if turn.must_answer => {
                 let error = text::stopped(language, &Notice::NoAnswer);
@@ -272,6 +273,11 @@ impl Open {
                 let kept = attachments.iter().take(limits::ATTACHMENTS_MAX);
                 let end = (*success, kept.cloned().collect());
                 step.reported(end, response.clone(), turn.run, agent, at.time);
+            }
+            TurnReply::Summarised { summary } => {
+                if let Exec::Turn(turn) = &mut step.exec {
+                    turn.heard_summary(summary.as_ref(), agent, language, at.time);
+                }
             }
             TurnReply::Failed { error } => {
                 if let Exec::Turn(turn) = &mut step.exec {
@@ -371,7 +377,8 @@ impl Open {
             if sent {
                 turn.must_answer = work.must_answer;
                 (told, turn.carries) = (turn.told, work.instructions.len());
-                step.begun(at, spent, Spend::Turn, work.attempt);
+                let again = turn.was_begun(work.attempt);
+                step.begun(at, spent, Spend::Turn, again);
             }
             sent
         });
@@ -402,7 +409,7 @@ impl Open {
                 .call_mut(|call| call.work == *work)
                 .is_some_and(|(call, _)| call.end.is_none() && call.tries.sent(attempt));
             if sent {
-                step.begun(at, spent, Spend::Tool, attempt);
+                step.begun(at, spent, Spend::Tool, attempt != Attempt::FIRST);
             }
             sent
         })

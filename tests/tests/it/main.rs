@@ -38,6 +38,7 @@ mod scale_out;
 mod script_model;
 mod session;
 mod sources;
+mod summaries;
 mod tidy;
 mod tracing;
 mod turning;
