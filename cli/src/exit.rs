@@ -73,6 +73,7 @@ impl Exit {
             | Code::InvalidId => Self::Usage,
             Code::UnsupportedVersion
             | Code::UnknownAgent
+            | Code::UnknownPrice
             | Code::IdempotencyConflict
             | Code::NotFound
             | Code::AlreadyAnswered

@@ -60,6 +60,9 @@ fn general(code: Code) -> Option<&'static str> {
         Code::UnknownAgent => Some(
             "`callboard agents ls` lists the agents; --agent @FILE takes the policies from a file",
         ),
+        Code::UnknownPrice => Some(
+            "say what the model costs: in model.known of the configuration, or in budget.prices of the agent",
+        ),
         Code::AlreadyAnswered => Some("nothing to do: the first answer counts"),
         Code::InvalidAnswer => Some("`callboard inbox show JOB` shows what is asked"),
         Code::WouldRepeat => Some("go back to a later record, or add --again: it may run again"),

@@ -175,6 +175,7 @@ fn passes(code: Code) -> bool {
         | Code::InvalidId
         | Code::UnsupportedVersion
         | Code::UnknownAgent
+        | Code::UnknownPrice
         | Code::IdempotencyConflict
         | Code::NotFound
         | Code::AlreadyAnswered

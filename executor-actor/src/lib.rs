@@ -10,6 +10,7 @@ mod outline;
 mod prompt;
 mod resolve;
 mod start;
+mod summary;
 mod transcript;
 mod words;
 mod work;

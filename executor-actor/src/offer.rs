@@ -45,7 +45,7 @@ pub(crate) fn offers(work: &TurnWork, tools: &Toolbox<'_>) -> Vec<ToolOffer> {
         offers.extend(outline::offers(work.language));
     }
     if work.may_ask {
-        offers.push(asking::offer(work.language));
+        offers.push(asking::offer(work.language, &work.ask_kinds));
     }
     offers.push(end);
     offers

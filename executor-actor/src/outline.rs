@@ -110,19 +110,25 @@ pub(crate) fn words(language: Language, items: &[Item]) -> String {
 ///
 /// # Errors
 /// The argument that is not as it must be.
-pub(crate) fn target(name: &str, args: &Value) -> Result<CallTarget, String> {
+pub(crate) fn target(name: &str, args: &Value, language: Language) -> Result<CallTarget, String> {
+    let say = |en, zh| said(language, en, zh);
     let Some(fields) = args.as_object() else {
-        return Err(format!("{name}: the arguments must be a JSON object"));
+        let why = say("the arguments must be a JSON object", "参数必须是 JSON 对象");
+        return Err(format!("{name}: {why}"));
     };
     let change = if name == SET {
         let listed = list(fields, &["items", "steps", "plan"])
-            .ok_or_else(|| format!("{name}: items: must be a list"))?;
-        OutlineChange::Set { items: items(listed).map_err(|why| format!("{name}: {why}"))? }
+            .ok_or_else(|| format!("{name}: items: {}", say("must be a list", "必须是列表")))?;
+        OutlineChange::Set {
+            items: items(listed, language).map_err(|why| format!("{name}: {why}"))?,
+        }
     } else {
         let one = [args.clone()];
         let listed = list(fields, &["updates", "items"]);
         let listed = listed.unwrap_or(if fields.contains_key("id") { &one } else { &[] });
-        OutlineChange::Update { updates: updates(listed).map_err(|why| format!("{name}: {why}"))? }
+        OutlineChange::Update {
+            updates: updates(listed, language).map_err(|why| format!("{name}: {why}"))?,
+        }
     };
     Ok(CallTarget::Outline { change })
 }
@@ -131,7 +137,8 @@ fn list<'a>(fields: &'a Map<String, Value>, names: &[&str]) -> Option<&'a [Value
     names.iter().find_map(|name| fields.get(*name)?.as_array()).map(Vec::as_slice)
 }
 
-fn items(listed: &[Value]) -> Result<Vec<Item>, String> {
+fn items(listed: &[Value], language: Language) -> Result<Vec<Item>, String> {
+    let say = |en, zh| said(language, en, zh);
     let mut taken: BTreeSet<String> = listed.iter().filter_map(id_of).collect();
     let mut found = Vec::with_capacity(listed.len());
     for (n, item) in listed.iter().enumerate() {
@@ -142,14 +149,16 @@ fn items(listed: &[Value]) -> Result<Vec<Item>, String> {
                 let title = ["title", "description", "step"]
                     .iter()
                     .find_map(|name| fields.get(*name)?.as_str());
-                let title = title.ok_or_else(|| format!("{}: is missing", at("title")))?;
+                let title = title
+                    .ok_or_else(|| format!("{}: {}", at("title"), say("is missing", "缺失")))?;
                 let status = fields.get("status").filter(|status| !status.is_null());
-                let status =
-                    status.map_or(Ok(ItemStatus::Pending), |s| status_of(s, &at("status")))?;
+                let status = status
+                    .map_or(Ok(ItemStatus::Pending), |s| status_of(s, &at("status"), language))?;
                 (title.trim().to_owned(), status, note_of(fields))
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-                return Err(format!("items[{n}]: must be an object or a text"));
+                let why = say("must be an object or a text", "必须是对象或文本");
+                return Err(format!("items[{n}]: {why}"));
             }
         };
         let id = id_of(item).unwrap_or_else(|| free(n, &mut taken));
@@ -166,18 +175,26 @@ fn free(n: usize, taken: &mut BTreeSet<String>) -> String {
     id
 }
 
-fn updates(listed: &[Value]) -> Result<Vec<ItemUpdate>, String> {
+fn updates(listed: &[Value], language: Language) -> Result<Vec<ItemUpdate>, String> {
+    let say = |en, zh| said(language, en, zh);
     if listed.is_empty() {
-        return Err("updates: must be a list of at least one".to_owned());
+        let why = say("must be a list of at least one", "必须是至少包含一项的列表");
+        return Err(format!("updates: {why}"));
     }
     let of = |(n, update): (usize, &Value)| {
         let at = |field: &str| format!("updates[{n}].{field}");
-        let fields =
-            update.as_object().ok_or_else(|| format!("updates[{n}]: must be an object"))?;
-        let id = id_of(update).ok_or_else(|| format!("{}: is missing", at("id")))?;
+        let fields = update
+            .as_object()
+            .ok_or_else(|| format!("updates[{n}]: {}", say("must be an object", "必须是对象")))?;
+        let id =
+            id_of(update).ok_or_else(|| format!("{}: {}", at("id"), say("is missing", "缺失")))?;
         let id = StepId::new(id).map_err(|why| format!("{}: {why}", at("id")))?;
         let status = fields.get("status").unwrap_or(&Value::Null);
-        Ok(ItemUpdate { id, status: status_of(status, &at("status"))?, note: note_of(fields) })
+        Ok(ItemUpdate {
+            id,
+            status: status_of(status, &at("status"), language)?,
+            note: note_of(fields),
+        })
     };
     listed.iter().enumerate().map(of).collect()
 }
@@ -195,11 +212,25 @@ fn note_of(fields: &Map<String, Value>) -> Option<String> {
     (!note.is_empty()).then(|| note.to_owned())
 }
 
-fn status_of(status: &Value, at: &str) -> Result<ItemStatus, String> {
+fn status_of(status: &Value, at: &str, language: Language) -> Result<ItemStatus, String> {
     let word = status.as_str().unwrap_or_default().trim().to_lowercase().replace(['-', ' '], "_");
     let word = if word == "completed" { "done" } else { word.as_str() };
     let known = ItemStatus::ALL.into_iter().find(|status| status.as_str() == word);
-    known.ok_or_else(|| format!("{at}: must be pending, in_progress, done, blocked or skipped"))
+    known.ok_or_else(|| {
+        let why = said(
+            language,
+            "must be pending, in_progress, done, blocked or skipped",
+            "必须是 pending、in_progress、done、blocked 或 skipped",
+        );
+        format!("{at}: {why}")
+    })
+}
+
+fn said(language: Language, en: &'static str, zh: &'static str) -> &'static str {
+    match language {
+        Language::En => en,
+        Language::Zh => zh,
+    }
 }
 
 /// What a model is told that wants to finish with items that are open; once, and then it may.
@@ -246,7 +277,7 @@ mod tests {
     use super::*;
 
     fn line(name: &str, args: &Value) -> String {
-        match target(name, args) {
+        match target(name, args, Language::En) {
             Ok(CallTarget::Outline { change: OutlineChange::Set { items } }) => {
                 let item = |i: &Item| format!("{} {} {}", i.id, i.title, i.status.as_str());
                 items.iter().map(item).collect::<Vec<_>>().join("; ")

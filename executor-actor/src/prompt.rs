@@ -21,7 +21,8 @@ macro_rules! templates {
     )*]};
 }
 
-const FILES: [(&str, &str); 8] = templates!("system", "task", "last", "steered");
+const FILES: [(&str, &str); 14] =
+    templates!("system", "task", "last", "steered", "summary", "summary_of", "summarised");
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut env = Environment::new();
@@ -87,6 +88,28 @@ pub(crate) fn instructions(language: Language, instructions: &[String]) -> Optio
             .trim_end()
             .to_owned(),
     )
+}
+
+/// What frames a summary: what it is for, and how long it may be.
+pub(crate) fn summary(language: Language, chars: usize) -> String {
+    render(language, "summary", context! { chars }).trim_end().to_owned()
+}
+
+/// What is to be put in short: the summary before, and what was done since.
+pub(crate) fn summary_of(
+    language: Language,
+    task: &StepTask,
+    before: Option<&str>,
+    done: &str,
+) -> String {
+    let description = task.description.as_str();
+    let before = before.unwrap_or_default();
+    render(language, "summary_of", context! { description, before, done }).trim_end().to_owned()
+}
+
+/// A summary as it stands in a conversation.
+pub(crate) fn summarised(language: Language, turns: usize, text: &str) -> String {
+    render(language, "summarised", context! { turns, text }).trim_end().to_owned()
 }
 
 /// That no further turn follows.

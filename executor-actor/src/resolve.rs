@@ -199,11 +199,12 @@ impl Resolver<'_> {
             if !self.work.may_ask {
                 return Err(words::no_more_questions(language));
             }
-            let question = asking::parse(&call.args).map_err(|e| e.to_string())?;
+            let question =
+                asking::parse(&call.args, &self.work.ask_kinds).map_err(|e| e.text(language))?;
             return Ok(CallTarget::Person { question });
         }
         if self.work.outline.is_some() && outline::is_ours(&call.name) {
-            return outline::target(&call.name, &call.args);
+            return outline::target(&call.name, &call.args, language);
         }
         let tool = self.tools.find(&call.name).map_err(|e| e.text(language))?;
         if tool.name.as_str() == STOP {

@@ -12,8 +12,10 @@ use proto::{
     fact::{Fact, TurnCall, TurnReply, Turned},
     fork::{self, Forked},
     id::{Attempt, Seq, WorkId},
+    lang::Language,
     limits,
     message::{Message, ModelCall},
+    observe::Summary,
     record::{Known, Record},
 };
 
@@ -58,6 +60,8 @@ fn forked(record: &Record) -> Option<Box<Forked>> {
 /// One turn that was taken: what the model said, and what came of its calls.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Exchange {
+    /// The record of what it said.
+    at: Seq,
     /// What people had told the job before it.
     instructions: Vec<String>,
     /// What it said.
@@ -75,6 +79,67 @@ pub(crate) struct Run {
     task: StepTask,
     /// The turns taken, oldest first.
     exchanges: Vec<Exchange>,
+    /// What the first of them came to, where that was put in short.
+    past: Option<Past>,
+}
+
+/// What stands in place of the first turns of a run.
+#[derive(Debug, Clone, PartialEq)]
+struct Past {
+    /// The newest summary.
+    text: String,
+    /// How many turns it is of.
+    turns: usize,
+}
+
+/// The part of a run that is to be put in short.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ToSummarise<'a> {
+    /// What the step is for.
+    pub(crate) task: &'a StepTask,
+    /// What the turns before it came to.
+    pub(crate) before: Option<&'a str>,
+    /// What was said and done.
+    pub(crate) messages: Vec<Message>,
+    /// The record of its last turn.
+    pub(crate) through: Seq,
+}
+
+impl Run {
+    /// The oldest `turns` of those that are still shown.
+    pub(crate) fn oldest(&self, turns: usize) -> Option<ToSummarise<'_>> {
+        let shown = self.exchanges.get(self.turns_past()..)?;
+        let oldest = shown.get(..turns)?;
+        Some(ToSummarise {
+            task: &self.task,
+            before: self.past.as_ref().map(|past| past.text.as_str()),
+            messages: oldest.iter().flat_map(Exchange::messages).collect(),
+            through: oldest.last()?.at,
+        })
+    }
+
+    /// The same run with nothing put in short.
+    pub(crate) fn in_full(&self) -> Self {
+        Self { past: None, ..self.clone() }
+    }
+
+    /// Whether something of it was put in short.
+    pub(crate) fn has_past(&self) -> bool {
+        self.past.is_some()
+    }
+
+    fn turns_past(&self) -> usize {
+        self.past.as_ref().map_or(0, |past| past.turns)
+    }
+}
+
+impl Past {
+    /// What a summary stands for; nothing when it ends with no turn of the run: then the run is shown
+    /// in full, as if there were none.
+    fn of(summary: Summary, exchanges: &[Exchange]) -> Option<Self> {
+        let last = exchanges.iter().position(|exchange| exchange.at == summary.through)?;
+        Some(Self { text: summary.text, turns: last + 1 })
+    }
 }
 
 /// The log does not hold what the command refers to. Another attempt finds the same.
@@ -121,10 +186,13 @@ pub(crate) fn needs_log(work: &TurnWork) -> bool {
 pub(crate) fn run(work: &TurnWork, log: &[Stored<'_>]) -> Result<Run, Broken> {
     let mut exchanges = Vec::new();
     let mut turn = work.clone();
+    // The newest is the one that counts.
+    let mut summary = turn.summary.take();
     for _ in 0..=limits::TURNS_MAX {
         if let Some(task) = turn.task {
             exchanges.reverse();
-            return Ok(Run { task, exchanges });
+            let past = summary.and_then(|summary| Past::of(summary, &exchanges));
+            return Ok(Run { task, exchanges, past });
         }
         let Some(at) = turn.after else {
             return Err(Broken::NoBeginning { turn: turn.turn, work: turn.work });
@@ -138,8 +206,12 @@ pub(crate) fn run(work: &TurnWork, log: &[Stored<'_>]) -> Result<Run, Broken> {
         let replies = turn.replies;
         turn = command(log, at, &work, attempt).ok_or(Broken::NoCommand { work, attempt })?;
         turn.after = turn.after.map(|after| after.as_seen_from(at));
+        if summary.is_none() {
+            let seen = |s: Summary| Summary { through: s.through.as_seen_from(at), ..s };
+            summary = turn.summary.take().map(seen);
+        }
         let instructions = turn.instructions.clone();
-        exchanges.push(Exchange { instructions, text, calls, replies });
+        exchanges.push(Exchange { at, instructions, text, calls, replies });
     }
     Err(Broken::TooLong)
 }
@@ -199,15 +271,16 @@ pub(crate) fn messages(work: &TurnWork, run: &Run) -> Vec<Message> {
     // What people say comes before what the machine has to say.
     let told = prompt::instructions(language, &work.instructions);
     let hints = told.into_iter().chain(hints).collect::<Vec<_>>().join("\n\n");
-    let first = match run.exchanges.first() {
-        None => Some(hints.clone()).filter(|hints| !hints.is_empty()),
-        Some(first) => prompt::instructions(language, &first.instructions),
+    let beside = if run.exchanges.is_empty() {
+        Some(hints.clone()).filter(|hints| !hints.is_empty())
+    } else {
+        beside_task(language, run)
     };
-    if let Some(first) = first {
-        task = format!("{task}\n\n{first}");
+    if let Some(beside) = beside {
+        task = format!("{task}\n\n{beside}");
     }
     let mut messages = vec![Message::System { text: system }, Message::User { text: task }];
-    for (number, exchange) in run.exchanges.iter().enumerate() {
+    for (number, exchange) in run.exchanges.iter().skip(run.turns_past()).enumerate() {
         let told = prompt::instructions(language, &exchange.instructions);
         messages.extend(told.filter(|_| number > 0).map(|text| Message::User { text }));
         messages.extend(exchange.messages());
@@ -216,6 +289,18 @@ pub(crate) fn messages(work: &TurnWork, run: &Run) -> Vec<Message> {
         messages.push(Message::User { text: hints });
     }
     messages
+}
+
+/// What stands beside the task before anything was done: what people told the job, word for word
+/// also where the turns they told it in are put in short, and that summary.
+fn beside_task(language: Language, run: &Run) -> Option<String> {
+    let first_shown = run.exchanges.iter().take(run.turns_past() + 1);
+    let told: Vec<String> =
+        first_shown.flat_map(|exchange| exchange.instructions.clone()).collect();
+    let told = prompt::instructions(language, &told);
+    let past = run.past.as_ref().map(|past| prompt::summarised(language, past.turns, &past.text));
+    let beside: Vec<String> = told.into_iter().chain(past).collect();
+    (!beside.is_empty()).then(|| beside.join("\n\n"))
 }
 
 /// The same conversation with what people told the job after its task: where it stands otherwise

@@ -3,12 +3,12 @@
 use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
-use model::{Delta, Model, ModelRequest, TooLarge};
+use model::{Asked, Delta, Model, ModelRequest, TooLarge};
 use proto::{
     decision::{Decision, TurnWork},
     fact::{Fact, TurnReply, Turned},
     family,
-    id::{JobId, Seq},
+    id::{Attempt, JobId, Seq},
     message::{Message, Usage},
     tool::ToolSpec,
     toolbox::Toolbox,
@@ -25,7 +25,8 @@ use serde_json::Value;
 
 use crate::{
     offer, resolve,
-    transcript::{self, Stored},
+    summary::{self, Summarised},
+    transcript::{self, Run, Stored},
 };
 
 /// The name of the role, in configuration, presence and logs.
@@ -47,15 +48,15 @@ impl Executor {
     }
 
     async fn turn(&self, job: &JobId, work: &TurnWork, speaker: Speaker) -> Turned {
-        let (reply, usage) = match self.messages(job, work).await {
-            Ok(messages) => self.ask(work, messages, speaker).await,
+        let (reply, usage) = match self.run_so_far(job, work).await {
+            Ok(run) => self.take(work, &run, speaker).await,
             Err(unread) => (unread, Usage::default()),
         };
         Turned { work: work.work.clone(), attempt: work.attempt, reply, usage }
     }
 
-    /// The conversation so far, or what the turn comes to when it cannot be read.
-    async fn messages(&self, job: &JobId, work: &TurnWork) -> Result<Vec<Message>, TurnReply> {
+    /// The run so far, or what the turn comes to when it cannot be read.
+    async fn run_so_far(&self, job: &JobId, work: &TurnWork) -> Result<Run, TurnReply> {
         let entries = if transcript::needs_log(work) {
             self.broker.log.read(job, Seq(0)).await.map_err(|error| {
                 let why = format!("the job's log could not be read: {error}");
@@ -72,10 +73,7 @@ impl Executor {
             })
             .collect();
         let log = transcript::whole(log);
-        match transcript::run(work, &log) {
-            Ok(run) => Ok(transcript::messages(work, &run)),
-            Err(broken) => Err(resolve::failed(&broken.to_string(), false)),
-        }
+        transcript::run(work, &log).map_err(|broken| resolve::failed(&broken.to_string(), false))
     }
 
     /// What of a conversation the model has room for. What people told the job always is of it.
@@ -84,9 +82,10 @@ impl Executor {
         work: &TurnWork,
         request: &mut ModelRequest,
     ) -> Result<Vec<Message>, TooLarge> {
-        let (offers, window, language) = (&request.tools, work.window, work.language);
-        let fit = |messages| model::fit(messages, offers, window, language, &*self.model);
         let said = std::mem::take(&mut request.messages);
+        let (offers, window, language) = (&request.tools, work.window, work.language);
+        let asked = Asked { model: &*self.model, name: request.params.model.as_deref() };
+        let fit = |messages| model::fit(messages, offers, window, language, asked);
         let pinned = transcript::with_instructions(&said);
         let fitted = fit(said)?;
         match pinned.filter(|_| fitted.left_out > 0) {
@@ -95,22 +94,54 @@ impl Executor {
         }
     }
 
-    async fn ask(
-        &self,
-        work: &TurnWork,
-        messages: Vec<Message>,
-        speaker: Speaker,
-    ) -> (TurnReply, Usage) {
+    /// Takes the turn; or, when there is no room for all of the run and the command says so, puts its
+    /// oldest part in short.
+    async fn take(&self, work: &TurnWork, run: &Run, speaker: Speaker) -> (TurnReply, Usage) {
         let registered = self.registry.all();
         let presets = &work.model.presets;
         let specs: Vec<_> = registered.iter().map(|tool| presets.without(&tool.spec)).collect();
         let agents = family::as_tools(&work.model.agents, work.language);
         let tools = Toolbox::new(specs.iter().map(AsRef::as_ref), work.model.tools.as_deref())
             .with_agents(&agents);
+        let request = offer::request(work, transcript::messages(work, run), &tools);
+        let mut spent = Usage::default();
+        if let Some(past) = summary::wanted(work, run, &request, &*self.model) {
+            match summary::ask(work, past, &*self.model).await {
+                Summarised::So(summary, usage) => {
+                    return (TurnReply::Summarised { summary: Some(summary) }, usage);
+                }
+                Summarised::Not(usage) => spent = usage,
+                // Once; then the turn is taken with what fits.
+                Summarised::Later(error) if work.attempt == Attempt::FIRST => {
+                    return (resolve::no_reply(&error), Usage::default());
+                }
+                Summarised::Later(_) => {}
+            }
+        }
+        let (reply, usage) = self.ask(work, run, request, &tools, speaker).await;
+        spent += usage;
+        (reply, spent)
+    }
+
+    async fn ask(
+        &self,
+        work: &TurnWork,
+        run: &Run,
+        mut request: ModelRequest,
+        tools: &Toolbox<'_>,
+        speaker: Speaker,
+    ) -> (TurnReply, Usage) {
         // What the model was told before counts, whether or not it still fits.
-        let told = if work.outline.is_some() { messages.clone() } else { Vec::new() };
-        let mut request = offer::request(work, messages, &tools);
-        match self.fitted(work, &mut request) {
+        let told = match work.outline {
+            Some(_) => transcript::messages(work, &run.in_full()),
+            None => Vec::new(),
+        };
+        let fitted = self.fitted(work, &mut request).or_else(|large| {
+            // A summary never makes a turn fail that could be taken without it.
+            request.messages = transcript::messages(work, &run.in_full());
+            if run.has_past() { self.fitted(work, &mut request) } else { Err(large) }
+        });
+        match fitted {
             Ok(messages) => request.messages = messages,
             Err(large) => return (resolve::failed(&large.to_string(), false), Usage::default()),
         }
@@ -122,9 +153,10 @@ impl Executor {
         match model::complete(&*self.model, request, show).await {
             Ok(said) => {
                 let check = |tool: &ToolSpec, args: &Value| {
-                    arguments::check(&self.schemas, tool, args, Placeholders::Literal)
+                    let language = work.language;
+                    arguments::check_in(language, &self.schemas, tool, args, Placeholders::Literal)
                 };
-                (resolve::resolve(&said, work, &told, &tools, &check), said.usage)
+                (resolve::resolve(&said, work, &told, tools, &check), said.usage)
             }
             Err(error) => (resolve::no_reply(&error), Usage::default()),
         }

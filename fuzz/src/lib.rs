@@ -145,7 +145,7 @@ pub fn answers(data: &[u8]) {
     let cut = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
     let (first, rest) = data.split_at(cut);
     if let Ok(args) = serde_json::from_slice::<Value>(first)
-        && let Err(unaskable) = asking::parse(&args)
+        && let Err(unaskable) = asking::parse(&args, &asking::AskKinds::default())
     {
         assert!(!unaskable.to_string().is_empty());
     }

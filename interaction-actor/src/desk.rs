@@ -13,6 +13,7 @@ use proto::{
     fact::{Answered, Fact},
     id::{AskId, JobId, Seq},
     interaction::{Answer, Misfit, Question, QuestionKind, Verdict},
+    lang::Language,
     limits, strict,
 };
 use runtime::{
@@ -96,7 +97,7 @@ impl Desk {
             }
             let question = self.open(&ledger, &job, &ask).await?;
             let answer = self.whole(&ledger, question, &answer)?;
-            self.fits(question, &answer)?;
+            self.fits(ledger.language, question, &answer)?;
             let answered = Answered { ask: ask.clone(), answer, by: by.clone() };
             let fact = Fact::Answered(answered);
             let stored = self.broker.log.answer(&job, &fact, ledger.last_answer, call.trace);
@@ -159,7 +160,8 @@ impl Desk {
         if edits && let (Some(value), Some(agent)) = (answer.value.take(), &ledger.policies) {
             let (tools, schemas) = (self.registry.all(), &*self.schemas);
             let goal = ledger.goal.as_deref().unwrap_or_default();
-            let rules = edit::Rules { agent, goal, tools: &tools, schemas };
+            let rules =
+                edit::Rules { agent, goal, language: ledger.language, tools: &tools, schemas };
             let plan = edit::plan(question, value, &rules)?;
             let whole = serde_json::to_value(&plan).map_err(|error| {
                 Failure::new(Code::Internal, format!("the plan cannot be written: {error}"))
@@ -170,7 +172,12 @@ impl Desk {
     }
 
     /// Checks the verdict, what it binds and the value.
-    fn fits(&self, question: &Question, answer: &Answer) -> Result<(), Failure> {
+    fn fits(
+        &self,
+        language: Language,
+        question: &Question,
+        answer: &Answer,
+    ) -> Result<(), Failure> {
         question.check(answer).map_err(|misfit| refused(&misfit))?;
         // A plan in place of the one that is shown was held to the rules of plans.
         let value = answer.value.as_ref().filter(|_| answer.decision != Verdict::Edit);
@@ -183,14 +190,20 @@ impl Desk {
             Failure::new(Code::Internal, format!("the question has no usable schema: {error}"))
         })?;
         let misfits = schema.check(value);
+        let colon = match language {
+            Language::En => ": ",
+            Language::Zh => "：",
+        };
         let Some(first) = misfits.first() else { return Ok(()) };
         let inside = |field: &str| match field {
             "." => "value".to_owned(),
             field if field.starts_with('[') => format!("value{field}"),
             field => format!("value.{field}"),
         };
-        let all: Vec<_> =
-            misfits.iter().map(|m| format!("{}: {}", inside(&m.field), m.why)).collect();
+        let all: Vec<_> = misfits
+            .iter()
+            .map(|m| format!("{}{colon}{}", inside(&m.field), m.why_in(language)))
+            .collect();
         Err(Failure::new(Code::InvalidAnswer, all.join("; ")).at(inside(&first.field)))
     }
 

@@ -28,6 +28,8 @@ pub(crate) struct Rules<'a> {
     pub(crate) agent: &'a Agent,
     /// The job's goal, after which a plan without a title is called.
     pub(crate) goal: &'a str,
+    /// The language of the job.
+    pub(crate) language: Language,
     /// The tools there are.
     pub(crate) tools: &'a [Arc<Announcement>],
     /// Compiled schemas.
@@ -46,23 +48,24 @@ pub(crate) fn plan(question: &Question, value: Value, rules: &Rules<'_>) -> Resu
         | QuestionKind::Form { .. }
         | QuestionKind::ToolApproval { .. } => BTreeSet::new(),
     };
+    let language = rules.language;
     let wrong = |field: &str, why: String| {
         Failure::new(Code::InvalidAnswer, format!("{field}: {why}")).at(field.to_owned())
     };
     let draft = draft::of(as_written(value)).map_err(|misshapen| {
         let inside =
             if misshapen.field == "." { String::new() } else { format!(".{}", misshapen.field) };
-        wrong(&format!("value{inside}"), misshapen.why)
+        wrong(&format!("value{inside}"), misshapen.why.text(language).to_owned())
     })?;
     let presets = &rules.agent.tool.presets;
     let specs: Vec<_> = rules.tools.iter().map(|tool| presets.without(&tool.spec)).collect();
     let offer = |sub: &SubAgent| Offered { name: sub.name.clone(), about: String::new() };
     let agents: Vec<_> = rules.agent.agents.iter().map(offer).collect();
-    let agents = family::as_tools(&agents, Language::En);
+    let agents = family::as_tools(&agents, language);
     let tools = Toolbox::new(specs.iter().map(AsRef::as_ref), rules.agent.tools.as_deref())
         .with_agents(&agents);
     let check_args = |tool: &ToolSpec, args: &Value| {
-        arguments::check(rules.schemas, tool, args, Placeholders::Open)
+        arguments::check_in(language, rules.schemas, tool, args, Placeholders::Open)
     };
     let frame = Frame {
         goal: rules.goal,
@@ -75,20 +78,29 @@ pub(crate) fn plan(question: &Question, value: Value, rules: &Rules<'_>) -> Resu
     // Whoever changed the plan mends all of it at once.
     let mistakes = draft::mistakes(&draft, &frame);
     if let Some((first, _)) = mistakes.first() {
-        let all = mistakes.iter().map(|(field, why)| format!("value.{field}: {why}"));
+        let all =
+            mistakes.iter().map(|(field, why)| format!("value.{field}: {}", why.text(language)));
         let all = all.collect::<Vec<_>>().join("\n");
         return Err(Failure::new(Code::InvalidAnswer, all).at(format!("value.{first}")));
     }
-    let plan = draft::plan(draft, &frame).map_err(|unsound| wrong("value", unsound.to_string()))?;
+    let plan =
+        draft::plan(draft, &frame).map_err(|unsound| wrong("value", unsound.text(language)))?;
     if plan.steps.is_empty() {
-        return Err(wrong(
-            "value.steps",
-            format!("{}; reject it to end the job", PlanError::Empty),
-        ));
+        let empty = PlanError::Empty.text(language);
+        let why = match language {
+            Language::En => format!("{empty}; reject it to end the job"),
+            Language::Zh => format!("{empty}；要结束任务请拒绝它"),
+        };
+        return Err(wrong("value.steps", why));
     }
     let exec = rules.agent.step.exec;
     if let Some(step) = plan.steps.iter().find(|step| !exec.allows(&step.action)) {
-        let why = format!("step {} cannot be carried out the way this agent does", step.id);
+        let why = match language {
+            Language::En => {
+                format!("step {} cannot be carried out the way this agent does", step.id)
+            }
+            Language::Zh => format!("步骤 {} 不能按该智能体的方式执行", step.id),
+        };
         return Err(wrong("value.steps", why));
     }
     Ok(plan)

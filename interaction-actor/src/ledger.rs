@@ -16,6 +16,7 @@ use proto::{
     family::Parent,
     id::{AgentName, AskId, Generation, Seq},
     interaction::Question,
+    lang::Language,
     record::{Known, Record, Unreadable},
     subject::Family,
     timeline::{Timeline, Turn},
@@ -27,6 +28,8 @@ use runtime::log::Entry;
 pub struct Ledger {
     /// What the job is to reach; absent when its first record cannot be read.
     pub goal: Option<String>,
+    /// The language of the job, in which people are told what does not fit.
+    pub language: Language,
     /// The agent it runs under.
     pub agent: Option<AgentName>,
     /// What it works for, when it is the child of another job.
@@ -162,6 +165,7 @@ impl Ledger {
                         self.generation = forked.generation();
                     }
                     self.goal = Some(submitted.goal);
+                    self.language = submitted.language;
                     self.parent = submitted.parent;
                     self.agent = Some(submitted.agent.name.clone());
                     self.policies = Some(Arc::new(submitted.agent));

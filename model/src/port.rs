@@ -6,7 +6,10 @@ use std::pin::Pin;
 
 use async_trait::async_trait;
 use futures::Stream;
-use proto::message::{Message, ModelCall, StopReason, ToolOffer, Usage};
+use proto::{
+    budget::Price,
+    message::{Message, ModelCall, StopReason, ToolOffer, Usage},
+};
 
 use crate::error::ModelError;
 
@@ -36,8 +39,16 @@ pub trait Model: Send + Sync {
         crate::estimate(text)
     }
 
-    /// Tokens that a conversation may have, the reply not included; unknown when absent.
-    fn context_tokens(&self) -> Option<u32> {
+    /// Tokens that a conversation may have with the model that is asked by this name, the reply not
+    /// included; by none: with the configured one. Unknown when absent.
+    fn context_tokens(&self, model: Option<&str>) -> Option<u32> {
+        let _ = model;
+        None
+    }
+
+    /// What the tokens of the model cost that is asked by this name; unknown when absent.
+    fn price(&self, model: Option<&str>) -> Option<Price> {
+        let _ = model;
         None
     }
 }

@@ -84,7 +84,7 @@ fn offers(work: &PlanWork) -> Vec<ToolOffer> {
         });
     }
     if work.may_ask && !work.protocol.is_turn_by_turn() {
-        offers.push(asking::offer(work.language));
+        offers.push(asking::offer(work.language, &work.ask_kinds));
     }
     offers
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use model::{ModelRequest, Params};
 use proto::{
     decision::{Detect, PlanWork},
-    message::Message,
+    message::{Message, Usage},
     policy::{Detected, Detector},
     toolbox::Toolbox,
 };
@@ -32,13 +32,18 @@ pub(crate) fn at_once(work: &PlanWork, detect: &Detect, tools: &Toolbox<'_>) -> 
     let by = detect.by;
     if tools.offered().is_empty() {
         // Without tools several steps could do no more than one.
-        return Some(Detected { complex: false, by, why: "no tools are offered".to_owned() });
+        return Some(Detected {
+            complex: false,
+            by,
+            why: "no tools are offered".to_owned(),
+            usage: Usage::default(),
+        });
     }
     match by {
         Detector::Patterns => {
             let found = COMPILED.iter().find(|pattern| pattern.is_match(&work.goal));
             let why = found.map_or("no pattern was found", |pattern| pattern.as_str()).to_owned();
-            Some(Detected { complex: found.is_some(), by, why })
+            Some(Detected { complex: found.is_some(), by, why, usage: Usage::default() })
         }
         Detector::Model => None,
     }
@@ -70,11 +75,16 @@ pub(crate) fn understood(answer: Result<&str, String>) -> Detected {
         Ok(value) => {
             let complex = value.get("complex").and_then(Value::as_bool).unwrap_or(true);
             let why = value.get("why").and_then(Value::as_str).unwrap_or_default();
-            Detected { complex, by, why: why.chars().take(200).collect() }
+            Detected { complex, by, why: why.chars().take(200).collect(), usage: Usage::default() }
         }
         Err(error) => {
             let why: String = error.chars().take(200).collect();
-            Detected { complex: true, by, why: format!("taken for complex: {why}") }
+            Detected {
+                complex: true,
+                by,
+                why: format!("taken for complex: {why}"),
+                usage: Usage::default(),
+            }
         }
     }
 }

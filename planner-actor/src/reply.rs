@@ -104,8 +104,8 @@ fn said(reply: &Reply, work: &PlanWork) -> Result<Said, String> {
 }
 
 fn plan(value: Value, work: &PlanWork, frame: &Frame<'_>) -> Result<Understood, String> {
-    let draft = draft::of(value).map_err(|e| e.to_string())?;
-    draft.check(work.protocol).map_err(|e| e.to_string())?;
+    let draft = draft::of(value).map_err(|e| e.text(work.language))?;
+    draft.check(work.protocol).map_err(|e| e.text(work.language))?;
     let message = draft.message.clone().filter(|_| work.may_be_empty);
     let plan = draft::plan(draft, frame).map_err(|e| e.text(work.language))?;
     if let Some(response) = message.filter(|_| plan.steps.is_empty()) {
@@ -133,7 +133,9 @@ fn question(calls: &[ModelCall], work: &PlanWork) -> Result<proto::fact::Asked, 
     }
     let mut questions = calls.iter().filter(|call| call.name == asking::ASK_USER);
     match (questions.next(), questions.next()) {
-        (Some(one), None) => asking::parse(&one.args).map_err(|e| e.to_string()),
+        (Some(one), None) => {
+            asking::parse(&one.args, &work.ask_kinds).map_err(|e| e.text(work.language))
+        }
         (Some(_), Some(_)) | (None, _) => Err(words::one_question(work.language).to_owned()),
     }
 }

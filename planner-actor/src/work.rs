@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use model::{Delta, Model, ModelRequest, TooLarge};
+use model::{Asked, Delta, Model, ModelRequest, TooLarge};
 use proto::{
     decision::{Decision, Detect, PlanTalk, PlanWork},
     fact::{Fact, PlanReply, Planned},
@@ -88,7 +88,8 @@ impl Planner {
             Ok(said) => {
                 *usage += said.usage;
                 let check = |tool: &ToolSpec, args: &Value| {
-                    arguments::check(&self.schemas, tool, args, Placeholders::Open)
+                    let language = work.language;
+                    arguments::check_in(language, &self.schemas, tool, args, Placeholders::Open)
                 };
                 reply::understand(&said, work, tools, &check)
             }
@@ -103,9 +104,11 @@ impl Planner {
         tools: &Toolbox<'_>,
         request: &mut ModelRequest,
     ) -> Result<Vec<Message>, TooLarge> {
+        let said = std::mem::take(&mut request.messages);
         let (offers, window, language) = (&request.tools, work.window, work.language);
-        let fit = |messages| model::fit(messages, offers, window, language, &*self.model);
-        let fitted = fit(std::mem::take(&mut request.messages))?;
+        let asked = Asked { model: &*self.model, name: request.params.model.as_deref() };
+        let fit = |messages| model::fit(messages, offers, window, language, asked);
+        let fitted = fit(said)?;
         let told = work.dialogue.iter().any(|talk| matches!(talk, PlanTalk::Steered { .. }));
         if fitted.left_out == 0 || !told {
             return Ok(fitted.messages);
@@ -128,7 +131,7 @@ impl Planner {
         match model::complete(&*self.model, detect::request(work, wanted), |_| {}).await {
             Ok(said) => {
                 *usage += said.usage;
-                detect::understood(Ok(&said.text))
+                Detected { usage: said.usage, ..detect::understood(Ok(&said.text)) }
             }
             Err(error) => detect::understood(Err(error.to_string())),
         }

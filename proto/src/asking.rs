@@ -4,6 +4,9 @@
 //! answered (a choice without options, a form without fields) is refused with words the model can
 //! act upon.
 
+mod flaw;
+mod kinds;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
@@ -16,29 +19,24 @@ use crate::{
     message::ToolOffer,
 };
 
+pub use self::{
+    flaw::{Flaw, Unaskable},
+    kinds::{AskKind, AskKinds},
+};
+
 /// The name the tool is offered under. No registered tool is offered or called under it.
 pub const ASK_USER: &str = "ask_user";
 
 /// Longest prompt of a question, in bytes.
 const PROMPT_BYTES_MAX: usize = 8 * 1024;
 
-/// A question that cannot be asked: the argument, and what is wrong with it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{ASK_USER}: {field}: {why}")]
-pub struct Unaskable {
-    /// The argument, dotted.
-    pub field: String,
-    /// What is wrong with it.
-    pub why: String,
+fn wrong<T>(field: impl Into<String>, flaw: Flaw) -> Result<T, Unaskable> {
+    Err(Unaskable { field: field.into(), flaw })
 }
 
-fn wrong<T>(field: impl Into<String>, why: impl Into<String>) -> Result<T, Unaskable> {
-    Err(Unaskable { field: field.into(), why: why.into() })
-}
-
-/// The tool as it is offered to a model.
+/// The tool as it is offered to a model that may ask questions of these kinds.
 #[must_use]
-pub fn offer(language: Language) -> ToolOffer {
+pub fn offer(language: Language, kinds: &AskKinds) -> ToolOffer {
     let say = |en: &'static str, zh: &'static str| match language {
         Language::En => en,
         Language::Zh => zh,
@@ -47,7 +45,34 @@ pub fn offer(language: Language) -> ToolOffer {
         "Ask the user for something that only they can know or decide. One question at a time; do not ask for what can be found out otherwise.",
         "向用户询问只有他们才能知道或决定的事情。一次只问一个问题；能用其他方式得知的不要问。",
     );
-    let field = json!({
+    let about: Vec<_> = kinds.iter().map(|kind| kind.about(language)).collect();
+    let about = match language {
+        Language::En => about.join("; "),
+        Language::Zh => format!("交互模式：{}", about.join("，")),
+    };
+    let words: Vec<_> = kinds.iter().map(AskKind::as_str).collect();
+    let mut properties = json!({
+        "mode": {"type": "string", "enum": words, "description": about},
+        "prompt": {"type": "string", "description": say("what the user is asked", "提示文本，描述需要用户提供什么信息")},
+    });
+    if kinds.has(AskKind::Select) {
+        properties["options"] = json!({"type": "array", "items": {"type": "string"}, "description": say("for select: the options", "select 模式的选项列表")});
+        properties["multiple"] = json!({"type": "boolean", "description": say("for select: whether several may be chosen", "select 模式：是否可多选")});
+    }
+    if kinds.has(AskKind::Form) {
+        properties["fields"] = json!({"type": "array", "items": offered_field(language), "description": say("for form: the fields", "form 模式的表单字段定义")});
+    }
+    let schema =
+        json!({"type": "object", "properties": properties, "required": ["mode", "prompt"]});
+    ToolOffer { name: ASK_USER.to_owned(), description: description.to_owned(), schema }
+}
+
+fn offered_field(language: Language) -> Value {
+    let say = |en: &'static str, zh: &'static str| match language {
+        Language::En => en,
+        Language::Zh => zh,
+    };
+    json!({
         "type": "object",
         "properties": {
             "type": {"type": "string", "enum": ["text", "textarea", "number", "boolean", "select"]},
@@ -63,44 +88,30 @@ pub fn offer(language: Language) -> ToolOffer {
             "multiple": {"type": "boolean"}
         },
         "required": ["type", "key", "label"]
-    });
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "mode": {
-                "type": "string",
-                "enum": ["query", "select", "form"],
-                "description": say(
-                    "query: free text; select: choose from options; form: fill in fields",
-                    "交互模式：query-文本输入，select-选项选择，form-表单输入",
-                )
-            },
-            "prompt": {"type": "string", "description": say("what the user is asked", "提示文本，描述需要用户提供什么信息")},
-            "options": {"type": "array", "items": {"type": "string"}, "description": say("for select: the options", "select 模式的选项列表")},
-            "multiple": {"type": "boolean", "description": say("for select: whether several may be chosen", "select 模式：是否可多选")},
-            "fields": {"type": "array", "items": field, "description": say("for form: the fields", "form 模式的表单字段定义")}
-        },
-        "required": ["mode", "prompt"]
-    });
-    ToolOffer { name: ASK_USER.to_owned(), description: description.to_owned(), schema }
+    })
 }
 
-/// The question that a call of [`ASK_USER`] asks.
+/// The question that a call of [`ASK_USER`] asks, where questions of these kinds may be asked.
 ///
 /// # Errors
-/// When an argument is missing, of a wrong kind or beyond a bound; the argument is named.
-pub fn parse(args: &Value) -> Result<Asked, Unaskable> {
+/// When an argument is missing, of a wrong kind or beyond a bound, or the question is of another kind;
+/// the argument is named.
+pub fn parse(args: &Value, kinds: &AskKinds) -> Result<Asked, Unaskable> {
     let Some(args) = args.as_object() else {
-        return wrong(".", "the arguments must be a JSON object");
+        return wrong(".", Flaw::NotAnObject);
     };
     let prompt = text(args, "prompt", "prompt")?.unwrap_or_default();
     if prompt.is_empty() {
-        return wrong("prompt", "must say what the user is asked");
+        return wrong("prompt", Flaw::NoPrompt);
     }
     if prompt.len() > PROMPT_BYTES_MAX {
-        return wrong("prompt", format!("must be at most {PROMPT_BYTES_MAX} bytes"));
+        return wrong("prompt", Flaw::TooLong(PROMPT_BYTES_MAX));
     }
     let mode = text(args, "mode", "mode")?;
+    let wanted = AskKind::ALL.into_iter().find(|kind| mode.as_deref() == Some(kind.as_str()));
+    if let Some(asked) = wanted.filter(|kind| !kinds.has(*kind)) {
+        return wrong("mode", Flaw::Kind { asked, may: kinds.clone() });
+    }
     let kind = match mode.as_deref() {
         Some("query") => AskedKind::Query,
         Some("select") => AskedKind::Select {
@@ -108,7 +119,7 @@ pub fn parse(args: &Value) -> Result<Asked, Unaskable> {
             multiple: flag(args, "multiple", "multiple")?,
         },
         Some("form") => AskedKind::Form { fields: fields(args)? },
-        Some(_) | None => return wrong("mode", "must be \"query\", \"select\" or \"form\""),
+        Some(_) | None => return wrong("mode", Flaw::Mode),
     };
     Ok(Asked { prompt, kind, default: None })
 }
@@ -116,21 +127,21 @@ pub fn parse(args: &Value) -> Result<Asked, Unaskable> {
 fn fields(args: &Map<String, Value>) -> Result<Vec<Field>, Unaskable> {
     let list = args.get("fields").or_else(|| args.get("formFields"));
     let Some(Value::Array(list)) = list else {
-        return wrong("fields", "a form needs a list of fields");
+        return wrong("fields", Flaw::NoFields);
     };
     if list.is_empty() || list.len() > limits::FIELDS_MAX {
-        return wrong("fields", format!("must be 1 to {} fields", limits::FIELDS_MAX));
+        return wrong("fields", Flaw::FieldCount);
     }
     let mut keys = BTreeSet::new();
     let mut found = Vec::with_capacity(list.len());
     for (n, item) in list.iter().enumerate() {
         let at = format!("fields[{n}]");
         let Some(item) = item.as_object() else {
-            return wrong(at, "must be an object with type, key and label");
+            return wrong(at, Flaw::NotAField);
         };
         let field = field(item, &at)?;
         if !keys.insert(field.key.clone()) {
-            return wrong(format!("{at}.key"), format!("{:?} is there twice", field.key));
+            return wrong(format!("{at}.key"), Flaw::Twice(field.key));
         }
         found.push(field);
     }
@@ -140,16 +151,13 @@ fn fields(args: &Map<String, Value>) -> Result<Vec<Field>, Unaskable> {
 fn field(item: &Map<String, Value>, at: &str) -> Result<Field, Unaskable> {
     let key = text(item, "key", &format!("{at}.key"))?.unwrap_or_default();
     if key.is_empty() || key.len() > limits::TITLE_BYTES_MAX {
-        return wrong(format!("{at}.key"), "must be a name");
+        return wrong(format!("{at}.key"), Flaw::NoKey);
     }
     let label = text(item, "label", &format!("{at}.label"))?.filter(|l| !l.is_empty());
     let label = label.unwrap_or_else(|| key.clone());
     let default = ["default", "defaultValue"].iter().find_map(|name| item.get(*name));
     if default.is_some_and(|value| !is_plain(value)) {
-        return wrong(
-            format!("{at}.default"),
-            "must be a text, a number, true or false, or a list",
-        );
+        return wrong(format!("{at}.default"), Flaw::Default);
     }
     let input = input(item, at)?;
     Ok(Field {
@@ -185,7 +193,7 @@ fn input(item: &Map<String, Value>, at: &str) -> Result<Input, Unaskable> {
                 Some(n) => match n.as_u64().and_then(|n| u32::try_from(n).ok()) {
                     Some(n) if n > 0 => Some(n),
                     Some(_) | None => {
-                        return wrong(format!("{at}.max_length"), "must be a whole number above 0");
+                        return wrong(format!("{at}.max_length"), Flaw::Length);
                     }
                 },
             };
@@ -196,20 +204,20 @@ fn input(item: &Map<String, Value>, at: &str) -> Result<Input, Unaskable> {
                 None => Ok(None),
                 Some(n) => match n.as_f64() {
                     Some(n) => Ok(Some(n)),
-                    None => wrong(format!("{at}.{name}"), "must be a number"),
+                    None => wrong(format!("{at}.{name}"), Flaw::NotANumber),
                 },
             };
             let (min, max) = (bound("min")?, bound("max")?);
             if let (Some(least), Some(most)) = (min, max)
                 && least > most
             {
-                return wrong(format!("{at}.min"), "must not be above max");
+                return wrong(format!("{at}.min"), Flaw::MinAboveMax);
             }
             let integer = kind == "integer";
             if let (Some(least), Some(most), true) = (min, max, integer)
                 && least.ceil() > most
             {
-                return wrong(format!("{at}.min"), "leaves no whole number up to max");
+                return wrong(format!("{at}.min"), Flaw::NoWholeNumber);
             }
             Ok(Input::Number { min, max, integer })
         }
@@ -222,18 +230,16 @@ fn input(item: &Map<String, Value>, at: &str) -> Result<Input, Unaskable> {
             multiple: kind == "multipleSelect"
                 || flag(item, "multiple", &format!("{at}.multiple"))?,
         }),
-        Some(_) | None => {
-            wrong(format!("{at}.type"), "must be text, textarea, number, boolean or select")
-        }
+        Some(_) | None => wrong(format!("{at}.type"), Flaw::Type),
     }
 }
 
 fn choices(list: Option<&Value>, at: &str) -> Result<Vec<Choice>, Unaskable> {
     let Some(Value::Array(list)) = list else {
-        return wrong(at, "a choice needs a list of options");
+        return wrong(at, Flaw::NoOptions);
     };
     if list.is_empty() || list.len() > limits::OPTIONS_MAX {
-        return wrong(at, format!("must be 1 to {} options", limits::OPTIONS_MAX));
+        return wrong(at, Flaw::OptionCount);
     }
     let mut seen = BTreeSet::new();
     let mut found = Vec::with_capacity(list.len());
@@ -241,13 +247,13 @@ fn choices(list: Option<&Value>, at: &str) -> Result<Vec<Choice>, Unaskable> {
         let here = format!("{at}[{n}]");
         let choice = choice(item).filter(|c| !c.value.is_empty());
         let Some(choice) = choice else {
-            return wrong(here, "must be a text, or an object with value and label");
+            return wrong(here, Flaw::NotAnOption);
         };
         if choice.value.len() > limits::TITLE_BYTES_MAX {
-            return wrong(here, format!("must be at most {} bytes", limits::TITLE_BYTES_MAX));
+            return wrong(here, Flaw::TooLong(limits::TITLE_BYTES_MAX));
         }
         if !seen.insert(choice.value.clone()) {
-            return wrong(here, format!("{:?} is there twice", choice.value));
+            return wrong(here, Flaw::Twice(choice.value));
         }
         found.push(choice);
     }
@@ -273,7 +279,7 @@ fn text(args: &Map<String, Value>, name: &str, at: &str) -> Result<Option<String
     match args.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.trim().to_owned())),
-        Some(_) => wrong(at, "must be a text"),
+        Some(_) => wrong(at, Flaw::NotText),
     }
 }
 
@@ -281,7 +287,7 @@ fn flag(args: &Map<String, Value>, name: &str, at: &str) -> Result<bool, Unaskab
     match args.get(name) {
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(flag)) => Ok(*flag),
-        Some(_) => wrong(at, "must be true or false"),
+        Some(_) => wrong(at, Flaw::NotAFlag),
     }
 }
 
@@ -291,7 +297,7 @@ mod tests {
 
     #[expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
     fn check(args: Value, expected: &str) {
-        let got = match parse(&args) {
+        let got = match parse(&args, &AskKinds::default()) {
             Ok(asked) => serde_json::to_string(&asked).unwrap(),
             Err(refused) => refused.to_string(),
         };
@@ -370,5 +376,44 @@ mod tests {
         ] {
             check(args, expected);
         }
+    }
+
+    #[test]
+    fn a_question_of_another_kind_is_neither_offered_nor_taken_and_the_reason_is_told() {
+        let query = json!({"mode": "query", "prompt": "When?"});
+        let select = json!({"mode": "select", "prompt": "Which?", "options": ["a", "b"]});
+        let form =
+            json!({"mode": "form", "prompt": "Trip", "fields": [{"key": "to", "type": "text"}]});
+        use AskKind::{Form, Query, Select};
+        for (kinds, offered, en, zh) in [
+            (vec![Query], vec![], "ask with \"query\"", "请改用 \"query\""),
+            (
+                vec![Query, Select],
+                vec!["options", "multiple"],
+                "ask with \"query\" or \"select\"",
+                "请改用 \"query\" 或 \"select\"",
+            ),
+            (vec![Form], vec!["fields"], "ask with \"form\"", "请改用 \"form\""),
+        ] {
+            let may: AskKinds = kinds.iter().copied().collect();
+            let schema = offer(Language::En, &may).schema;
+            assert_eq!(schema["properties"]["mode"]["enum"], json!(kinds));
+            let properties = schema["properties"].as_object().unwrap().keys();
+            let extra = properties.filter(|k| !["mode", "prompt"].contains(&k.as_str()));
+            assert_eq!(extra.collect::<Vec<_>>(), offered);
+            for (kind, args) in [(Query, &query), (Select, &select), (Form, &form)] {
+                let parsed = parse(args, &may);
+                assert_eq!(parsed.is_ok(), kinds.contains(&kind), "{kind:?} of {kinds:?}");
+                let Err(why) = parsed else { continue };
+                let asked = parse(args, &AskKinds::default()).unwrap().kind;
+                assert_eq!(may.refusal(&asked, Language::Zh), Some(why.text(Language::Zh)));
+                assert!(
+                    why.to_string().contains(en) && why.text(Language::Zh).contains(zh),
+                    "{why}"
+                );
+            }
+        }
+        let written = serde_json::to_value(AskKinds::from_iter([Form, Query])).unwrap();
+        assert_eq!(written, json!(["query", "form"]));
     }
 }

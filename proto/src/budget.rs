@@ -5,7 +5,13 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{cost::Paid, lang::Language, limits, message::Usage};
+use crate::{
+    cost::Paid,
+    lang::Language,
+    limits,
+    message::Usage,
+    price::{self, ModelPrice},
+};
 
 /// Most steps, turns or calls a budget may name.
 const COUNT_MAX: u32 = 100_000;
@@ -38,6 +44,10 @@ pub struct Budget {
     /// that a job keeps the price it was submitted at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// What other models cost that the agent may ask, to plan or to find out whether a plan is needed.
+    /// The front door puts in what is configured for those that are not among them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub prices: Vec<ModelPrice>,
     /// The share of a limit (above 0.0, up to 1.0) from which the model is warned.
     pub warn_at: f64,
     /// What becomes of work that is out when a limit is reached.
@@ -170,6 +180,7 @@ impl Default for Budget {
             tokens: None,
             money: None,
             price: None,
+            prices: Vec::new(),
             warn_at: 0.8,
             at_limit: AtLimit::LetEnd,
             depth: USUAL_DEPTH,
@@ -191,15 +202,10 @@ impl Price {
     /// What a job costs: its tokens, without those that were paid for otherwise, and what was paid.
     #[must_use]
     pub fn with(&self, usage: Usage, paid: &Paid) -> f64 {
-        let (read, wrote) = (paid.usage.input_tokens, paid.usage.output_tokens);
-        let priced = Usage {
-            input_tokens: usage.input_tokens.saturating_sub(read),
-            output_tokens: usage.output_tokens.saturating_sub(wrote),
-        };
-        self.of(priced) + paid.money
+        self.of(usage.without(paid.usage)) + paid.money
     }
 
-    fn fits(&self) -> bool {
+    pub(crate) fn fits(&self) -> bool {
         [self.input_per_million, self.output_per_million].iter().all(|p| p.is_finite() && *p >= 0.0)
     }
 }
@@ -220,6 +226,12 @@ impl Budget {
             && self.tokens_out.is_none()
             && self.tokens.is_none()
             && self.money.is_none()
+    }
+
+    /// What a model costs that has a price of its own here, and does not cost what the agent's does.
+    #[must_use]
+    pub fn own_price(&self, model: &str) -> Option<Price> {
+        self.prices.iter().find(|price| price.model == model).map(ModelPrice::price)
     }
 
     /// Says which field is out of bounds.
@@ -249,6 +261,9 @@ impl Budget {
         }
         if self.price.is_some_and(|price| !price.fits()) {
             return Err(("price", "must not be negative"));
+        }
+        if let Err(why) = price::check(&self.prices) {
+            return Err(("prices", why));
         }
         if self.steps.is_some() && self.counts.is_empty() {
             return Err(("counts", "must name something that counts as a step"));
@@ -354,6 +369,10 @@ mod tests {
             (r#"{"tokens":0}"#, "tokens"),
             (r#"{"money":0.0}"#, "money"),
             (r#"{"price":{"input_per_million":-1.0,"output_per_million":0.0}}"#, "price"),
+            (
+                r#"{"prices":[{"model":"","input_per_million":1.0,"output_per_million":0.0}]}"#,
+                "prices",
+            ),
             (r#"{"steps":5,"counts":[]}"#, "counts"),
             (r#"{"warn_at":0.0}"#, "warn_at"),
             (r#"{"warn_at":1.5}"#, "warn_at"),

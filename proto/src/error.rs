@@ -52,6 +52,8 @@ codes! {
     UnsupportedVersion = "unsupported_version", 400, "Send version 1, or upgrade the server.";
     /// No such agent.
     UnknownAgent = "unknown_agent", 404, "List the agents with `callboard agents ls`, or send the policies inline.";
+    /// Money is limited, and nobody knows what a model costs that may be asked.
+    UnknownPrice = "unknown_price", 400, "Say what the model costs: in `model.known` of the configuration, or in `budget.prices` of the agent.";
     /// The id is taken by a job with another body.
     IdempotencyConflict = "idempotency_conflict", 409, "Use a new id for a new job, or send the same body again.";
     /// No such job or question.

@@ -18,6 +18,7 @@ use crate::{
     interaction::Answer,
     lang::Language,
     message::Usage,
+    observe::Summary,
     outline::{Item, OutlineChange},
     plan::Plan,
     policy::Detected,
@@ -381,6 +382,13 @@ pub enum TurnReply {
         /// [`crate::limits::ATTACHMENTS_MAX`].
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<String>,
+    },
+    /// There was no room for the whole conversation, and its oldest exchanges were put in short. The
+    /// turn itself was not taken yet: its command follows once more, with the summary.
+    Summarised {
+        /// What stands in their place.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<Summary>,
     },
     /// The model gave no usable reply.
     Failed {

@@ -1,5 +1,7 @@
 //! The language a job speaks: the texts that agents and people read follow it.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 /// A language Callboard has texts for.
@@ -27,6 +29,30 @@ impl Language {
         match self {
             Self::En => "en",
             Self::Zh => "zh",
+        }
+    }
+}
+
+/// The same words in every language there are texts for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Words {
+    en: Cow<'static, str>,
+    zh: Cow<'static, str>,
+}
+
+impl Words {
+    /// Words in English and in Chinese.
+    #[must_use]
+    pub fn new(en: impl Into<Cow<'static, str>>, zh: impl Into<Cow<'static, str>>) -> Self {
+        Self { en: en.into(), zh: zh.into() }
+    }
+
+    /// The words in one language.
+    #[must_use]
+    pub fn text(&self, language: Language) -> &str {
+        match language {
+            Language::En => &self.en,
+            Language::Zh => &self.zh,
         }
     }
 }

@@ -37,6 +37,7 @@ pub mod plan;
 pub mod point;
 pub mod policy;
 pub mod preset;
+pub mod price;
 pub mod progress;
 pub mod record;
 pub mod retry;

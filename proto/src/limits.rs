@@ -35,6 +35,8 @@ pub const DESCRIPTION_BYTES_MAX: usize = 32 * 1024;
 pub const CALLS_PER_TURN_MAX: usize = 64;
 /// Agents that an agent may hand tasks to, and all that a job can reach over them.
 pub const SUB_AGENTS_MAX: usize = 32;
+/// Models whose prices an agent may name.
+pub const MODEL_PRICES_MAX: usize = 32;
 /// Levels of jobs below one that a policy may allow.
 pub const DEPTH_MAX: u32 = 16;
 /// Children of one job that may be alive at once.

@@ -76,6 +76,15 @@ impl Usage {
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
+
+    /// What is left when some of it is taken away; nothing is less than none.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(other.output_tokens),
+        }
+    }
 }
 
 impl std::ops::AddAssign for Usage {

@@ -1,9 +1,9 @@
 //! What a model is shown of results, and how much of a conversation: each result is cut at both
-//! ends, and of the oldest exchanges whole ones are left out.
+//! ends, and of the oldest exchanges whole ones are left out, or summarised.
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits;
+use crate::{id::Seq, limits};
 
 /// Longest end of a result that a policy may keep, in characters.
 const END_CHARS_MAX: u32 = 100_000;
@@ -26,11 +26,61 @@ pub struct Observe {
     /// configuration says when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u32>,
+    /// What the model itself puts in short before it is left out.
+    #[serde(skip_serializing_if = "Summarise::is_nothing")]
+    pub summarise: Summarise,
 }
+
+/// What a model puts in short before it is left out, with a model call of its own each time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Summarise {
+    /// Nothing: what there is no room for is left out.
+    #[default]
+    Nothing,
+    /// The oldest exchanges of a loop.
+    Exchanges,
+}
+
+impl Summarise {
+    /// Whether it is nothing: that is not written down.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::Nothing
+    }
+
+    /// Whether the oldest exchanges of a loop are.
+    #[must_use]
+    pub fn exchanges(self) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Exchanges => true,
+        }
+    }
+}
+
+/// What stands in place of the oldest exchanges of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// What they came to, in a model's words: at most [`SUMMARY_CHARS_MAX`] characters.
+    pub text: String,
+    /// The record of the last of them. The positions are those of the job that is told so: one of
+    /// another job that was taken along has its name here.
+    pub through: Seq,
+}
+
+/// Longest summary, in characters.
+pub const SUMMARY_CHARS_MAX: usize = 8_000;
 
 impl Default for Observe {
     fn default() -> Self {
-        Self { head: 4960, tail: 4960, keep: 100, context_tokens: None }
+        Self {
+            head: 4960,
+            tail: 4960,
+            keep: 100,
+            context_tokens: None,
+            summarise: Summarise::Nothing,
+        }
     }
 }
 
@@ -39,6 +89,12 @@ impl Observe {
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Whether anything is summarised.
+    #[must_use]
+    pub fn summarises(&self) -> bool {
+        !self.summarise.is_nothing()
     }
 
     /// Says which field is out of bounds.

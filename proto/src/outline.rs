@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{id::StepId, limits};
+use crate::{id::StepId, lang::Language, limits};
 
 /// Something that is intended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +128,28 @@ pub enum OutlineError {
         /// What there is.
         known: String,
     },
+}
+
+impl OutlineError {
+    /// The same, in a language.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        let (items, bytes) = (limits::PLAN_STEPS_MAX, limits::TITLE_BYTES_MAX);
+        match (language, self) {
+            (Language::En, _) => self.to_string(),
+            (Language::Zh, Self::Empty) => "计划至少需要一项".to_owned(),
+            (Language::Zh, Self::TooMany(n)) => format!("计划有 {n} 项；最多 {items} 项"),
+            (Language::Zh, Self::Duplicate(id)) => format!("两项的 id 都是 {id}"),
+            (Language::Zh, Self::NoTitle(id)) => format!("第 {id} 项没有标题"),
+            (Language::Zh, Self::TooLong(id)) => format!("第 {id} 项的文字超过 {bytes} 字节"),
+            (Language::Zh, Self::Removed(id)) => {
+                format!("已有的项不能删除；请保留 {id}，不需要时标为 skipped")
+            }
+            (Language::Zh, Self::Unknown { unknown, known }) => {
+                format!("没有 {unknown} 这一项；现有的项：{known}")
+            }
+        }
+    }
 }
 
 /// The items after a change.

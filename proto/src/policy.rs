@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::message::Usage;
+
 /// The shape a model is asked to plan in. Every shape becomes the same plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -120,6 +122,48 @@ pub struct Detected {
     pub by: Detector,
     /// Why, for people: the pattern that was found, or the model's words.
     pub why: String,
+    /// Tokens it cost to find out, which are among those of the round.
+    #[serde(default, skip_serializing_if = "Usage::is_nothing")]
+    pub usage: Usage,
+}
+
+/// Which agents of a job may ask a person.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskWhen {
+    /// Whoever makes its plan, and whoever carries out its steps.
+    #[default]
+    Both,
+    /// Who makes its plan alone.
+    Planning,
+    /// Who carries out its steps alone.
+    Steps,
+}
+
+impl AskWhen {
+    /// Whether this is what holds when nothing is said.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        *self == Self::Both
+    }
+
+    /// Whether a planner may ask.
+    #[must_use]
+    pub fn in_planning(self) -> bool {
+        match self {
+            Self::Both | Self::Planning => true,
+            Self::Steps => false,
+        }
+    }
+
+    /// Whether a loop that carries out a step may ask.
+    #[must_use]
+    pub fn in_steps(self) -> bool {
+        match self {
+            Self::Both | Self::Steps => true,
+            Self::Planning => false,
+        }
+    }
 }
 
 /// How often agents may ask a person in the life of a job.

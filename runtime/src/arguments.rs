@@ -4,7 +4,9 @@
 //! runs, so in a plan everything else is checked, and the whole once more before the call.
 
 use proto::{
-    excerpt, limits,
+    excerpt,
+    lang::{Language, Words},
+    limits,
     placeholder::{self, Unknown},
     strict::is_deep,
     tool::ToolSpec,
@@ -27,7 +29,7 @@ pub enum Placeholders {
     Literal,
 }
 
-/// Checks the arguments of a call of a tool.
+/// Checks the arguments of a call of a tool, and says in English what does not fit.
 ///
 /// # Errors
 /// What does not fit, at most five mistakes, each with the argument's path.
@@ -37,11 +39,32 @@ pub fn check(
     args: &Value,
     placeholders: Placeholders,
 ) -> Result<(), String> {
+    check_in(Language::En, schemas, tool, args, placeholders)
+}
+
+/// Checks the arguments of a call of a tool, for who reads this language.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_in(
+    language: Language,
+    schemas: &Schemas,
+    tool: &ToolSpec,
+    args: &Value,
+    placeholders: Placeholders,
+) -> Result<(), String> {
+    let (colon, semicolon) = match language {
+        Language::En => (": ", "; "),
+        Language::Zh => ("：", "；"),
+    };
     let Some(given) = args.as_object() else {
-        return Err("the arguments must be a JSON object".to_owned());
+        let words = Words::new("the arguments must be a JSON object", "参数必须是 JSON 对象");
+        return Err(words.text(language).to_owned());
     };
     if is_deep(args) {
-        return Err(format!("nested deeper than {} levels", limits::JSON_DEPTH_MAX));
+        let max = limits::JSON_DEPTH_MAX;
+        let en = format!("nested deeper than {max} levels");
+        return Err(Words::new(en, format!("嵌套超过 {max} 层")).text(language).to_owned());
     }
     let schema = schemas.get(&tool.schema).map_err(|e| e.to_string())?;
     let mut mistakes: Vec<String> = match placeholders {
@@ -50,17 +73,18 @@ pub fn check(
     }
     .iter()
     .map(|misfit| match misfit.field.as_str() {
-        "." => cut(&misfit.why),
-        field => format!("{}: {}", cut(field), cut(&misfit.why)),
+        "." => cut(misfit.why_in(language)),
+        field => format!("{}{colon}{}", cut(field), cut(misfit.why_in(language))),
     })
     .collect();
     if let Some(names) = closed(&tool.schema) {
         let extra = given.keys().filter(|name| !names.contains_key(*name));
-        mistakes
-            .extend(extra.map(|name| format!("{}: is not an argument of this tool", cut(name))));
+        let words = Words::new("is not an argument of this tool", "不是该工具的参数");
+        let why = words.text(language);
+        mistakes.extend(extra.map(|name| format!("{}{colon}{why}", cut(name))));
     }
     mistakes.truncate(MISTAKES_MAX);
-    if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join("; ")) }
+    if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join(semicolon)) }
 }
 
 /// The names a schema knows, when it means to know all of them: a schema that lists properties and

@@ -3,12 +3,15 @@
 //! A schema comes from whoever announces a tool, so it is not trusted: nothing is fetched, patterns
 //! run in linear time, and its size is bounded. `format` is asserted.
 
+mod chinese;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use jsonschema::{PatternOptions, Validator, error::ValidationErrorKind};
+use proto::lang::Language;
 use serde_json::Value;
 
 /// Largest schema, as JSON in bytes.
@@ -34,6 +37,19 @@ pub struct Misfit {
     pub field: String,
     /// What is wrong with it.
     pub why: String,
+    /// The same in Chinese, where there are words for it.
+    zh: Option<String>,
+}
+
+impl Misfit {
+    /// What is wrong with it, in a language.
+    #[must_use]
+    pub fn why_in(&self, language: Language) -> &str {
+        match language {
+            Language::En => &self.why,
+            Language::Zh => self.zh.as_ref().unwrap_or(&self.why),
+        }
+    }
 }
 
 impl std::fmt::Display for Misfit {
@@ -101,7 +117,8 @@ impl Schema {
                 {
                     field = inside(&field, one);
                 }
-                Misfit { field, why: cut(&error.to_string()) }
+                let zh = chinese::why(error.kind()).map(|why| cut(&why));
+                Misfit { field, why: cut(&error.to_string()), zh }
             })
             .collect()
     }
@@ -212,6 +229,8 @@ mod tests {
         for (misfit, (field, word)) in misfits.iter().zip(expected) {
             assert_eq!(&misfit.field, field);
             assert!(misfit.why.contains(word), "{misfit:?}");
+            let zh = misfit.why_in(Language::Zh);
+            assert!(!zh.is_ascii() && zh != misfit.why, "{zh}");
         }
     }
 

@@ -160,7 +160,12 @@ fn looking(chance: &Chance) -> (&'static str, Value) {
     match chance.number(0..=5) {
         0 => ("guard", json!({ "repeat_warn": 2, "repeat_stop": 3, "no_progress_stop": 4 })),
         1 => ("guard.failing_warn", json!(chance.number(0..=2))),
-        2 => ("observe", json!({ "head": 40, "tail": 40, "keep": chance.number(1..=3) })),
+        2 => {
+            let summarise = word(chance, &["nothing", "exchanges"]);
+            let keep = chance.number(1..=3);
+            let observe = json!({ "head": 40, "tail": 40, "keep": keep, "summarise": summarise });
+            ("observe", observe)
+        }
         3 => ("observe.context_tokens", json!(chance.number(2_000..=8_000))),
         4 => ("memory.exchanges", json!(chance.number(0..=2))),
         _ => ("memory.results", json!(chance.percent(50))),

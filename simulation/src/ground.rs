@@ -7,6 +7,7 @@ use runtime::memory::{Memory, MemoryOptions, VirtualClock};
 use std::{sync::Arc, time::Duration};
 
 use crate::{
+    bound::Bound,
     chance::Chance,
     ledger::Ledger,
     link::{Link, Pace},
@@ -37,6 +38,7 @@ pub(crate) struct Ground {
     pub(crate) plant: Option<Plant>,
     /// What stands in for models, tools and people when a recorded job is played.
     pub(crate) stage: Option<Arc<Stage>>,
+    pub(crate) bound: Bound,
     pace: Pace,
     /// Chance of what happens on links.
     pub(crate) wires: Chance,
@@ -72,6 +74,7 @@ impl Ground {
             story,
             plant,
             stage: None,
+            bound: Bound::default(),
             pace: Pace {
                 usual_ms: *chance.pick(&[0, 1, 5, 50]),
                 slow_percent: *chance.pick(&[0, 0, 1, 5]),
@@ -121,6 +124,6 @@ impl Ground {
 
     /// A link that works.
     pub(crate) fn link(&self) -> Link {
-        Link::new(self.wires.clone(), self.pace)
+        Link::new(self.wires.clone(), self.pace, self.bound.clone())
     }
 }

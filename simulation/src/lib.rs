@@ -9,6 +9,7 @@
 //! models, tools, people and the broker.
 
 mod agents;
+mod bound;
 mod chance;
 mod customs;
 mod desk;

@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::chance::Chance;
+use crate::{bound::Bound, chance::Chance};
 
 /// How a process is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,7 @@ pub(crate) struct Link {
     changed: Notify,
     chance: Chance,
     pace: Pace,
+    bound: Bound,
 }
 
 #[derive(Debug)]
@@ -72,14 +73,14 @@ struct State {
 }
 
 impl Link {
-    pub(crate) fn new(chance: Chance, pace: Pace) -> Self {
+    pub(crate) fn new(chance: Chance, pace: Pace, bound: Bound) -> Self {
         let state = State {
             standing: Standing::Up,
             up_since: Instant::now(),
             last_paused: None,
             crash: None,
         };
-        Self { state: Mutex::new(state), changed: Notify::new(), chance, pace }
+        Self { state: Mutex::new(state), changed: Notify::new(), chance, pace, bound }
     }
 
     pub(crate) fn standing(&self) -> Standing {
@@ -133,6 +134,11 @@ impl Link {
         self.pass().await
     }
 
+    /// What somebody does over it, for when the world does not end.
+    pub(crate) fn note(&self, what: impl FnOnce() -> String) {
+        self.bound.note(what);
+    }
+
     /// Waits until messages pass, however long that takes.
     pub(crate) async fn hold(&self) {
         loop {
@@ -179,6 +185,7 @@ impl Link {
 
     /// A message is on its way.
     pub(crate) async fn travel(&self) {
+        self.bound.count();
         let Pace { usual_ms, slow_percent, slow_ms } = self.pace;
         let most = if self.chance.percent(slow_percent) { slow_ms } else { usual_ms };
         let time = self.chance.millis(0..=most);

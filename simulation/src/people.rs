@@ -28,6 +28,10 @@ use crate::{
     story::Story,
 };
 
+/// Questions of one job that are answered. Where a planner never says anything that can be used, a
+/// job may ask for as long as somebody answers.
+const QUESTIONS_MAX: usize = 25;
+
 /// Wait before something is asked again.
 const AGAIN: Duration = Duration::from_secs(2);
 
@@ -178,7 +182,8 @@ impl People {
         if !self.lock().seen.insert(key.clone()) {
             return;
         }
-        if self.chance.percent(4) {
+        let of_the_job = self.lock().seen.iter().filter(|(job, _)| *job == entry.job).count();
+        if self.chance.percent(4) || of_the_job > QUESTIONS_MAX {
             self.story.tell("people", || format!("nobody will answer {} of {}", key.1, key.0));
             self.lock().ignored.insert(key);
             return;

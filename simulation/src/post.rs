@@ -8,6 +8,7 @@ use std::{
 
 use proto::id::WorkerId;
 use ractor::ActorCell;
+use runtime::actor::kill;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -181,17 +182,5 @@ fn equip(
         },
         shutdown,
         root,
-    }
-}
-
-/// Kills all actors of a process. By itself a killed actor kills its children in the order of a hash
-/// map, which is another one in every run.
-fn kill(root: ActorCell) {
-    let mut pending = vec![root];
-    while let Some(actor) = pending.pop() {
-        actor.kill();
-        let mut children = actor.get_children();
-        children.sort_by_key(|child| std::cmp::Reverse(child.get_id().pid()));
-        pending.extend(children);
     }
 }

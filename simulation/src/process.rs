@@ -143,7 +143,7 @@ impl Equipment {
             shutdown: self.shutdown.clone(),
         };
         let door = Door::new(DoorParts {
-            price: None,
+            prices: proto::price::ByModel::default(),
             broker: self.broker.clone(),
             agents: Agents::fixed(AGENTS.clone()),
             people: People::default(),

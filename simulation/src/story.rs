@@ -56,6 +56,12 @@ impl Story {
         }
     }
 
+    /// Counts something that happened so often.
+    pub(crate) fn add(&self, what: &'static str, times: u64) {
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(what).or_default() +=
+            times;
+    }
+
     /// Counts something.
     pub(crate) fn count(&self, what: &'static str) {
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(what).or_default() += 1;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use proto::{
     decision::{Decision, DecisionKind},
-    fact::{Fact, Signal},
+    fact::{Fact, Signal, TurnReply, Turned},
     id::{Generation, JobId},
     job::Outcome,
     record::Known,
@@ -68,6 +68,7 @@ pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
         wrong.extend(unheard_answers(id, entries, told));
         wrong.extend(unheard_cancel(id, entries));
         wrong.extend(miscounted(id, entries));
+        wrong.extend(summarised_for_ever(id, entries));
     }
     for (id, times) in &told.created {
         if *times > 1 {
@@ -106,7 +107,16 @@ pub(crate) fn tally(evidence: &Evidence, story: &Story) {
         for entry in entries {
             story.count("records");
             let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
-            let Some(Known::Decision(decision)) = known else { continue };
+            let decision = match known {
+                Some(Known::Decision(decision)) => decision,
+                Some(Known::Fact(fact)) => {
+                    if is_summary(&fact) {
+                        story.count("summaries of conversations");
+                    }
+                    continue;
+                }
+                None => continue,
+            };
             let again = match &*decision {
                 Decision::Plan(work) => work.attempt.0 > 1,
                 Decision::Turn(work) => work.attempt.0 > 1,
@@ -123,6 +133,39 @@ pub(crate) fn tally(evidence: &Evidence, story: &Story) {
         }
     }
     evidence.runs.iter().for_each(|_| story.count("runs of tools"));
+}
+
+fn is_summary(fact: &Fact) -> bool {
+    matches!(fact, Fact::Turned(turned) if matches!(turned.reply, TurnReply::Summarised { .. }))
+}
+
+/// Turns that have a summary and might be given another one, or have one of nothing that was said.
+fn summarised_for_ever(id: &JobId, entries: &[Entry]) -> Vec<String> {
+    let known = |entry: &Entry| entry.record.as_ref().ok()?.known().ok();
+    let mut said = Vec::new();
+    let mut wrong = Vec::new();
+    for entry in entries {
+        match known(entry) {
+            Some(Known::Fact(fact)) => {
+                if let Fact::Turned(Turned { reply: TurnReply::Summarised { summary }, .. }) = *fact
+                {
+                    said.extend(summary.map(|summary| summary.text));
+                }
+            }
+            Some(Known::Decision(decision)) => {
+                let Decision::Turn(turn) = *decision else { continue };
+                let Some(summary) = turn.summary else { continue };
+                // A fork has those of the job it was forked from.
+                let is_known = turn.after.is_some_and(|after| after.forks() > 0)
+                    || said.contains(&summary.text);
+                if turn.summarise || !is_known {
+                    wrong.push(format!("{id}: {} has a summary it should not have", turn.work));
+                }
+            }
+            None => {}
+        }
+    }
+    wrong
 }
 
 /// Questions that wait for people who cannot see them.

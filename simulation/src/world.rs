@@ -72,26 +72,17 @@ pub(crate) async fn run(seed: u64, plant: Option<Plant>, with_story: bool) -> Ou
     let people = people(&ground, seed, errands);
     let troubles = Troubles::draw(&Chance::new(seed, "troubles"), rough, posts.len());
     tokio::spawn(troubles.happen(Arc::clone(&ground), posts.clone()));
-    tokio::time::sleep(rough).await;
-    trouble::end_all(&ground, &posts);
-
-    let witness = witness(&ground);
-    let mut wrong = Vec::new();
-    let rest_within = if plant.is_some() { PLANTED_REST_WITHIN } else { REST_WITHIN };
-    let until = Instant::now() + rest_within;
-    let evidence = loop {
-        if let Err(moving) = come_to_rest(&witness, &jobs, &people, until).await {
-            wrong.extend(moving.into_iter().map(|job| format!("{job}: does not come to rest")));
-        }
-        tokio::time::sleep(AFTER_REST).await;
-        let evidence = evidence(&ground, &witness, &jobs, &people, begin).await;
-        // What was late may have had a job go on that had come to rest.
-        let moving = rest::moving(&evidence.logs, &evidence.told);
-        if !wrong.is_empty() || moving.is_empty() {
-            break evidence;
-        }
+    let life = async {
+        tokio::time::sleep(rough).await;
+        trouble::end_all(&ground, &posts);
+        until_it_rests(&ground, &jobs, &people, begin).await
     };
-    wrong.extend(verdict::wrong(&evidence));
+    let (wrong, evidence) = tokio::select! {
+        biased;
+        too_many = ground.bound.reached() => return endless(&ground, too_many, begin),
+        seen = life => seen,
+    };
+    story.add("messages", ground.bound.sent());
     verdict::tally(&evidence, &story);
     let Evidence { logs, runs, .. } = &evidence;
     Outcome {
@@ -101,6 +92,45 @@ pub(crate) async fn run(seed: u64, plant: Option<Plant>, with_story: bool) -> Ou
         story: if story.is_wanted() { merged(&ground, logs, story.lines()) } else { Vec::new() },
         wrong,
     }
+}
+
+/// What came of a world in which more happened than may.
+fn endless(ground: &Ground, too_many: String, begin: Instant) -> Outcome {
+    Outcome {
+        wrong: vec![too_many],
+        transcript: Vec::new(),
+        time: begin.elapsed(),
+        counts: ground.story.counts(),
+        story: ground.story.lines(),
+    }
+}
+
+/// Waits until a world in which nothing goes wrong any more has come to rest, and for what is late;
+/// what is wrong then, and what shows it.
+async fn until_it_rests(
+    ground: &Ground,
+    jobs: &[JobId],
+    people: &People,
+    begin: Instant,
+) -> (Vec<String>, Evidence) {
+    let witness = witness(ground);
+    let mut wrong = Vec::new();
+    let rest_within = if ground.plant.is_some() { PLANTED_REST_WITHIN } else { REST_WITHIN };
+    let until = Instant::now() + rest_within;
+    let evidence = loop {
+        if let Err(moving) = come_to_rest(&witness, jobs, people, until).await {
+            wrong.extend(moving.into_iter().map(|job| format!("{job}: does not come to rest")));
+        }
+        tokio::time::sleep(AFTER_REST).await;
+        let evidence = evidence(ground, &witness, jobs, people, begin).await;
+        // What was late may have had a job go on that had come to rest.
+        let moving = rest::moving(&evidence.logs, &evidence.told);
+        if !wrong.is_empty() || moving.is_empty() {
+            break evidence;
+        }
+    };
+    wrong.extend(verdict::wrong(&evidence));
+    (wrong, evidence)
 }
 
 async fn evidence(
@@ -183,7 +213,7 @@ pub(crate) fn witness(ground: &Ground) -> Broker {
     let chance = Chance::new(0, "witness");
     let wire = Wire {
         name: WorkerId::new("witness").expect("a plain word is an id"),
-        link: Arc::new(Link::new(chance.clone(), pace)),
+        link: Arc::new(Link::new(chance.clone(), pace, ground.bound.clone())),
         chance,
         weather: Weather::new(Rough::default()),
         plant: None,

@@ -141,6 +141,9 @@ async fn put(global: &Global, output: Output, args: PutAgentArgs) -> Outcome {
     let source = agents::source(Path::new(&args.file), args.name).map_err(unreadable)?;
     let set = SetAgent { name: source.name, text: source.text };
     let changed = connect::client(global, output).await?.set_agent(&set).await?;
+    for warning in &changed.warnings {
+        output.warn(&format!("! {}", proto::escape::line(warning)));
+    }
     output.one(&changed, changed.name.as_str(), |_| {
         format!("{} is in the bucket; jobs that run keep what they have\n", changed.name)
     })?;

@@ -61,6 +61,7 @@ fn message(message: &MessageEvent) -> Line {
     let (mark, tone) = match message.stream {
         Stream::Thought => ("…", Tone::Dim),
         Stream::Result => ("»", Tone::Strong),
+        Stream::Summary => ("≈", Tone::Dim),
     };
     Line::new()
         .add(tone, format!("{mark} "))

@@ -178,6 +178,11 @@ fn turn_reply(reply: &TurnReply) -> (Tone, String) {
         TurnReply::Done { success: false, response, attachments: _ } => {
             (Tone::Bad, format!("gives up: {response}"))
         }
+        TurnReply::Summarised { summary: Some(summary) } => (
+            Tone::Dim,
+            format!("summarised what came before, up to {}: {}", summary.through, summary.text),
+        ),
+        TurnReply::Summarised { summary: None } => (Tone::Dim, "summarised nothing".to_owned()),
         TurnReply::Failed { error } => (Tone::Bad, format!("no reply: {}", error.message)),
     }
 }

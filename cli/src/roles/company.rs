@@ -6,7 +6,6 @@ use interaction_actor::{desk::Desk, work::Asking};
 use model::Model;
 use proto::{
     agent::catalogue::Catalogue,
-    budget::Price,
     decision::{DecisionKind, pools},
     id::WorkerId,
 };
@@ -26,7 +25,7 @@ use runtime::{
 };
 use supervisor::{
     actors::{SupervisorActor, SupervisorArgs, SupervisorOptions},
-    door::{ConfiguredPrice, Door, DoorParts, agents::Agents},
+    door::{Door, DoorParts, agents::Agents},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -220,13 +219,7 @@ impl Parts<'_> {
         let door = Door::new(DoorParts {
             broker: self.broker.clone(),
             agents: agents.clone(),
-            price: self.config.model.price.map(|price| ConfiguredPrice {
-                model: self.config.model.name.clone(),
-                price: Price {
-                    input_per_million: price.input_per_million,
-                    output_per_million: price.output_per_million,
-                },
-            }),
+            prices: self.config.model.prices(),
             people: People::new(&self.config.door),
             submits_per_minute: self.config.door.submits_per_minute,
             watches: proto::limits::WATCHES_MAX,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::{
-    Model, ModelError, Observed, Price, ProviderConfig, ProviderKind, RetryConfig, Show, Timeouts,
+    Model, ModelError, Observed, ProviderConfig, ProviderKind, RetryConfig, Show, Timeouts,
     Watching,
     script::{Script, ScriptError, ScriptModel, ScriptServer},
 };
@@ -77,17 +77,16 @@ pub async fn connect_model(
 fn watched(provider: &ProviderConfig, config: &Config) -> Result<Arc<dyn Model>, ModelError> {
     let model = model::connect(provider)?;
     let model = Arc::new(Observed::new(model, provider, watching(config)));
-    Ok(model::bounded(model, config.model.context_tokens))
+    Ok(model::bounded(model, config.model.windows()))
 }
 
 fn watching(config: &Config) -> Watching {
-    let price = config.model.price.map(|price| Price {
-        input_per_million: price.input_per_million,
-        output_per_million: price.output_per_million,
-    });
+    let prices = config.model.prices();
+    let usual = prices.of(None);
     let show = Content::of(config)
         .map(|content| -> Show { Arc::new(move |text: &str| content.show(text)) });
-    Watching { price, show }
+    // Money is measured of every call: what nobody knows the price of counts like the usual model.
+    Watching { prices: prices.others(usual), show }
 }
 
 /// Who is asked over HTTP; nobody for the scripted model.
@@ -107,7 +106,7 @@ fn scripted(config: &Config) -> Result<Arc<dyn Model>, ModelSetupError> {
     let name = config.model.name.as_deref().ok_or(ModelSetupError::Unnamed)?;
     let model = ScriptModel::new(Script::load(path)?, name, timeouts(&config.model));
     let model = Arc::new(Observed::scripted(Arc::new(model), name, watching(config)));
-    Ok(model::bounded(model, config.model.context_tokens))
+    Ok(model::bounded(model, config.model.windows()))
 }
 
 fn timeouts(config: &config::Model) -> Timeouts {
@@ -116,7 +115,8 @@ fn timeouts(config: &config::Model) -> Timeouts {
 }
 
 fn provider(kind: ProviderKind, config: &Config) -> Result<ProviderConfig, ModelSetupError> {
-    let models = crate::agents::models(config);
+    let known = config.model.known.iter().map(|known| known.name.clone());
+    let models = known.chain(crate::agents::models(config)).collect();
     let config = &config.model;
     let retry = &config.retry;
     Ok(ProviderConfig {

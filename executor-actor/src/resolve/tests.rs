@@ -45,6 +45,7 @@ fn line(reply: &TurnReply) -> String {
         TurnReply::Done { success, response, attachments } => {
             format!("done {success}: {response} with {}", attachments.join(" "))
         }
+        TurnReply::Summarised { summary } => format!("summarised: {summary:?}"),
         TurnReply::Failed { error } => {
             let kind = if error.transient { "transient" } else { "final" };
             format!("failed {kind}: {}", error.message)

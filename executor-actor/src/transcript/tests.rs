@@ -283,3 +283,99 @@ fn what_people_said_can_be_put_to_the_task_where_it_stays() {
     assert_eq!(with_instructions(&pinned), None, "nobody said anything in between");
     assert_eq!(with_instructions(&all[..2]), None);
 }
+
+/// Three turns of which the first was put in short for the third, that was then taken with it.
+fn summarised(through: u64) -> Log {
+    let reply =
+        |id: &str| json!([{"id": id, "name": "stop", "text": format!("{id} came to this")}]);
+    let summary = json!({"text": "Task 62 is done.", "through": through});
+    Log::new()
+        .command(json!({"task": task(json!({})), "instructions": ["be brief"]}))
+        .turned("g0.s1.r1.t1", 1, calls("one", &[called("c1", "stop", &json!({}))]))
+        .command(json!({
+            "work": "g0.s1.r1.t2", "turn": 2, "after": 20, "replies": reply("c1"), "instructions": ["in metres"]
+        }))
+        .turned("g0.s1.r1.t2", 1, calls("two", &[called("c2", "stop", &json!({}))]))
+        .command(json!({
+            "work": "g0.s1.r1.t3", "turn": 3, "after": 40, "replies": reply("c2"), "summarise": true,
+            "instructions": ["and quickly"]
+        }))
+        .turned("g0.s1.r1.t3", 1, json!({"type": "summarised", "summary": summary}))
+        .command(json!({
+            "work": "g0.s1.r1.t3.s", "turn": 3, "after": 40, "replies": reply("c2"), "summary": summary,
+            "instructions": ["and quickly"]
+        }))
+        .turned("g0.s1.r1.t3.s", 1, calls("three", &[called("c3", "stop", &json!({}))]))
+}
+
+fn after_summary(fields: Value) -> Value {
+    let mut work = json!({
+        "work": "g0.s1.r1.t4", "turn": 4, "after": 80,
+        "replies": [{"id": "c3", "name": "stop", "text": "c3 came to this"}]
+    });
+    for (name, value) in fields.as_object().unwrap() {
+        work[name] = value.clone();
+    }
+    work
+}
+
+#[test]
+fn a_summary_stands_in_place_of_the_turns_it_is_of_and_what_people_said_stays_word_for_word() {
+    for (language, name) in [("en", "summarised_en"), ("zh", "summarised_zh")] {
+        let work = after_summary(json!({"language": language}));
+        let conversation = conversation_of(work, &summarised(20)).unwrap();
+        insta::assert_snapshot!(name, conversation);
+    }
+}
+
+#[test]
+fn the_newest_summary_is_the_one_that_is_shown() {
+    let newer = json!({"text": "All is done.", "through": 40});
+    let work = after_summary(json!({"work": "g0.s1.r1.t4.s", "summary": newer}));
+    let conversation = conversation_of(work, &summarised(20)).unwrap();
+    assert!(conversation.contains("All is done."), "{conversation}");
+    for gone in ["Task 62 is done.", "c1 came to this", "c2 came to this"] {
+        assert!(!conversation.contains(gone), "{gone}: {conversation}");
+    }
+    for told in ["be brief", "in metres", "and quickly", "c3 came to this"] {
+        assert!(conversation.contains(told), "{told}: {conversation}");
+    }
+}
+
+#[test]
+fn a_summary_of_nothing_of_the_run_leaves_the_run_as_it_is() {
+    let conversation = conversation_of(after_summary(json!({})), &summarised(77)).unwrap();
+    for shown in ["c1 came to this", "c2 came to this", "c3 came to this"] {
+        assert!(conversation.contains(shown), "{shown}: {conversation}");
+    }
+    assert!(!conversation.contains("Summary of"), "{conversation}");
+}
+
+#[test]
+fn what_is_to_be_put_in_short_begins_after_the_summary_before() {
+    let log = summarised(20);
+    let work = testing::turn(after_summary(json!({})));
+    let run = run(&work, &log.stored()).unwrap();
+    let part = run.oldest(1).unwrap();
+    assert_eq!((part.before, part.through), (Some("Task 62 is done."), Seq(40)));
+    assert!(written(&part.messages).contains("c2 came to this"), "{:?}", part.messages);
+    assert!(!written(&part.messages).contains("c1 came to this"), "{:?}", part.messages);
+    assert_eq!(run.oldest(2).map(|part| part.through), Some(Seq(80)));
+    assert_eq!(run.oldest(3), None, "there are no three");
+    assert_eq!(run.in_full().oldest(3).map(|part| part.through), Some(Seq(80)));
+}
+
+#[test]
+fn a_summary_that_a_fork_took_along_is_of_the_records_that_it_took_along() {
+    let log = summarised(20);
+    let along =
+        log.stored().into_iter().map(|stored| Stored { seq: stored.seq.taken_along(), ..stored });
+    let along: Vec<_> = along.collect();
+    let mut work = testing::turn(after_summary(json!({"work": "g1.s1.r1.t4"})));
+    work.after = work.after.map(Seq::taken_along);
+    let run = run(&work, &along).unwrap();
+    let conversation = written(&messages(&work, &run));
+    assert!(conversation.contains("Task 62 is done."), "{conversation}");
+    assert!(!conversation.contains("c1 came to this"), "{conversation}");
+    assert_eq!(run.oldest(1).map(|part| part.through), Some(Seq(40).taken_along()));
+}

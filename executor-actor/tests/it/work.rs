@@ -244,3 +244,118 @@ async fn a_task_that_no_window_can_hold_fails_without_asking_the_model() {
     assert_eq!(stage.server.requests(), 0);
     stage.end().await;
 }
+
+/// A loop of three long turns with room for one; a summary is of everything before the last.
+#[tokio::test]
+async fn what_there_is_no_room_for_is_summarised_once_and_stays_so() {
+    for (language, framed, shown) in [
+        ("en", "put the beginning of an assistant's work in short", "Summary of your first"),
+        ("zh", "前面的工作写成摘要", "前 2 轮的摘要"),
+    ] {
+        let script = SUMMARISING.replace("FRAMED", framed).replace("SHOWN", shown);
+        let mut stage = Stage::new(&script).await;
+        let window = json!({"keep": 2});
+        let usual = json!({"window": window, "summarise": true, "language": language});
+        let with = |fields: Value| {
+            let mut all = usual.clone();
+            all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            all
+        };
+        stage.command(with(json!({"task": tidy_up()}))).await;
+        let mut after = stage.fact().await.0;
+        let replies =
+            |n: u32| json!([{"id": "c1", "name": "create_task", "text": format!("result {n}")}]);
+        let turn = |n: u32, after: proto::id::Seq| json!({"work": format!("g0.s1.r1.t{n}"), "turn": n, "after": after, "replies": replies(n - 1)});
+        let first = after;
+        for n in 2..4 {
+            stage.command(with(turn(n, after))).await;
+            after = stage.fact().await.0;
+        }
+        stage.command(with(turn(4, after))).await;
+        let (_, fact) = stage.fact().await;
+        let reply = &fact["reply"];
+        let summary = &reply["summary"];
+        assert_eq!(
+            (&reply["type"], &summary["text"]),
+            (&json!("summarised"), &json!("62 is done."))
+        );
+        assert_eq!(fact["usage"], json!({"input_tokens": 9, "output_tokens": 4}));
+        assert!(summary["through"].as_u64().unwrap() > first.0, "{reply}: of two turns");
+
+        // The same turn again, with the summary: it is shown, and what it is of is not.
+        let mut again = turn(4, after);
+        again["work"] = json!("g0.s1.r1.t4.s");
+        again["summary"] = summary.clone();
+        again["window"] = json!({"keep": 2});
+        again["language"] = json!(language);
+        stage.command(again).await;
+        let (after, fact) = stage.fact().await;
+        assert_eq!(fact["reply"]["text"], "with the summary", "{fact}");
+
+        // The turn after it finds the summary in the log.
+        stage.command(with(turn(5, after))).await;
+        let (_, fact) = stage.fact().await;
+        assert_eq!(fact["reply"]["text"], "with the summary", "{fact}");
+        assert_eq!(stage.server.unanswered(), 0);
+        stage.end().await;
+    }
+}
+
+const SUMMARISING: &str = r#"
+rules:
+  - when: { system: "FRAMED", last: '[\s\S]*result 1[\s\S]*result 2' }
+    reply: { text: "62 is done.", usage: { input: 9, output: 4 } }
+  - when: { system: "FRAMED" }
+    reply: { text: "something else was to be summarised: {{ last }}" }
+  - when: { any: "SHOWN[\\s\\S]*62 is done", last: 'result [34]' }
+    reply: { text: "with the summary", calls: [ { tool: create_task, id: c1, args: { title: "A" } } ] }
+else:
+  calls: [ { tool: create_task, id: c1, args: { title: "A" } } ]
+"#;
+
+#[tokio::test]
+async fn what_cannot_be_summarised_is_left_out_and_no_turn_fails_for_it() {
+    for (reply, attempt, kind, spent) in [
+        // Nothing usable: the turn is taken with what fits, and both model calls are paid for.
+        (r#"reply: { text: "  ", thought: "hm", usage: { input: 9, output: 4 } }"#, 1, "failed", 0),
+        (
+            r#"reply: { text: "62 is", finish: length, usage: { input: 9, output: 4 } }"#,
+            1,
+            "done",
+            9,
+        ),
+        ("fault: { status: 403 }", 1, "done", 0),
+        // What may pass is tried again, once.
+        ("fault: { status: 529 }", 1, "failed", 0),
+        ("fault: { status: 529 }", 2, "done", 0),
+    ] {
+        let script = format!(
+            "rules:\n  - when: {{ system: \"put the beginning\" }}\n    {reply}\n  \
+             - when: {{ any: 'earlier exchanges are left out' }}\n    \
+             reply: {{ text: \"I was shown less.\", usage: {{ input: 1, output: 1 }} }}\n\
+             else:\n  calls: [ {{ tool: create_task, id: c1, args: {{ title: \"A\" }} }} ]\n"
+        );
+        let mut stage = Stage::new(&script).await;
+        let window = json!({"keep": 1});
+        stage.command(json!({"task": tidy_up(), "window": window, "summarise": true})).await;
+        for turn in 2..4 {
+            let (after, _) = stage.fact().await;
+            let replies = json!([{"id": "c1", "name": "create_task", "text": "ok"}]);
+            let attempt = if turn == 3 { attempt } else { 1 };
+            stage
+                .command(json!({
+                    "work": format!("g0.s1.r1.t{turn}"), "turn": turn, "after": after, "attempt": attempt,
+                    "replies": replies, "window": window, "summarise": true
+                }))
+                .await;
+        }
+        let (_, fact) = stage.fact().await;
+        assert_eq!(fact["reply"]["type"], kind, "{reply}, attempt {attempt}: {fact}");
+        if kind == "done" {
+            assert_eq!(fact["usage"]["input_tokens"], spent + 1, "{reply}: {fact}");
+        } else {
+            assert_eq!(fact["reply"]["error"]["transient"], true, "{reply}: {fact}");
+        }
+        stage.end().await;
+    }
+}

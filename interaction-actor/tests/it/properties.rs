@@ -133,7 +133,7 @@ proptest! {
     #[test]
     fn a_question_that_is_asked_can_be_answered_and_proposes_what_it_would_take(args in asked()) {
         let args = json!({"mode": "form", "prompt": "?", "fields": [args]});
-        let Ok(asked) = asking::parse(&args) else { return Ok(()) };
+        let Ok(asked) = asking::parse(&args, &asking::AskKinds::default()) else { return Ok(()) };
         let AskedKind::Form { fields } = asked.kind else { panic!("a form was asked") };
         let field = fields.into_iter().next().unwrap();
         let answer = answer(&field.input);

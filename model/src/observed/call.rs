@@ -122,7 +122,7 @@ impl Call {
             first_chunk: self.first_chunk,
             usage: end.usage,
             error: end.error.unwrap_or_default(),
-            price: self.target.watching.price,
+            price: self.target.watching.prices.of(self.model.as_deref()),
         };
         measured.record();
         if let Some(span) = self.span.take() {

@@ -7,9 +7,9 @@ use opentelemetry::{
     KeyValue, global,
     metrics::{Counter, Histogram},
 };
-use proto::message::Usage;
+use proto::{budget::Price, message::Usage};
 
-use super::{Labels, Price, call::keys};
+use super::{Labels, call::keys};
 use crate::ErrorKind;
 
 /// Buckets as the conventions have them, and beyond: a reply may take ten minutes.
@@ -70,7 +70,7 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
         cost: meter
             .f64_counter("callboard.model.cost.usd")
             .with_unit("{USD}")
-            .with_description("Money spent on models, by model.price.")
+            .with_description("Money spent on models, by model.known and model.price.")
             .build(),
         retries: meter
             .u64_counter("callboard.model.retries")
@@ -124,16 +124,7 @@ impl Measured<'_> {
             }
         }
         if let Some(price) = self.price {
-            INSTRUMENTS.cost.add(cost(price, self.usage), &[provider, model]);
+            INSTRUMENTS.cost.add(price.of(self.usage), &[provider, model]);
         }
     }
-}
-
-/// US dollars.
-#[expect(clippy::cast_precision_loss, reason = "money for more than 2^53 tokens is not measured")]
-fn cost(price: Price, usage: Usage) -> f64 {
-    let Price { input_per_million, output_per_million } = price;
-    (usage.input_tokens as f64 * input_per_million
-        + usage.output_tokens as f64 * output_per_million)
-        / 1e6
 }

@@ -16,6 +16,7 @@ use std::{
 
 use async_trait::async_trait;
 use futures::Stream;
+use proto::{budget::Price, price::ByModel};
 
 use self::call::Call;
 pub(crate) use self::{instruments::count_retry, labels::Labels};
@@ -27,20 +28,11 @@ use crate::{
 /// Makes text fit to be seen: cut, and without secrets.
 pub type Show = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// What tokens cost, in US dollars for a million.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Price {
-    /// Tokens that are read.
-    pub input_per_million: f64,
-    /// Tokens that are written.
-    pub output_per_million: f64,
-}
-
 /// How a model is watched.
 #[derive(Clone, Default)]
 pub struct Watching {
-    /// For the metric of money; nothing is counted without it.
-    pub price: Option<Price>,
+    /// For the metric of money; nothing is counted of a model that has none.
+    pub prices: ByModel<Price>,
     /// Puts messages into spans, through this function; they are left out without it.
     pub show: Option<Show>,
 }
@@ -48,7 +40,7 @@ pub struct Watching {
 impl fmt::Debug for Watching {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shows = self.show.is_some();
-        f.debug_struct("Watching").field("price", &self.price).field("shows", &shows).finish()
+        f.debug_struct("Watching").field("prices", &self.prices).field("shows", &shows).finish()
     }
 }
 
@@ -131,8 +123,12 @@ impl Model for Observed {
         self.model.count_tokens(text)
     }
 
-    fn context_tokens(&self) -> Option<u32> {
-        self.model.context_tokens()
+    fn context_tokens(&self, model: Option<&str>) -> Option<u32> {
+        self.model.context_tokens(model)
+    }
+
+    fn price(&self, model: Option<&str>) -> Option<Price> {
+        self.target.watching.prices.of(model)
     }
 }
 

@@ -4,6 +4,7 @@
 //!
 //! Must never: leave half an exchange, come out above the window, or answer two ways to one question.
 
+mod overflow;
 mod tokens;
 
 #[cfg(test)]
@@ -13,13 +14,18 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use proto::{
+    budget::Price,
     excerpt,
     lang::Language,
     message::{Message, ToolOffer},
     observe::Window,
+    price::ByModel,
 };
 
-pub use self::tokens::estimate;
+pub use self::{
+    overflow::{Overflow, overflow},
+    tokens::estimate,
+};
 use crate::{Model, ModelError, ModelRequest, ModelStream};
 
 /// What a message costs beside its words.
@@ -38,10 +44,19 @@ pub struct Fitted {
     pub left_out: usize,
 }
 
+/// The model that a conversation is for.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// Who is asked.
+    pub model: &'a dyn Model,
+    /// By which name; the configured one when absent.
+    pub name: Option<&'a str>,
+}
+
 /// Even the least of the conversation is more than the model takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the task and the last results have about {needed} tokens, and the model's context takes {window}; give it a larger one (observe.context_tokens, model.context_tokens), or less to read"
+    "the task and the last results have about {needed} tokens, and the model's context takes {window}; give it a larger one (observe.context_tokens, model.context_tokens, model.known), or less to read"
 )]
 pub struct TooLarge {
     /// Tokens of the least that must be shown.
@@ -63,14 +78,10 @@ pub fn fit(
     tools: &[ToolOffer],
     window: Window,
     language: Language,
-    model: &dyn Model,
+    asked: Asked<'_>,
 ) -> Result<Fitted, TooLarge> {
-    let limit = window.tokens_with(model.context_tokens());
-    let limit = limit.map_or(usize::MAX, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
-    let begins = |m: &Message| matches!(m, Message::Assistant { .. });
-    let first = messages.iter().position(begins).unwrap_or(messages.len());
-    let mut pinned = messages;
-    let mut exchanges = exchanges(pinned.split_off(first));
+    let (model, limit) = (asked.model, limit(window, asked));
+    let (pinned, mut exchanges) = split(messages);
     let mut left_out = over_keep(&exchanges, window.keep);
     if limit == usize::MAX {
         exchanges.drain(..left_out);
@@ -104,6 +115,21 @@ pub fn fit(
         }
     }
     Ok(fitted(pinned, exchanges, left_out, language))
+}
+
+/// Tokens there is room for.
+fn limit(window: Window, asked: Asked<'_>) -> usize {
+    let limit = window.tokens_with(asked.model.context_tokens(asked.name));
+    limit.map_or(usize::MAX, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX))
+}
+
+/// What is never left out, and the exchanges after it.
+fn split(messages: Vec<Message>) -> (Vec<Message>, Vec<Vec<Message>>) {
+    let begins = |m: &Message| matches!(m, Message::Assistant { .. });
+    let first = messages.iter().position(begins).unwrap_or(messages.len());
+    let mut pinned = messages;
+    let exchanges = exchanges(pinned.split_off(first));
+    (pinned, exchanges)
 }
 
 /// How many of the oldest exchanges must go so that no more than `keep` results are left.
@@ -227,16 +253,14 @@ pub fn tokens(messages: &[Message], tools: &[ToolOffer], model: &dyn Model) -> u
 /// A model whose context is known.
 struct Bounded {
     model: Arc<dyn Model>,
-    context_tokens: u32,
+    windows: ByModel<u32>,
 }
 
-/// The model, its context known to whoever puts conversations together.
+/// The model, the contexts of all that can be asked by name known to whoever puts conversations
+/// together.
 #[must_use]
-pub fn bounded(model: Arc<dyn Model>, context_tokens: Option<u32>) -> Arc<dyn Model> {
-    match context_tokens {
-        None => model,
-        Some(context_tokens) => Arc::new(Bounded { model, context_tokens }),
-    }
+pub fn bounded(model: Arc<dyn Model>, windows: ByModel<u32>) -> Arc<dyn Model> {
+    Arc::new(Bounded { model, windows })
 }
 
 #[async_trait]
@@ -253,7 +277,11 @@ impl Model for Bounded {
         self.model.count_tokens(text)
     }
 
-    fn context_tokens(&self) -> Option<u32> {
-        Some(self.context_tokens)
+    fn context_tokens(&self, model: Option<&str>) -> Option<u32> {
+        self.windows.of(model)
+    }
+
+    fn price(&self, model: Option<&str>) -> Option<Price> {
+        self.model.price(model)
     }
 }

@@ -17,9 +17,13 @@ impl Model for Counted {
         unreachable!("nothing is asked in these tests")
     }
 
-    fn context_tokens(&self) -> Option<u32> {
+    fn context_tokens(&self, _: Option<&str>) -> Option<u32> {
         self.0
     }
+}
+
+fn asked(model: &dyn Model) -> Asked<'_> {
+    Asked { model, name: None }
 }
 
 /// A conversation: the sizes of the results of each turn.
@@ -89,8 +93,8 @@ proptest! {
     ) {
         let model = Counted(None);
         let all = conversation(task, &turns);
-        let once = fit(all.clone(), &[offer()], window(keep, tokens), Language::En, &model);
-        prop_assert_eq!(&once, &fit(all.clone(), &[offer()], window(keep, tokens), Language::En, &model));
+        let once = fit(all.clone(), &[offer()], window(keep, tokens), Language::En, asked(&model));
+        prop_assert_eq!(&once, &fit(all.clone(), &[offer()], window(keep, tokens), Language::En, asked(&model)));
         match once {
             Err(too_large) => {
                 // Only what must stay is too large: the task and the last turn, results cut.
@@ -127,7 +131,7 @@ proptest! {
 fn without_a_window_everything_is_shown() {
     let all = conversation(1, &[vec![5000], vec![1, 2], vec![3]]);
     let window = Window { keep: 100, tokens: None };
-    let fitted = fit(all.clone(), &[], window, Language::En, &Counted(None)).unwrap();
+    let fitted = fit(all.clone(), &[], window, Language::En, asked(&Counted(None))).unwrap();
     assert_eq!(fitted, Fitted { messages: all, left_out: 0 });
 }
 
@@ -136,7 +140,7 @@ fn the_configured_context_and_the_agents_count_both() {
     let all = conversation(1, &[vec![200], vec![200], vec![1]]);
     let left_out = |agent, model| {
         let window = Window { keep: 100, tokens: agent };
-        fit(all.clone(), &[], window, Language::En, &Counted(model)).unwrap().left_out
+        fit(all.clone(), &[], window, Language::En, asked(&Counted(model))).unwrap().left_out
     };
     assert_eq!(left_out(None, None), 0);
     assert_eq!(left_out(Some(300), None), 2);
@@ -151,7 +155,8 @@ fn what_is_left_out_is_said_after_the_task() {
         (Language::En, "[1 earlier exchanges are left out]"),
         (Language::Zh, "[此前的 1 轮已省略]"),
     ] {
-        let fitted = fit(all.clone(), &[], window(2, 10_000), language, &Counted(None)).unwrap();
+        let fitted =
+            fit(all.clone(), &[], window(2, 10_000), language, asked(&Counted(None))).unwrap();
         let Message::User { text } = &fitted.messages[1] else { panic!("no task") };
         assert!(text.ends_with(said), "{text}");
     }
@@ -160,7 +165,7 @@ fn what_is_left_out_is_said_after_the_task() {
 #[test]
 fn results_of_the_last_turn_are_cut_when_they_alone_are_too_large() {
     let all = conversation(1, &[vec![10], vec![5000, 1, 4000]]);
-    let fitted = fit(all, &[], window(100, 1000), Language::En, &Counted(None)).unwrap();
+    let fitted = fit(all, &[], window(100, 1000), Language::En, asked(&Counted(None))).unwrap();
     let texts: Vec<usize> = fitted
         .messages
         .iter()
@@ -176,8 +181,9 @@ fn results_of_the_last_turn_are_cut_when_they_alone_are_too_large() {
 
 #[test]
 fn a_task_that_has_no_room_is_an_error_that_says_what_to_do() {
-    let error = fit(conversation(500, &[]), &[], window(1, 300), Language::En, &Counted(None))
-        .expect_err("it has no room");
+    let error =
+        fit(conversation(500, &[]), &[], window(1, 300), Language::En, asked(&Counted(None)))
+            .expect_err("it has no room");
     assert!(error.needed > 300 && error.to_string().contains("observe.context_tokens"), "{error}");
 }
 
@@ -188,7 +194,7 @@ fn words_that_follow_a_reply_stay_with_it() {
     let long = "word ".repeat(300);
     let all =
         vec![user("goal"), assistant(&long), user("no, again"), assistant("plan"), user("ok")];
-    let fitted = fit(all, &[], window(1, 300), Language::En, &Counted(None)).unwrap();
+    let fitted = fit(all, &[], window(1, 300), Language::En, asked(&Counted(None))).unwrap();
     let task = "goal\n\n[1 earlier exchanges are left out]";
     assert_eq!(fitted.messages, vec![user(task), assistant("plan"), user("ok")]);
 }
@@ -217,8 +223,60 @@ fn words_that_are_the_result_are_cut_when_they_alone_are_too_large() {
     let user = |text: &str| Message::User { text: text.into() };
     let observed = format!("Observation: {} What next?", "word ".repeat(3000));
     let all = vec![user("goal"), assistant("look"), user(&observed)];
-    let fitted = fit(all, &[], window(100, 500), Language::En, &Counted(None)).unwrap();
+    let fitted = fit(all, &[], window(100, 500), Language::En, asked(&Counted(None))).unwrap();
     let Some(Message::User { text }) = fitted.messages.last() else { panic!("not the words") };
     assert!(text.starts_with("Observation: word") && text.ends_with("What next?"), "{text}");
     assert!(tokens(&fitted.messages, &[], &Counted(None)) <= 500);
+}
+
+/// Of two models of different contexts each is shown what it takes.
+#[test]
+fn what_fits_is_a_matter_of_the_model_that_is_asked() {
+    let windows = ByModel::usual(Some("usual".into()), Some(2000)).with("small", 400);
+    let model = bounded(std::sync::Arc::new(Counted(None)), windows.others(Some(900)));
+    let all = conversation(3, &[vec![20], vec![20], vec![20], vec![20], vec![20], vec![20]]);
+    let left = |name| {
+        let asked = Asked { model: &*model, name };
+        fit(all.clone(), &[], window(100, 100_000), Language::En, asked).unwrap().left_out
+    };
+    assert_eq!(left(None), left(Some("usual")));
+    assert!(left(None) < left(Some("another")), "{} {}", left(None), left(Some("another")));
+    assert!(left(Some("another")) < left(Some("small")));
+}
+
+#[test]
+fn what_fits_is_not_summarised_and_what_does_not_leaves_half_of_the_window() {
+    let turns: Vec<Vec<usize>> = (0..8).map(|_| vec![60]).collect();
+    let all = conversation(3, &turns);
+    let offers = [offer()];
+    let model = Counted(None);
+    let of = |window: Window| overflow(all.clone(), &offers, window, asked(&model));
+    let whole = u32::try_from(tokens(&all, &offers, &model)).unwrap();
+    assert_eq!(of(window(100, whole)), None);
+    assert_eq!(of(Window { keep: 8, tokens: None }), None);
+
+    let narrow = of(window(100, whole - 1)).unwrap();
+    let rest = fit(all.clone(), &offers, window(100, (whole - 1) / 2), Language::En, asked(&model))
+        .unwrap();
+    assert!(narrow.oldest.abs_diff(rest.left_out) <= 1, "{narrow:?} {}", rest.left_out);
+    assert!(narrow.room <= whole as usize / 4, "{narrow:?}");
+
+    // By number alone: half of them stay, and there is as much room as anybody wants.
+    let few = of(Window { keep: 6, tokens: None }).unwrap();
+    assert_eq!((few.oldest, few.room > 1_000_000), (5, true));
+    assert_eq!(of(Window { keep: 1, tokens: None }).map(|o| o.oldest), Some(7), "the newest stays");
+}
+
+#[test]
+fn nothing_is_summarised_where_there_is_no_room_for_a_summary() {
+    let all = conversation(200, &[vec![1], vec![1]]);
+    let model = Counted(None);
+    let whole = u32::try_from(tokens(&all, &[], &model)).unwrap();
+    assert!(
+        fit(all.clone(), &[], window(100, whole - 10), Language::En, asked(&model))
+            .unwrap()
+            .left_out
+            > 0
+    );
+    assert_eq!(overflow(all, &[], window(100, whole - 10), asked(&model)), None);
 }

@@ -8,8 +8,8 @@ use std::{
 
 use futures::StreamExt;
 use model::{
-    Delta, ErrorKind, Model, ModelRequest, Observed, Params, Price, ProviderKind, RetryConfig,
-    Watching, complete,
+    Delta, ErrorKind, Model, ModelRequest, Observed, Params, ProviderKind, RetryConfig, Watching,
+    complete,
 };
 use opentelemetry::{
     Context, Value, global,
@@ -25,6 +25,8 @@ use opentelemetry_sdk::{
     },
     trace::{InMemorySpanExporter, SdkTracerProvider, SpanData},
 };
+
+use proto::{budget::Price, price::ByModel};
 
 use crate::support::{ask, local};
 
@@ -140,7 +142,7 @@ async fn watched(name: &str, watching: Watching) -> (model::script::ScriptServer
 
 fn priced() -> Watching {
     let price = Price { input_per_million: 1e6, output_per_million: 2e6 };
-    Watching { price: Some(price), show: None }
+    Watching { prices: ByModel::usual(None, Some(price)).others(Some(price)), show: None }
 }
 
 #[tokio::test]
@@ -233,7 +235,7 @@ async fn attempts_that_fail_are_counted_and_the_last_failure_is_the_calls() {
 #[tokio::test]
 async fn what_was_said_is_shown_only_through_the_function_given_for_it() {
     let show: model::Show = Arc::new(|text: &str| text.replace("weatherweather", "***"));
-    let watching = Watching { price: None, show: Some(show) };
+    let watching = Watching { prices: ByModel::default(), show: Some(show) };
     let (_server, model) = watched("shown", watching).await;
     complete(&*model, ask("Paris, weatherweather?"), |_| {})
         .with_context(context(5, true))

@@ -32,7 +32,7 @@ pub(super) fn choose(
     let course = Course::of(&work.dialogue);
     let phased = work.protocol == PlanProtocol::Phased;
     let choice = if phased { choice::phased(value, course.phase) } else { choice::decision(value) };
-    let choice = choice.map_err(|e| e.to_string())?;
+    let choice = choice.map_err(|e| e.text(work.language))?;
     match choice {
         Choice::Act { plan, tool, input } => {
             let outline = intended(&course, phased, &plan);

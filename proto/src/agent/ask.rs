@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Checked, out_of_time, refuse};
-use crate::policy::AskLimit;
+use crate::{
+    asking::AskKinds,
+    policy::{AskLimit, AskWhen},
+};
 
 /// Questions to people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,6 +25,12 @@ pub struct Asking {
     /// Whether agents' questions begin with fixed words that say that an answer is waited for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub prefix: bool,
+    /// What kinds of question may be asked.
+    #[serde(skip_serializing_if = "AskKinds::is_all")]
+    pub kinds: AskKinds,
+    /// Who may ask: whoever plans, whoever carries out steps, or both.
+    #[serde(skip_serializing_if = "AskWhen::is_usual")]
+    pub when: AskWhen,
     /// How long a question stays open, in milliseconds; for ever when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
@@ -34,6 +43,8 @@ impl Default for Asking {
             rounds: None,
             repeat_limit: None,
             prefix: false,
+            kinds: AskKinds::default(),
+            when: AskWhen::Both,
             deadline_ms: None,
         }
     }
@@ -52,6 +63,12 @@ impl Asking {
         }
         if out_of_range(self.repeat_limit) {
             return refuse("ask.repeat_limit", "must be 1 to 1000");
+        }
+        if self.kinds.is_none() {
+            return refuse(
+                "ask.kinds",
+                "must name a kind of question; ask.limit: 0 asks none at all",
+            );
         }
         if out_of_time(self.deadline_ms) {
             return refuse("ask.deadline_ms", "must be 1 ms to one year");

@@ -30,6 +30,7 @@ use crate::{
     conversation::Memory,
     guard::Guard,
     id::{AgentName, ToolName},
+    lang::Language,
     limits,
     observe::Observe,
 };
@@ -49,6 +50,10 @@ pub struct Agent {
     /// Nucleus sampling, or the provider's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
+    /// The language of jobs whose submission names none; that of the goal when absent. Of a sub-agent:
+    /// in place of the language of the job it works for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
     /// Words put before every prompt.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub system: String,
@@ -96,6 +101,7 @@ impl Default for Agent {
             model: None,
             temperature: None,
             top_p: None,
+            language: None,
             system: String::new(),
             tools: None,
             agents: Vec::new(),

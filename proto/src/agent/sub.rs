@@ -11,6 +11,7 @@ use serde::{
 use super::{Agent, Checked, OnUnparseable, refuse};
 use crate::{
     id::{AgentName, ToolName},
+    lang::Language,
     limits,
     policy::AskLimit,
 };
@@ -28,6 +29,9 @@ pub struct SubAgent {
     /// plans without being checked and asks nobody; only its tools are approved as ever.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interactive: bool,
+    /// The language it works in for this agent; its own when absent, and without one that of the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
 }
 
 impl<'de> Deserialize<'de> for SubAgent {
@@ -44,23 +48,26 @@ struct Fields {
     name: AgentName,
     #[serde(default)]
     interactive: bool,
+    #[serde(default)]
+    language: Option<Language>,
 }
 
 impl<'de> de::Visitor<'de> for SubAgentVisitor {
     type Value = SubAgent;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of an agent, or a mapping with name and interactive")
+        f.write_str("the name of an agent, or a mapping with name, interactive and language")
     }
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<SubAgent, E> {
         let name = AgentName::new(name).map_err(E::custom)?;
-        Ok(SubAgent { name, interactive: false })
+        Ok(SubAgent { name, interactive: false, language: None })
     }
 
     fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<SubAgent, A::Error> {
-        let Fields { name, interactive } = Fields::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(SubAgent { name, interactive })
+        let Fields { name, interactive, language } =
+            Fields::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(SubAgent { name, interactive, language })
     }
 }
 
@@ -69,6 +76,7 @@ impl SubAgent {
     #[must_use]
     pub fn policies(&self, agent: &Agent) -> Agent {
         let mut agent = agent.clone();
+        agent.language = self.language.or(agent.language);
         if !self.interactive {
             agent.confirm = false;
             agent.ask.limit = AskLimit::AtMost(0);
@@ -168,6 +176,25 @@ mod tests {
         assert_eq!(asks("a"), (false, AskLimit::AtMost(0)));
         assert_eq!(asks("b"), (true, AskLimit::AtMost(3)));
         assert!(read.sub_agent("c").is_none());
+    }
+
+    #[test]
+    fn a_sub_agent_works_in_its_own_language_unless_it_is_told_another_one() {
+        let mut own = Agent::default();
+        for (sub, language, expected) in [
+            (r#"{"agents":["a"]}"#, None, None),
+            (r#"{"agents":["a"]}"#, Some(Language::Zh), Some(Language::Zh)),
+            (
+                r#"{"agents":[{"name":"a","language":"en"}]}"#,
+                Some(Language::Zh),
+                Some(Language::En),
+            ),
+            (r#"{"agents":[{"name":"a","language":"zh"}]}"#, None, Some(Language::Zh)),
+        ] {
+            own.language = language;
+            let read = agent(sub).unwrap();
+            assert_eq!(read.sub_agent("a").unwrap().policies(&own).language, expected, "{sub}");
+        }
     }
 
     #[test]

@@ -7,7 +7,8 @@ use super::{
 };
 use crate::{
     budget::AtLimit,
-    policy::{AskLimit, Detector, PlanOutput, PlanProtocol},
+    observe::Summarise,
+    policy::{AskLimit, AskWhen, Detector, PlanOutput, PlanProtocol},
 };
 
 /// Sets one word of one axis.
@@ -54,6 +55,8 @@ const OTHERS: &[&[Word]] = words![
     budget.at_limit: AtLimit::LetEnd, AtLimit::Abandon;
     ask.limit: AskLimit::AtMost(3), AskLimit::AtMost(0), AskLimit::Unlimited;
     ask.prefix: false, true;
+    ask.when: AskWhen::Both, AskWhen::Planning, AskWhen::Steps;
+    observe.summarise: Summarise::Nothing, Summarise::Exchanges;
 ];
 
 fn axes() -> Vec<&'static [Word]> {

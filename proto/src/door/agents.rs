@@ -73,4 +73,7 @@ pub struct DropAgent {
 pub struct AgentChanged {
     /// Its name.
     pub name: AgentName,
+    /// What may not be meant: tools it names that no worker announces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }

@@ -6,9 +6,14 @@
 //! `{summary, steps:[{id, action, params, description, dependsOn}]}`, the shape the prompt asks
 //! for, `{"plan": …}` around any of them, and a bare list of steps.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
-use crate::policy::PlanProtocol;
+use crate::{
+    lang::{Language, Words},
+    policy::PlanProtocol,
+};
 
 /// A plan as it was written, before anything is known of tools and dependencies.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,16 +47,32 @@ pub struct DraftStep {
 
 /// A field that is not as it must be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {why}")]
+#[error("{}", self.text(Language::En))]
 pub struct Misshapen {
     /// The field, dotted.
     pub field: String,
     /// What is wrong with it.
-    pub why: String,
+    pub why: Words,
 }
 
-fn wrong<T>(field: impl Into<String>, why: impl Into<String>) -> Result<T, Misshapen> {
-    Err(Misshapen { field: field.into(), why: why.into() })
+impl Misshapen {
+    /// What is wrong, with the field.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        let (field, why) = (&self.field, self.why.text(language));
+        match language {
+            Language::En => format!("{field}: {why}"),
+            Language::Zh => format!("{field}：{why}"),
+        }
+    }
+}
+
+fn wrong<T>(
+    field: impl Into<String>,
+    en: impl Into<Cow<'static, str>>,
+    zh: impl Into<Cow<'static, str>>,
+) -> Result<T, Misshapen> {
+    Err(Misshapen { field: field.into(), why: Words::new(en, zh) })
 }
 
 const PLAN_TITLE: &[&str] = &["title", "task", "summary"];
@@ -82,11 +103,11 @@ pub fn of(value: Value) -> Result<Draft, Misshapen> {
                 plan(fields)
             }
             Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
-                wrong("plan", "must be an object with steps")
+                wrong("plan", "must be an object with steps", "必须是包含 steps 的对象")
             }
         },
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            wrong(".", "must be an object with steps")
+            wrong(".", "must be an object with steps", "必须是包含 steps 的对象")
         }
     }
 }
@@ -94,8 +115,8 @@ pub fn of(value: Value) -> Result<Draft, Misshapen> {
 fn plan(mut fields: Map<String, Value>) -> Result<Draft, Misshapen> {
     let steps = match fields.remove("steps") {
         Some(Value::Array(items)) => steps(items)?,
-        Some(_) => return wrong("steps", "must be a list of steps"),
-        None => return wrong("steps", "is missing"),
+        Some(_) => return wrong("steps", "must be a list of steps", "必须是步骤列表"),
+        None => return wrong("steps", "is missing", "缺失"),
     };
     let title = first_text(&mut fields, PLAN_TITLE, "")?.unwrap_or_default();
     let replan = match fields.remove("replan") {
@@ -124,18 +145,18 @@ impl Draft {
         let with_tool = || self.steps.iter().position(|step| step.tool.is_some());
         match protocol {
             PlanProtocol::TaskSteps if self.title.is_empty() => {
-                wrong("task", "must say what the plan is for")
+                wrong("task", "must say what the plan is for", "必须说明计划的目的")
             }
             PlanProtocol::TaskSteps | PlanProtocol::TitleSteps => with_tool().map_or(Ok(()), |n| {
                 wrong(
                     at(n, "tool"),
-                    "steps of this plan call no tool themselves; name it in the description as @tool",
+                    "steps of this plan call no tool themselves; name it in the description as @tool", "该计划的步骤不直接调用工具；请在 description 中以 @tool 注明",
                 )
             }),
             PlanProtocol::ActionSteps => {
                 let without = self.steps.iter().position(|step| step.tool.is_none());
                 without.map_or(Ok(()), |n| {
-                    wrong(at(n, "action"), "is missing; every step of this plan is one tool call")
+                    wrong(at(n, "action"), "is missing; every step of this plan is one tool call", "缺失；该计划的每一步都是一次工具调用")
                 })
             }
             PlanProtocol::Steps
@@ -151,7 +172,11 @@ fn only_ignored(fields: &Map<String, Value>, at: &str) -> Result<(), Misshapen> 
     match fields.keys().find(|name| !ignored.contains(&name.as_str())) {
         Some(unknown) => {
             let shown: String = unknown.chars().take(80).collect();
-            wrong(format!("{at}{shown}"), "is not a field of a plan; leave it out")
+            wrong(
+                format!("{at}{shown}"),
+                "is not a field of a plan; leave it out",
+                "不是计划的字段；请去掉",
+            )
         }
         None => Ok(()),
     }
@@ -167,7 +192,7 @@ fn steps(items: Vec<Value>) -> Result<Vec<DraftStep>, Misshapen> {
             }
             Value::Object(fields) => step(fields, &format!("steps[{n}].")),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-                wrong(format!("steps[{n}]"), "must be an object or a text")
+                wrong(format!("steps[{n}]"), "must be an object or a text", "必须是对象或文本")
             }
         })
         .collect()
@@ -176,7 +201,10 @@ fn steps(items: Vec<Value>) -> Result<Vec<DraftStep>, Misshapen> {
 fn step(mut fields: Map<String, Value>, at: &str) -> Result<DraftStep, Misshapen> {
     let id = match fields.remove("id") {
         None | Some(Value::Null) => None,
-        Some(id) => Some(name(&id).map_or_else(|| wrong(format!("{at}id"), "must be a text"), Ok)?),
+        Some(id) => Some(
+            name(&id)
+                .map_or_else(|| wrong(format!("{at}id"), "must be a text", "必须是文本"), Ok)?,
+        ),
     };
     let title = first_text(&mut fields, &["title"], at)?.unwrap_or_default();
     let description = first_text(&mut fields, &["description"], at)?;
@@ -197,14 +225,17 @@ fn dependencies(list: &Value, at: &str) -> Result<Vec<String>, Misshapen> {
         Value::Array(items) => items.as_slice(),
         one @ (Value::String(_) | Value::Number(_)) => std::slice::from_ref(one),
         Value::Null | Value::Bool(_) | Value::Object(_) => {
-            return wrong(at, "must be a list of step ids");
+            return wrong(at, "must be a list of step ids", "必须是步骤 id 的列表");
         }
     };
     items
         .iter()
         .enumerate()
         .map(|(n, item)| {
-            name(item).map_or_else(|| wrong(format!("{at}[{n}]"), "must be the id of a step"), Ok)
+            name(item).map_or_else(
+                || wrong(format!("{at}[{n}]"), "must be the id of a step", "必须是某一步骤的 id"),
+                Ok,
+            )
         })
         .collect()
 }
@@ -237,13 +268,17 @@ fn first_text(
                     && names == STEP_TOOL
                     && before != text
                 {
-                    return wrong(format!("{at}{name}"), format!("contradicts `{}`", names[0]));
+                    return wrong(
+                        format!("{at}{name}"),
+                        format!("contradicts `{}`", names[0]),
+                        format!("与 `{}` 矛盾", names[0]),
+                    );
                 }
                 if found.as_ref().is_none_or(String::is_empty) {
                     found = Some(text.to_owned());
                 }
             }
-            Some(_) => return wrong(format!("{at}{name}"), "must be a text"),
+            Some(_) => return wrong(format!("{at}{name}"), "must be a text", "必须是文本"),
         }
     }
     Ok(found)
@@ -259,7 +294,11 @@ fn one_of(
         match fields.remove(*name) {
             None | Some(Value::Null) => {}
             Some(value) if found.as_ref().is_some_and(|before| *before != value) => {
-                return wrong(format!("{at}{name}"), "is given twice, in two spellings");
+                return wrong(
+                    format!("{at}{name}"),
+                    "is given twice, in two spellings",
+                    "以两种写法重复给出",
+                );
             }
             Some(value) => found = Some(value),
         }

@@ -268,7 +268,7 @@ pub struct MessageEvent {
     pub text: String,
 }
 
-/// Whether something is a result or was said on the way.
+/// Whether something is a result, was said on the way, or is a summary of that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
@@ -276,6 +276,9 @@ pub enum Stream {
     Thought,
     /// The result of a step, or the final answer.
     Result,
+    /// What stands from now on in place of the oldest part of a conversation, for which a model has
+    /// no room.
+    Summary,
 }
 
 /// A person was asked, answered, or said something.

@@ -20,6 +20,8 @@
 //! the whole dependency graph, and its handle ends with `Ok` after a meltdown too, so that a process
 //! could not say why it ends.
 
+mod children;
+
 use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
@@ -28,6 +30,8 @@ use tokio::{
     sync::{oneshot, watch},
     time::Instant,
 };
+
+pub use self::children::{kill, kill_children, stop_children};
 
 /// How long children have to stop when the tree ends.
 const STOP_GRACE: Duration = Duration::from_secs(10);
@@ -390,7 +394,7 @@ impl TreeState {
         if std::mem::replace(&mut self.stopping, true) {
             return;
         }
-        myself.get_cell().stop_children_and_wait(None, Some(STOP_GRACE)).await;
+        stop_children(&myself.get_cell(), STOP_GRACE).await;
         self.said.send_replace(Some(end));
         myself.stop(None);
     }

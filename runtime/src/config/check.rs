@@ -3,7 +3,7 @@
 use proto::subject::Subjects;
 use url::Url;
 
-use super::{Config, Model, ModelKind, Nats};
+use super::{Config, Model, ModelKind, ModelPrice, Nats};
 
 /// One hour, in milliseconds.
 const HOUR: u64 = 3_600_000;
@@ -11,6 +11,10 @@ const HOUR: u64 = 3_600_000;
 const DAY: u64 = 24 * HOUR;
 /// Slots and caches are tables in memory; beyond this somebody meant something else.
 const MANY: u64 = 1_000_000;
+
+/// Tokens that a model may be said to take.
+const CONTEXT_TOKENS: std::ops::RangeInclusive<u32> =
+    proto::observe::WINDOW_TOKENS_MIN..=100_000_000;
 
 /// What is wrong, by key.
 type Found = Vec<(String, String)>;
@@ -20,6 +24,7 @@ pub(super) fn all(config: &Config) -> Found {
     let mut found = bounds(config);
     found.extend(nats(&config.nats));
     found.extend(model(&config.model));
+    found.extend(known(&config.model));
     found.extend(contradictions(config));
     found.extend(door(config));
     if let Err(error) = crate::telemetry::filter(&config.log.level) {
@@ -164,9 +169,7 @@ fn model(model: &Model) -> Found {
         (None, Some(_)) => wrong("kind", "is missing: model.name is set"),
         (Some(_), Some(_)) | (None, None) => {}
     }
-    if let Some(name) = &model.name
-        && (name.trim().is_empty() || name.len() > 256 || name.chars().any(char::is_control))
-    {
+    if model.name.as_deref().is_some_and(|name| !proto::price::is_model_name(name)) {
         wrong("name", "must be 1 to 256 characters without control characters");
     }
     match (model.kind, &model.script) {
@@ -213,10 +216,40 @@ fn telemetry(config: &Config) -> Found {
             wrong("telemetry.otlp_endpoint", "must not hold a user or password");
         }
     }
-    if let Some(price) = &config.model.price {
+    found
+}
+
+/// What is said of models by name, and of the one that is asked where none is named.
+fn known(model: &Model) -> Found {
+    let mut found = Found::new();
+    let mut wrong = |key: String, why: &str| found.push((key, why.to_owned()));
+    let fits = |price: &ModelPrice| {
         let fits = |price: f64| price.is_finite() && price >= 0.0;
-        if !fits(price.input_per_million) || !fits(price.output_per_million) {
-            wrong("model.price", "must not be negative");
+        fits(price.input_per_million) && fits(price.output_per_million)
+    };
+    if model.price.as_ref().is_some_and(|price| !fits(price)) {
+        wrong("model.price".to_owned(), "must not be negative");
+    }
+    for (at, one) in model.known.iter().enumerate() {
+        let key = |field: &str| format!("model.known[{at}].{field}");
+        if !proto::price::is_model_name(&one.name) {
+            let why = "must be 1 to 256 characters without control characters";
+            wrong(key("name"), why);
+        }
+        if model.known.iter().take(at).any(|earlier| earlier.name == one.name) {
+            wrong(key("name"), "is that of an earlier one: a model is in the list once");
+        }
+        if one.context_tokens.is_some_and(|n| !CONTEXT_TOKENS.contains(&n)) {
+            wrong(key("context_tokens"), "must be 256 to 100000000");
+        }
+        if one.price.as_ref().is_some_and(|price| !fits(price)) {
+            wrong(key("price"), "must not be negative");
+        }
+        if one.context_tokens.is_none() && one.price.is_none() {
+            wrong(
+                key("price"),
+                "is missing, and context_tokens too: nothing is said of this model",
+            );
         }
     }
     found

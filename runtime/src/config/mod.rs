@@ -21,7 +21,7 @@ pub use self::{
     secret::{Secret, SecretFrom},
     telemetry::{Admin, Listen, OtlpProtocol, Telemetry},
     types::{
-        Config, Door, Http, Log, LogFormat, Model, ModelKind, ModelPrice, ModelRetry,
+        Config, Door, Http, KnownModel, Log, LogFormat, Model, ModelKind, ModelPrice, ModelRetry,
         ModelTimeouts, Nats, NatsTls, Person, PersonName, Role, Supervisor, Tools, Workers,
     },
 };

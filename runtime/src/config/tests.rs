@@ -114,6 +114,31 @@ fn text_means_what_the_type_of_its_setting_says() {
     assert_eq!(quick.tools.as_ref().unwrap()[0].as_str(), "stop");
 }
 
+#[test]
+fn what_is_known_of_models_is_said_by_name_wherever_settings_come_from() {
+    const LIST: &str = r#"[{ name = "gpt-4.1", context_tokens = 5000 }, { name = "org/large", price = { input_per_million = 2.0, output_per_million = 8.0 } }]"#;
+    let usual = "[model]\nkind = \"ollama\"\nname = \"usual\"\ncontext_tokens = 900\n[model.price]\ninput_per_million = 1.0\noutput_per_million = 1.0\n";
+    let table = "[[model.known]]\nname = \"gpt-4.1\"\ncontext_tokens = 5000\n[[model.known]]\nname = \"org/large\"\nprice = { input_per_million = 2.0, output_per_million = 8.0 }\n";
+    for given in [
+        given(&format!("{usual}{table}")),
+        given(usual).env("CALLBOARD__MODEL__KNOWN", LIST),
+        given(usual).flag("model.known", LIST),
+    ] {
+        let model = given.load().model;
+        let (windows, prices) = (model.windows(), model.prices());
+        let found = [None, Some("usual"), Some("gpt-4.1"), Some("org/large"), Some("x")]
+            .map(|name| (windows.of(name), prices.of(name).map(|p| p.output_per_million)));
+        let expected = [
+            (Some(900), Some(1.0)),
+            (Some(900), Some(1.0)),
+            (Some(5000), None),
+            (Some(900), Some(8.0)),
+            (Some(900), None),
+        ];
+        assert_eq!(found, expected);
+    }
+}
+
 /// F1, F10
 #[rstest]
 #[case("[nats]\nshrads = 4", &["nats.shrads (callboard.toml)", "did you mean \"shards\""])]
@@ -142,6 +167,13 @@ fn text_means_what_the_type_of_its_setting_says() {
 #[case("[log]\nformat = \"xml\"", &["log.format", "unknown variant `xml`"])]
 #[case("[log]\nlevel = \"a=b=c\"", &["log.level"])]
 #[case("[agents.\"a b\"]\nconfirm = true", &["agents.a b", "agent name"])]
+#[case("[[model.known]]\nname = \"a.b\"\ncontxt_tokens = 900", &["model.known[0].contxt_tokens (callboard.toml)", "did you mean \"context_tokens\""])]
+#[case("[[model.known]]\ncontext_tokens = 900", &["model.known[0].name", "is missing"])]
+#[case("[[model.known]]\nname = \"a.b\"\ncontext_tokens = 9", &["model.known[0].context_tokens (callboard.toml)", "256 to"])]
+#[case("[[model.known]]\nname = \"\"\ncontext_tokens = 900", &["model.known[0].name", "1 to 256"])]
+#[case("[[model.known]]\nname = \"a\"", &["model.known[0].price", "nothing is said"])]
+#[case("[[model.known]]\nname = \"a\"\nprice = { input_per_million = -1.0, output_per_million = 0.0 }", &["model.known[0].price", "negative"])]
+#[case("[[model.known]]\nname = \"a\"\ncontext_tokens = 900\n[[model.known]]\nname = \"a\"\ncontext_tokens = 901", &["model.known[1].name", "once"])]
 #[case("[agents.x]\nname = \"y\"", &["agents.x.name", "named by its key"])]
 #[case("[agents.x.step]\nmax_turns = 0", &["agents.x.step.max_turns (callboard.toml)", "1 to 100"])]
 #[case("[door.people.ann]\nroles = [\"read\"]", &["door.people.ann.token_sha256", "is missing"])]

@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use proto::{
     agent::Agent,
+    budget::Price,
     id::{AgentName, ID_MAX},
+    price::ByModel,
 };
 use serde::Deserialize;
 use url::Url;
@@ -170,6 +172,45 @@ pub struct Model {
     pub retry: ModelRetry,
     /// What tokens cost, for the metric of money and for budgets; nothing is counted when absent.
     pub price: Option<ModelPrice>,
+    /// What is known of models by name. What stands here of a model counts in place of `price` and
+    /// `context_tokens`.
+    pub known: Vec<KnownModel>,
+}
+
+/// What is known of a model. Models are in a list and no table, because their names have dots and
+/// slashes.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownModel {
+    /// The model, as the provider knows it.
+    pub name: String,
+    /// Tokens of a conversation that it takes, the reply not included.
+    pub context_tokens: Option<u32>,
+    /// What its tokens cost.
+    pub price: Option<ModelPrice>,
+}
+
+impl Model {
+    /// What models cost. `price` is that of the model that is asked where none is named.
+    #[must_use]
+    pub fn prices(&self) -> ByModel<Price> {
+        let price = |price: ModelPrice| Price {
+            input_per_million: price.input_per_million,
+            output_per_million: price.output_per_million,
+        };
+        let known = self.known.iter().filter_map(|m| Some((&m.name, price(m.price?))));
+        let usual = ByModel::usual(self.name.clone(), self.price.map(price));
+        known.fold(usual, |prices, (name, price)| prices.with(name, price))
+    }
+
+    /// Tokens that models take. `context_tokens` is that of every model of which nothing else is known.
+    #[must_use]
+    pub fn windows(&self) -> ByModel<u32> {
+        let known = self.known.iter().filter_map(|m| Some((&m.name, m.context_tokens?)));
+        let usual = ByModel::usual(self.name.clone(), self.context_tokens);
+        let usual = usual.others(self.context_tokens);
+        known.fold(usual, |windows, (name, tokens)| windows.with(name, tokens))
+    }
 }
 
 /// What a model's tokens cost, in US dollars for a million.

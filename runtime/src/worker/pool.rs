@@ -27,7 +27,10 @@ use super::{
     gauge::Counted,
     task::{Assignment, Mission, TaskActor},
 };
-use crate::log::{Ack, Delivery, LogError};
+use crate::{
+    actor::kill_children,
+    log::{Ack, Delivery, LogError},
+};
 
 /// How long a command that cannot be read is left alone. The supervisor parks its job meanwhile.
 const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
@@ -169,9 +172,15 @@ impl Actor for PoolActor {
                 state.abort.cancel();
                 myself.send_after(DRAIN_MARGIN, || PoolMsg::LeaveBehind);
             }
-            PoolMsg::LeaveBehind => myself.stop(Some("tasks were left behind".to_owned())),
+            PoolMsg::LeaveBehind => {
+                kill_children(&myself.get_cell());
+                myself.stop(Some("tasks were left behind".to_owned()));
+            }
             PoolMsg::Inspect => state.inspect(),
-            PoolMsg::Broken(why) => return Err(why.into()),
+            PoolMsg::Broken(why) => {
+                kill_children(&myself.get_cell());
+                return Err(why.into());
+            }
         }
         Ok(())
     }

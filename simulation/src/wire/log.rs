@@ -90,7 +90,8 @@ impl WiredLog {
             };
             entries.retain(|entry| !of_another(entry));
         }
-        if self.planted(Plant::NeverUnwanted) {
+        // Whoever decides sees it: only workers are to be wrong.
+        if self.planted(Plant::NeverUnwanted) && !self.wire.decides {
             let end = |entry: &Entry| matches!(entry.family, Family::Do(DecisionKind::Finish, _));
             entries.retain(|entry| !end(entry));
         }
@@ -122,6 +123,7 @@ impl Log for WiredLog {
     }
 
     async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {
+        self.wire.link.note(|| format!("{} says {} to {job}", self.wire.name, fact.kind()));
         let fact = match self.wire.stage.as_ref().map(|stage| stage.report(fact)) {
             None => fact.clone(),
             Some(Reported::So(fact)) => fact,
@@ -158,6 +160,9 @@ impl Log for WiredLog {
     ) -> Result<Guarded, LogError> {
         let (inner, job, decision) = (Arc::clone(&self.inner), job.clone(), decision.clone());
         self.misreading.note(&job, &decision);
+        self.wire
+            .link
+            .note(|| format!("{} decides {} of {job}", self.wire.name, decision.kind().as_str()));
         let (disarm, unguarded) = (disarm.cloned(), self.planted(Plant::NoCompareAndSet));
         let call = async move {
             let after = if unguarded { last_decision(&*inner, &job).await? } else { after };
@@ -167,6 +172,7 @@ impl Log for WiredLog {
     }
 
     async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
+        self.wire.link.note(|| format!("{} reads {job}", self.wire.name));
         let (inner, id) = (Arc::clone(&self.inner), job.clone());
         let entries = self.ask(Box::pin(async move { inner.read(&id, after).await })).await?;
         Ok(self.lie(job, after, entries))

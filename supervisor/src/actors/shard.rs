@@ -10,6 +10,7 @@ use futures::StreamExt;
 use proto::id::{JobId, Shard};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use runtime::{
+    actor::{kill_children, stop_children},
     broker::Broker,
     log::{Delivery, Feed, LogError},
     worker::dead_letter,
@@ -122,6 +123,7 @@ impl Actor for ShardActor {
                 Feed::Reset => state.forget_all(),
             },
             ShardMsg::FeedEnded(error) => {
+                kill_children(&myself.get_cell());
                 return Err(error.map_or(ShardError::Ended, ShardError::Broke).into());
             }
             ShardMsg::Look(job) => state.look(&myself, &job).await?,
@@ -168,7 +170,7 @@ impl Actor for ShardActor {
             let _ = task.await;
         }
         // Jobs finish the look they are at: what is decided is stored, and its facts acknowledged.
-        myself.get_cell().stop_children_and_wait(None, Some(LAST_LOOKS_MAX)).await;
+        stop_children(&myself.get_cell(), LAST_LOOKS_MAX).await;
         tracing::info!(shard = %state.args.shard, "the shard is given up");
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use proto::{
     agent::{Agent, called_like_a_tool, catalogue::Catalogue},
+    budget::Price,
     conversation::Conversation,
     digest,
     door::{AgentChoice, DirectCall, Submit, SubmitFile},
@@ -15,11 +16,12 @@ use proto::{
     lang::Language,
     limits,
     point::Fork,
+    price::ByModel,
     strict,
 };
 use serde_json::Value;
 
-use super::{ConfiguredPrice, files};
+use super::{files, pricing};
 
 /// The only version of a submission.
 const VERSION: u64 = 1;
@@ -43,7 +45,7 @@ pub(super) struct Admitted {
 pub(super) fn submission(
     body: &[u8],
     agents: &Catalogue,
-    price: Option<&ConfiguredPrice>,
+    prices: &ByModel<Price>,
     by: Option<String>,
 ) -> Result<Admitted, Failure> {
     let value = strict::value_from_slice(body)?;
@@ -56,10 +58,10 @@ pub(super) fn submission(
     let goal = goal(std::mem::take(&mut request.goal))?;
     files::check(&request.files)?;
     let mut agent = agent(&request, agents)?;
-    priced(&mut agent, price)?;
-    let language = request.language.unwrap_or_else(|| Language::detect(&goal));
+    pricing::of_job(&mut agent, prices)?;
+    let language = request.language.or(agent.language).unwrap_or_else(|| Language::detect(&goal));
     // What stands in it is read by whoever stores the job: nothing is read here.
-    let agents = callees(&agent, agents, price)?;
+    let agents = callees(&agent, agents, prices)?;
     let conversation =
         request.conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
     let submitted = Submitted {
@@ -190,20 +192,6 @@ fn goal(goal: String) -> Result<String, Failure> {
     Ok(goal)
 }
 
-/// An agent with a limit on money keeps the price its model has now.
-fn priced(agent: &mut Agent, configured: Option<&ConfiguredPrice>) -> Result<(), Failure> {
-    if agent.budget.money.is_none() || agent.budget.price.is_some() {
-        return Ok(());
-    }
-    let known = configured.filter(|known| agent.model.is_none() || agent.model == known.model);
-    let Some(known) = known else {
-        let why = "agent.budget.money: nobody knows what the model costs; set agent.budget.price, or model.price in the configuration";
-        return Err(Failure::new(Code::InvalidRequest, why).at("agent.budget.money"));
-    };
-    agent.budget.price = Some(known.price);
-    Ok(())
-}
-
 /// The policies of the job. Those of a request may be whole, defaults and all: a setting that decides
 /// nothing is no mistake there, as it is in a file.
 fn agent(request: &Submit, agents: &Catalogue) -> Result<Agent, Failure> {
@@ -237,11 +225,7 @@ fn agent(request: &Submit, agents: &Catalogue) -> Result<Agent, Failure> {
 }
 
 /// The agents that a job may hand tasks to, and those that these may: as they are now.
-fn callees(
-    agent: &Agent,
-    agents: &Catalogue,
-    price: Option<&ConfiguredPrice>,
-) -> Result<Callees, Failure> {
+fn callees(agent: &Agent, agents: &Catalogue, prices: &ByModel<Price>) -> Result<Callees, Failure> {
     let mut found = Callees::new();
     let mut wanted: Vec<AgentName> = agent.agents.iter().map(|sub| sub.name.clone()).collect();
     while let Some(name) = wanted.pop() {
@@ -249,11 +233,11 @@ fn callees(
             continue;
         }
         let at = |failure: Failure| failure.at("agent.agents");
-        let mut agent = named(&name, agents).map_err(at)?;
-        priced(&mut agent, price).map_err(at)?;
-        wanted.extend(agent.agents.iter().map(|sub| sub.name.clone()));
+        let mut callee = named(&name, agents).map_err(at)?;
+        pricing::of_sub_agent(&mut callee, agent, prices).map_err(at)?;
+        wanted.extend(callee.agents.iter().map(|sub| sub.name.clone()));
         let about = agents.entry(&name).map(|entry| entry.about).unwrap_or_default();
-        found.insert(name, Callee { about, agent });
+        found.insert(name, Callee { about, agent: callee });
         if found.len() > limits::SUB_AGENTS_MAX {
             let max = limits::SUB_AGENTS_MAX;
             let why = format!("agent.agents: leads to more than {max} agents");

@@ -16,6 +16,7 @@ mod fold;
 mod forking;
 mod list;
 mod presets;
+mod pricing;
 mod quota;
 mod secrets;
 mod signal;
@@ -31,6 +32,7 @@ use proto::{
     door::{Crew as CrewReply, Get, Tools, verbs},
     error::Failure,
     id::ToolName,
+    price::ByModel,
     strict,
 };
 use runtime::{
@@ -57,7 +59,7 @@ pub struct DoorParts {
     /// The agents that submissions may name. One without an agent gets `default`.
     pub agents: Agents,
     /// What the configured model costs, for budgets of money.
-    pub price: Option<ConfiguredPrice>,
+    pub prices: ByModel<Price>,
     /// Who may do what.
     pub people: People,
     /// Submissions of one person in a minute, in this process; unlimited when absent.
@@ -72,21 +74,12 @@ pub struct DoorParts {
     pub clock: Arc<dyn Clock>,
 }
 
-/// What a model costs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConfiguredPrice {
-    /// The model, as the provider knows it.
-    pub model: Option<String>,
-    /// What its tokens cost.
-    pub price: Price,
-}
-
 /// The front door: give it to a [`runtime::service::ServiceActor`].
 #[derive(Debug)]
 pub struct Door {
     broker: Broker,
     agents: Agents,
-    price: Option<ConfiguredPrice>,
+    prices: ByModel<Price>,
     people: People,
     quota: Quota,
     watches: Arc<Semaphore>,
@@ -129,7 +122,7 @@ impl Door {
         Self {
             broker: parts.broker,
             agents: parts.agents,
-            price: parts.price,
+            prices: parts.prices,
             people: parts.people,
             quota: Quota::new(parts.submits_per_minute, parts.clock),
             watches: Arc::new(Semaphore::new(parts.watches)),

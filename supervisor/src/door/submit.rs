@@ -26,7 +26,7 @@ impl Door {
         let by = caller.recorded(None)?;
         let mut admitted = self
             .agents
-            .look(|agents| admit::submission(&call.payload, agents, self.price.as_ref(), by))?;
+            .look(|agents| admit::submission(&call.payload, agents, &self.prices, by))?;
         if admitted.fork.is_none() {
             presets::check(&admitted.submitted.agent, &self.registry, &self.schemas)?;
         }
@@ -85,19 +85,24 @@ impl Door {
 }
 
 impl Door {
-    /// Tools that the job's agents name and no worker announces. Where none is known at all, nobody can
-    /// say that a name is wrong.
+    /// Tools that the job's agents name and no worker announces.
     fn unannounced(&self, submitted: &Submitted) -> Vec<String> {
+        let callees = submitted.agents.iter().flat_map(|(name, callee)| {
+            let told = self.unannounced_by(&callee.agent);
+            told.into_iter().map(move |told| format!("agent {name}: {told}"))
+        });
+        self.unannounced_by(&submitted.agent).into_iter().chain(callees).collect()
+    }
+
+    /// Tools that an agent names and no worker announces. Where none is known at all, nobody can say
+    /// that a name is wrong.
+    pub(super) fn unannounced_by(&self, agent: &Agent) -> Vec<String> {
         let registered = self.registry.all();
         if registered.is_empty() {
             return Vec::new();
         }
         let tools = Toolbox::new(registered.iter().map(|tool| &tool.spec), None);
-        let of = |agent: &Agent| tools.unannounced(agent.tools.as_deref().unwrap_or_default());
-        let callees = submitted.agents.iter().flat_map(|(name, callee)| {
-            of(&callee.agent).into_iter().map(move |told| format!("agent {name}: {told}"))
-        });
-        of(&submitted.agent).into_iter().chain(callees).collect()
+        tools.unannounced(agent.tools.as_deref().unwrap_or_default())
     }
 }
 

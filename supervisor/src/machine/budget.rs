@@ -8,12 +8,12 @@ use proto::{
     budget::{AtLimit, Axis, Budget, Gauge, Price, Spend},
     cost::{Cost, Paid, ToolCost},
     decision::PlanTalk,
-    fact::PlanPhase,
+    fact::{PlanPhase, Planned},
     id::{Attempt, ToolName},
     job::FailReason,
     message::Usage,
     notice::Notice,
-    policy::PlanProtocol,
+    policy::{Detector, PlanProtocol},
     rules::Rules,
 };
 
@@ -120,6 +120,26 @@ impl Open {
         self.tools.entry(tool.clone()).or_insert_with(|| ToolCost::new(tool)).add(cost);
     }
 
+    /// A model answered. Tokens of one that has a price of its own are paid for at that.
+    pub(super) fn spent_on(&mut self, model: Option<&str>, usage: Usage) {
+        self.usage += usage;
+        if let Some(price) = model.and_then(|model| self.agent.budget.own_price(model)) {
+            self.paid.below(&Paid { money: price.of(usage), usage });
+        }
+    }
+
+    /// A round of planning counts: what was spent on the plan, and on whether one is needed.
+    pub(super) fn spent_on_planning(&mut self, planned: &Planned) {
+        let found_out = planned.detected.as_ref().map(|found| found.usage).unwrap_or_default();
+        let planning = planned.usage.without(found_out);
+        let found_out = planned.usage.without(planning);
+        let plan = &self.agent.plan;
+        let planner = plan.model.clone().or_else(|| self.agent.model.clone());
+        let detector = plan.detect_model.clone().filter(|_| plan.detect == Detector::Model);
+        self.spent_on(detector.or_else(|| planner.clone()).as_deref(), found_out);
+        self.spent_on(planner.as_deref(), planning);
+    }
+
     /// Once something is wanted that the budget has nothing left for, nothing new is started.
     pub(super) fn settle_budget(&mut self) {
         if self.agent.budget.is_unlimited() && self.family.callees.is_none() {
@@ -221,7 +241,10 @@ impl Open {
             Exec::Turn(turn) => turn
                 .tries
                 .to_send()
-                .map(|attempt| Wish::new(Spend::Turn, attempt))
+                .map(|attempt| Wish {
+                    again: turn.was_begun(attempt),
+                    ..Wish::new(Spend::Turn, attempt)
+                })
                 .into_iter()
                 .collect(),
             Exec::Acting(acting) => acting

@@ -49,9 +49,12 @@ impl Open {
 
     /// A question of the planner.
     pub(super) fn wants_to_ask(&mut self, question: &proto::fact::Asked) {
-        if !self.may_ask() {
+        if !self.may_ask_in_planning() {
             let error = text::no_more_questions(self.language).to_owned();
             return self.unusable(question.prompt.clone(), error);
+        }
+        if let Some(why) = self.agent.ask.kinds.refusal(&question.kind, self.language) {
+            return self.unusable(question.prompt.clone(), why);
         }
         match self.guard_question(&question.prompt, 0) {
             Guarded::Ask => {
@@ -71,10 +74,14 @@ impl Open {
     pub(super) fn guard_calls(&mut self, reply: &TurnReply) -> Vec<TurnCall> {
         let TurnReply::Calls { calls, .. } = reply else { return Vec::new() };
         let mut calls = calls.clone();
-        let (mut coming, may_ask) = (self.coming_questions(), self.may_ask());
+        let (mut coming, may_ask) = (self.coming_questions(), self.may_ask_in_steps());
         for call in &mut calls {
             let CallTarget::Person { question } = &call.target else { continue };
             if !may_ask {
+                continue;
+            }
+            if let Some(error) = self.agent.ask.kinds.refusal(&question.kind, self.language) {
+                call.target = CallTarget::Refused { error };
                 continue;
             }
             match self.guard_question(&question.prompt.clone(), coming) {

@@ -166,7 +166,7 @@ impl Job {
     /// The command of a turn, unless a guard says that the run leads nowhere. A turn that was begun
     /// is tried again whatever the guards say.
     fn turn_or_stop(&self, open: &Open, step: &StepRun, turn: &Turn, attempt: Attempt) -> Decision {
-        let watch = step.watch.as_deref().filter(|_| attempt == Attempt::FIRST);
+        let watch = step.watch.as_deref().filter(|_| !turn.was_begun(attempt));
         match watch.and_then(|watch| watch.stops(&open.agent.guard)) {
             Some(notice) => Decision::Note(Note::Stopped { work: turn.work.clone(), notice }),
             None => Decision::Turn(turn_work(open, self.age_ms(), step, turn, attempt)),
@@ -255,7 +255,8 @@ fn turn_work(open: &Open, age_ms: u64, step: &StepRun, turn: &Turn, attempt: Att
         max_turns: open.agent.step.max_turns,
         language: open.language,
         model: open.model_choice(),
-        may_ask: open.may_ask(),
+        may_ask: open.may_ask_in_steps(),
+        ask_kinds: open.agent.ask.kinds.clone(),
         task,
         outline: step.outline.clone(),
         after: turn.after,
@@ -265,6 +266,8 @@ fn turn_work(open: &Open, age_ms: u64, step: &StepRun, turn: &Turn, attempt: Att
         must_answer: turn.must_answer,
         max_calls: (!open.agent.has_all_calls()).then(|| open.agent.calls_per_turn()),
         window: open.agent.observe.window(),
+        summarise: turn.may_be_summarised(&open.agent),
+        summary: turn.summary.clone(),
     }
 }
 

@@ -257,7 +257,8 @@ impl Open {
         let Some((turn, index)) = heard else { return Counted::No };
         let calls = self.guard_calls(&turned.reply);
         let Some(step) = self.steps.get_mut(index) else { return Counted::No };
-        step.turns += 1;
+        let is_summary = matches!(turned.reply, TurnReply::Summarised { .. });
+        step.turns += u32::from(!is_summary);
         match &turned.reply {
             TurnReply::Calls { .. } if turn.must_answer => {
                 let error = text::stopped(language, &Notice::NoAnswer);
@@ -273,13 +274,19 @@ impl Open {
                 let end = (*success, kept.cloned().collect());
                 step.reported(end, response.clone(), turn.run, agent, at.time);
             }
+            TurnReply::Summarised { summary } => {
+                if let Exec::Turn(turn) = &mut step.exec {
+                    turn.heard_summary(summary.as_ref(), agent, language, at.time);
+                }
+            }
             TurnReply::Failed { error } => {
                 if let Exec::Turn(turn) = &mut step.exec {
                     turn.tries.broke(error.clone(), at.time);
                 }
             }
         }
-        self.usage += turned.usage;
+        let model = self.agent.model.clone();
+        self.spent_on(model.as_deref(), turned.usage);
         Counted::Yes
     }
 
@@ -370,7 +377,8 @@ impl Open {
             if sent {
                 turn.must_answer = work.must_answer;
                 (told, turn.carries) = (turn.told, work.instructions.len());
-                step.begun(at, spent, Spend::Turn, work.attempt);
+                let again = turn.was_begun(work.attempt);
+                step.begun(at, spent, Spend::Turn, again);
             }
             sent
         });
@@ -401,7 +409,7 @@ impl Open {
                 .call_mut(|call| call.work == *work)
                 .is_some_and(|(call, _)| call.end.is_none() && call.tries.sent(attempt));
             if sent {
-                step.begun(at, spent, Spend::Tool, attempt);
+                step.begun(at, spent, Spend::Tool, attempt != Attempt::FIRST);
             }
             sent
         })
@@ -445,8 +453,11 @@ impl Open {
         self.steps.iter().map(ask::unasked).sum()
     }
 
-    /// Questions that agents may still ask, those counted that a turn has asked for already.
+    /// Questions that steps may still ask, those counted that a turn has asked for already.
     fn remaining_questions(&self) -> Option<u32> {
+        if !self.agent.ask.when.in_steps() {
+            return Some(0);
+        }
         self.agent.ask.limit.left_after(self.agent_asks.saturating_add(self.coming_questions()))
     }
 }

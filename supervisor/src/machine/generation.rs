@@ -254,9 +254,11 @@ impl StepRun {
         match &mut self.exec {
             Exec::Tool(call) => again.call(call, names::step(generation, revision, &id)),
             Exec::Turn(turn) => {
-                again.turns = u32::from(turn.tries.attempts() > 0);
-                (turn.work, turn.tries, turn.carries) =
-                    (name(turn.run, turn.number), Tries::Idle, 0);
+                // One that was summarised for was begun before, and is not counted again.
+                again.turns = u32::from(turn.tries.attempts() > 0 && !turn.summarised);
+                let first = name(turn.run, turn.number);
+                turn.work = if turn.summarised { names::summarised(&first) } else { first };
+                (turn.tries, turn.carries) = (Tries::Idle, 0);
             }
             Exec::Acting(acting) => {
                 let turn = name(acting.run, acting.number);
@@ -272,7 +274,12 @@ impl StepRun {
     /// The records it refers to are those of another job.
     fn take_along(&mut self) {
         match &mut self.exec {
-            Exec::Turn(turn) => turn.after = turn.after.map(proto::id::Seq::taken_along),
+            Exec::Turn(turn) => {
+                turn.after = turn.after.map(proto::id::Seq::taken_along);
+                if let Some(summary) = &mut turn.summary {
+                    summary.through = summary.through.taken_along();
+                }
+            }
             Exec::Acting(acting) => acting.heard = acting.heard.taken_along(),
             Exec::Tool(_) | Exec::Rerun(_) | Exec::NotBegun | Exec::Ended => {}
         }

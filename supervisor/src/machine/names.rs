@@ -37,6 +37,11 @@ pub(super) fn turn(
     work(format!("g{generation}.r{revision}.{id}.n{run}.t{turn}"))
 }
 
+/// The same turn once more, when what there was no room for had to be summarised first.
+pub(super) fn summarised(turn: &WorkId) -> WorkId {
+    work(format!("{turn}.s"))
+}
+
 /// A call of a turn.
 pub(super) fn call(turn: &WorkId, index: usize) -> WorkId {
     work(format!("{turn}.c{index}"))

@@ -56,7 +56,7 @@ impl Open {
                 self.unusable(text.clone(), error.clone());
             }
         }
-        self.usage += planned.usage;
+        self.spent_on_planning(planned);
         Counted::Yes
     }
 
@@ -170,7 +170,8 @@ impl Open {
             goal: self.goal.clone(),
             language: self.language,
             model: self.plan_model(),
-            may_ask: self.may_ask(),
+            may_ask: self.may_ask_in_planning(),
+            ask_kinds: self.agent.ask.kinds.clone(),
             protocol: self.agent.plan.protocol,
             output: self.agent.plan.output,
             may_be_empty: self.may_answer_at_once(),

@@ -417,8 +417,17 @@ impl Open {
         }
     }
 
-    /// Whether agents may still ask a person.
-    pub(super) fn may_ask(&self) -> bool {
+    /// Whether who plans may still ask a person.
+    pub(super) fn may_ask_in_planning(&self) -> bool {
+        self.agent.ask.when.in_planning() && self.may_still_ask()
+    }
+
+    /// Whether who carries out a step may still ask a person.
+    pub(super) fn may_ask_in_steps(&self) -> bool {
+        self.agent.ask.when.in_steps() && self.may_still_ask()
+    }
+
+    fn may_still_ask(&self) -> bool {
         self.agent.ask.limit.left_after(self.agent_asks) != Some(0)
     }
 

@@ -170,6 +170,8 @@ impl StepRun {
             must_answer: false,
             told: 0,
             carries: 0,
+            summarised: false,
+            summary: None,
         }
     }
 
@@ -365,8 +367,8 @@ impl StepRun {
     }
 
     /// A command of it was stored.
-    pub(super) fn begun(&mut self, at: Timestamp, spent: &mut Spent, what: Spend, try_: Attempt) {
-        if try_ == Attempt::FIRST {
+    pub(super) fn begun(&mut self, at: Timestamp, spent: &mut Spent, what: Spend, again: bool) {
+        if !again {
             spent.count(what);
         }
         if !self.counted {

@@ -164,6 +164,7 @@ impl Job {
             agent.deadline_ms = Some(agent.deadline_ms.map_or(left, |own| own.min(left)));
         }
         let task = call.task().ok()?;
+        let language = agent.language.unwrap_or(open.language);
         let life = (open.rules >= Rules::SECOND).then_some(self.first);
         let is_step = matches!(step.exec, Exec::Tool(_));
         let before = if is_step { super::decide::dependencies(open, step) } else { Vec::new() };
@@ -173,8 +174,8 @@ impl Job {
             step: step.id().clone(),
             child: family::child_id(&self.id, life, &call.work, attempt),
             agent,
-            goal: kin_text::task(open.language, &task, &before),
-            language: open.language,
+            goal: kin_text::task(language, &task, &before),
+            language,
         })
     }
 }

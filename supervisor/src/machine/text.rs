@@ -287,6 +287,14 @@ pub(super) fn must_not_name_a_tool(language: Language, step: &str) -> String {
     }
 }
 
+/// A worker answered with a summary where none can be.
+pub(super) fn no_summary_wanted(language: Language) -> &'static str {
+    match language {
+        Language::En => "a summary came where none was wanted, or an empty one",
+        Language::Zh => "收到了不需要的或空的摘要",
+    }
+}
+
 /// A guard ended a run.
 pub(super) fn stopped(language: Language, notice: &Notice) -> String {
     notice.text(language)

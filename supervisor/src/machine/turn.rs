@@ -1,13 +1,14 @@
 //! A step that is a loop: model turns, and the calls each of them asks for.
 
+use jiff::Timestamp;
 use proto::{
     agent::Agent,
     decision::CallReply,
-    fact::{Asked, CallTarget, TurnCall},
-    id::{AskId, Seq, WorkId},
+    fact::{Asked, CallTarget, TurnCall, WorkError},
+    id::{AskId, Attempt, Seq, WorkId},
     lang::Language,
     notice::Notice,
-    observe::Observe,
+    observe::{Observe, Summary},
     tool::ToolResult,
 };
 
@@ -41,6 +42,44 @@ pub(super) struct Turn {
     pub(super) told: usize,
     /// How much its own command carries, once that is stored.
     pub(super) carries: usize,
+    /// Whether something was summarised for it. The command that led to that was the turn's first:
+    /// it is sent once more, under a name of its own, and is the same turn for all that counts turns.
+    pub(super) summarised: bool,
+    /// What stands in place of the oldest turns.
+    pub(super) summary: Option<Summary>,
+}
+
+impl Turn {
+    /// Whether its next command may be answered by a summary: once for each turn.
+    pub(super) fn may_be_summarised(&self, agent: &Agent) -> bool {
+        agent.observe.summarises() && !self.summarised
+    }
+
+    /// Whether a command of this attempt is not the first of the turn.
+    pub(super) fn was_begun(&self, attempt: Attempt) -> bool {
+        attempt != Attempt::FIRST || self.summarised
+    }
+
+    /// What there was no room for was put in short: the turn is to be taken with that. A summary that
+    /// nobody wanted is a broken attempt, so that no worker can make a turn go on for ever.
+    pub(super) fn heard_summary(
+        &mut self,
+        summary: Option<&Summary>,
+        agent: &Agent,
+        language: Language,
+        at: Timestamp,
+    ) {
+        let summary = summary.filter(|summary| !summary.text.trim().is_empty());
+        if !self.may_be_summarised(agent) || summary.is_none() {
+            let message = text::no_summary_wanted(language).to_owned();
+            let error = WorkError { message, transient: true, retry_after_ms: None };
+            return self.tries.broke(error, at);
+        }
+        self.work = names::summarised(&self.work);
+        self.tries = Tries::Idle;
+        self.summarised = true;
+        self.summary = summary.cloned();
+    }
 }
 
 /// The calls of a turn, being carried out.
@@ -182,6 +221,8 @@ impl Acting {
             must_answer: false,
             told: self.told,
             carries: 0,
+            summarised: false,
+            summary: None,
         })
     }
 

@@ -68,6 +68,9 @@ impl Tool for AskModel {
             Err(error) => return Ok(ToolResult::failed(error.to_string())),
         };
         context.meter.spend(reply.usage);
+        if let Some(price) = self.0.price(None) {
+            context.meter.pay(price.of(reply.usage));
+        }
         let truncated = reply.stop == StopReason::Length;
         Ok(ToolResult::ok(json!({
             "response": reply.text,

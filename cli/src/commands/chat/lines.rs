@@ -162,17 +162,22 @@ impl Session {
     }
 
     fn help(&mut self, specs: &[ToolSpec]) -> Result<(), CliError> {
-        let all = command::all(specs);
+        let language = self.tongue();
+        let all = command::all(specs, language);
         let width = all.iter().map(|(name, _)| text::width(name)).max().unwrap_or_default();
         let mut words = String::new();
         for (name, about) in &all {
             let about = proto::escape::line(about);
             words.push_str(&format!("  /{name:width$}  {about}\n"));
         }
-        words
-            .push_str("  /TOOL {json}, /TOOL words: calls a tool by its name; /tools lists them\n");
-        words.push_str("  anything else: a task, or the answer to the question that is open\n");
+        words.push_str(command::beside(language));
         self.say(&words)
+    }
+
+    /// The language of the conversation, as far as it is known.
+    fn tongue(&self) -> Language {
+        let task = || Some(self.task.as_ref()?.follow.view()?.language);
+        self.language.or(self.spoken).or_else(task).unwrap_or_default()
     }
 
     fn status(&mut self) -> Result<(), CliError> {
@@ -183,7 +188,7 @@ impl Session {
                 self.say(&describe::describe(&look, &view))
             }
             None => {
-                let language = self.language.unwrap_or(Language::En);
+                let language = self.tongue();
                 self.say(&format!("{}\n", Words::NothingToCancel.text(language)))
             }
         }
@@ -197,6 +202,7 @@ impl Session {
             return Ok(());
         }
         let language = self.language.unwrap_or_else(|| Language::detect(words));
+        self.spoken = Some(language);
         let Some(task) = &self.task else { return self.submit(words, language).await };
         // What is said while a task runs is said to it.
         let signal = Signal::Steer { text: words.to_owned() };
@@ -241,6 +247,12 @@ impl Session {
             ..Submit::goal(words)
         };
         let submitted = self.client.submit(submit).await?;
+        for warning in submitted.warnings {
+            // Every task of the conversation would say the same.
+            if self.warned.insert(warning.clone()) {
+                self.complain(&format!("! {warning}"))?;
+            }
+        }
         self.task = Some(self.watch(submitted.job));
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The conversation itself: waits for lines, jobs and interrupts, whichever comes first.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use client::Client;
 use proto::{
@@ -38,6 +38,10 @@ pub(super) struct Session {
     pub(super) conversation: ConversationId,
     pub(super) agent: Option<AgentChoice>,
     pub(super) language: Option<Language>,
+    /// That of what was typed last.
+    pub(super) spoken: Option<Language>,
+    /// What the front door has warned of.
+    pub(super) warned: BTreeSet<String>,
     pub(super) confirm: Option<bool>,
     /// Whether plans are approved without asking.
     pub(super) approves: bool,
@@ -67,6 +71,8 @@ impl Session {
             conversation,
             agent: None,
             language: None,
+            spoken: None,
+            warned: BTreeSet::new(),
             confirm: None,
             approves: false,
             interactive,

@@ -120,6 +120,7 @@ pub(in crate::commands) async fn send(
             | Code::InvalidId
             | Code::UnsupportedVersion
             | Code::UnknownAgent
+            | Code::UnknownPrice
             | Code::IdempotencyConflict
             | Code::NotFound
             | Code::Stale

@@ -5,7 +5,7 @@ use crate::agent::source;
 
 #[test]
 fn every_pair_of_the_table_is_refused_for_its_own_reason() {
-    for clash in CLASHES {
+    for clash in clashes() {
         let written = source::json(clash.example).unwrap();
         let agent: Agent = serde_json::from_value(written.clone()).unwrap();
         let refused = agent.check_written(&written).expect_err(clash.example);

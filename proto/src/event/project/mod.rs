@@ -147,6 +147,10 @@ impl Projection {
             TurnReply::Done { response, .. } => {
                 message(Stream::Result, step, work, response, events)
             }
+            TurnReply::Summarised { summary } => {
+                let text = summary.as_ref().map_or("", |summary| &summary.text);
+                message(Stream::Summary, step, work, text, events);
+            }
             TurnReply::Failed { error } => {
                 let mut error = broke(&turned.work, turned.attempt, error.message.clone());
                 error.step = step;

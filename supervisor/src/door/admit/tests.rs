@@ -15,7 +15,7 @@ fn agents() -> Catalogue {
 }
 
 fn admit(body: impl AsRef<[u8]>) -> Result<Admitted, Failure> {
-    submission(body.as_ref(), &agents(), None, None)
+    submission(body.as_ref(), &agents(), &ByModel::default(), None)
 }
 
 fn refused(body: impl AsRef<[u8]>) -> (Code, String) {
@@ -172,6 +172,15 @@ fn the_agent_and_the_language_come_from_the_request_or_have_a_default() {
     let named = admit(r#"{"goal":"x","agent":"unattended","language":"zh"}"#).unwrap().submitted;
     assert_eq!((named.language, named.agent.name.as_str()), (Language::Zh, "unattended"));
     assert!(!named.agent.confirm);
+    for (body, expected) in [
+        (r#"{"goal":"x","agent":{"language":"zh"}}"#, Language::Zh),
+        (r#"{"goal":"先标记任务","agent":{"language":"en"}}"#, Language::En),
+        (r#"{"goal":"x","agent":{"language":"zh"},"language":"en"}"#, Language::En),
+        (r#"{"goal":"先标记任务","agent":{"language":null}}"#, Language::Zh),
+    ] {
+        assert_eq!(admit(body).unwrap().submitted.language, expected, "{body}");
+    }
+    check(r#"{"goal":"x","agent":{"language":"fr"}}"#, Code::InvalidRequest, "agent.language");
     let overridden = admit(r#"{"goal":"x","agent":"unattended","confirm":true}"#).unwrap();
     assert!(overridden.submitted.agent.confirm);
 }
@@ -179,23 +188,24 @@ fn the_agent_and_the_language_come_from_the_request_or_have_a_default() {
 #[test]
 fn a_limit_on_money_keeps_the_price_of_the_day_and_needs_one() {
     let price = |input| Price { input_per_million: input, output_per_million: 1.0 };
-    let configured = ConfiguredPrice { model: Some("m".into()), price: price(2.0) };
-    let admit = |agent: &str, configured| {
+    let configured = ByModel::usual(Some("m".into()), Some(price(2.0)));
+    let admit = |agent: &str, configured: &ByModel<Price>| {
         let body = format!(r#"{{"goal":"x","agent":{agent}}}"#);
         let admitted = submission(body.as_bytes(), &agents(), configured, None);
         admitted.map(|admitted| admitted.submitted.agent.budget.price)
     };
-    let known = Some(&configured);
-    assert_eq!(admit(r#"{"budget":{"money":0.5}}"#, known), Ok(Some(price(2.0))));
-    assert_eq!(admit(r#"{"model":"m","budget":{"money":0.5}}"#, known), Ok(Some(price(2.0))));
-    assert_eq!(admit(r#"{"budget":{"turns":5}}"#, known), Ok(None));
+    assert_eq!(admit(r#"{"budget":{"money":0.5}}"#, &configured), Ok(Some(price(2.0))));
+    assert_eq!(admit(r#"{"model":"m","budget":{"money":0.5}}"#, &configured), Ok(Some(price(2.0))));
+    assert_eq!(admit(r#"{"budget":{"turns":5}}"#, &configured), Ok(None));
     let own =
         r#"{"budget":{"money":0.5,"price":{"input_per_million":9.0,"output_per_million":1.0}}}"#;
-    assert_eq!(admit(own, known), Ok(Some(price(9.0))));
-    for (agent, configured) in
-        [(r#"{"budget":{"money":0.5}}"#, None), (r#"{"model":"n","budget":{"money":0.5}}"#, known)]
-    {
+    assert_eq!(admit(own, &configured), Ok(Some(price(9.0))));
+    for (agent, configured) in [
+        (r#"{"budget":{"money":0.5}}"#, &ByModel::default()),
+        (r#"{"model":"n","budget":{"money":0.5}}"#, &configured),
+    ] {
         let failure = admit(agent, configured).expect_err(agent);
+        assert_eq!(failure.code, Code::UnknownPrice);
         assert_eq!(failure.field.as_deref(), Some("agent.budget.money"));
     }
 }

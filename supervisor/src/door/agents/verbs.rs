@@ -56,7 +56,11 @@ impl Door {
         // Whoever was answered finds it here at once; the other processes follow.
         self.agents.change(|all| all.set(Layer::Bucket, [source]));
         tracing::info!(agent = %name, revision, "an agent was put into the bucket");
-        Handled::json(&AgentChanged { name })
+        let warnings = self.agents.look(|all| match all.get(&name) {
+            Some(Ok(agent)) => self.unannounced_by(agent),
+            Some(Err(_)) | None => Vec::new(),
+        });
+        Handled::json(&AgentChanged { name, warnings })
     }
 
     /// Whether an agent can be used as it is written, and breaks no other.
@@ -91,7 +95,7 @@ impl Door {
             all.remove(Layer::Bucket, &name);
         });
         tracing::info!(agent = %name, "an agent was taken out of the bucket");
-        Handled::json(&AgentChanged { name })
+        Handled::json(&AgentChanged { name, warnings: Vec::new() })
     }
 }
 

@@ -11,8 +11,9 @@ use proto::{
     decision::Decision,
     fact::{Fact, Fired, PlanReply, Signal, TurnReply},
     guard::Guard,
-    id::TimerName,
+    id::{Seq, TimerName},
     interaction::{Answer, QuestionKind, Verdict},
+    observe::{Summarise, Summary},
     plan::Action,
     tool::{Fault, ToolResult},
 };
@@ -147,6 +148,9 @@ fn chances() -> impl Strategy<Value = Chances> {
 fn play(chances: &Chances) {
     let mut p = Play::submit(agent(|a| {
         a.confirm = chances.confirm;
+        if chances.confirm {
+            a.observe.summarise = Summarise::Exchanges;
+        }
         chances.axes.of(a);
         chances.limits.of(a);
     }));
@@ -282,7 +286,8 @@ fn result(p: &mut Play, chances: &Chances, work: &str, attempt: u32, chance: u8)
         p.reply(round.parse().unwrap(), reply);
         return;
     }
-    let number = work.rsplit_once(".t").and_then(|(_, n)| n.parse::<u32>().ok());
+    let turn = work.strip_suffix(".s").unwrap_or(work);
+    let number = turn.rsplit_once(".t").and_then(|(_, n)| n.parse::<u32>().ok());
     if let Some(number) = number.filter(|_| chances.loops) {
         p.turned(work, attempt, said(number, chance));
         return;
@@ -313,6 +318,11 @@ fn said(number: u32, chance: u8) -> TurnReply {
         4 => calls(vec![read(1), read(number), refused_call("c", "fly", json!({}))]),
         5 => TurnReply::Failed { error: transient() },
         6 => done(false, "no"),
+        // Now and then where none is wanted.
+        7 if chance >= 128 => {
+            let summary = Summary { text: "as before".into(), through: Seq(1) };
+            TurnReply::Summarised { summary: Some(summary) }
+        }
         _ => calls(vec![read(number), read(number + 1)]),
     }
 }

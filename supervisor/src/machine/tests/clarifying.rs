@@ -3,14 +3,16 @@
 
 use proto::{
     agent::Agent,
+    asking::AskKind,
     decision::Decision,
     fact::{Asked, AskedKind, CallTarget, PlanReply, TurnCall, TurnReply},
     interaction::Answer,
     job::{FailReason, Outcome},
     lang::Language,
     plan::Action,
-    policy::AskLimit,
+    policy::{AskLimit, AskWhen},
 };
+use rstest::rstest;
 use serde_json::json;
 
 use super::play::{Play, agent, plan_with};
@@ -170,4 +172,58 @@ fn fixed_words_are_in_the_language_of_the_job() {
             assert_eq!(failed(&p).1, expected);
         }
     }
+}
+
+/// Who may not ask is not offered the tool, and is told so when it asks all the same.
+#[rstest]
+#[case(AskWhen::Both, true, true)]
+#[case(AskWhen::Planning, true, false)]
+#[case(AskWhen::Steps, false, true)]
+fn who_may_ask_is_a_policy(#[case] when: AskWhen, #[case] plans: bool, #[case] works: bool) {
+    let mut p = Play::submit(agent(|a| a.ask.when = when));
+    p.drive();
+    let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
+    assert_eq!(work.may_ask, plans);
+    p.reply(1, question("When?"));
+    p.drive();
+    if plans {
+        p.answer_with("q1", Answer::respond(json!("now")));
+        p.drive();
+    } else {
+        assert_eq!(p.view().questions.len(), 0);
+        assert!(rejected(&p).contains("question"), "{}", rejected(&p));
+    }
+    p.reply(2, PlanReply::Plan { plan: plan_with("a", |_| Action::Agent) });
+    p.drive();
+    let [Decision::Turn(work)] = p.decisions.as_slice() else { panic!("not one turn") };
+    assert_eq!(work.may_ask, works);
+    p.turn("g0.r0.a.n1.t1", turn("Where?"));
+    p.drive();
+    assert_eq!(
+        p.view().questions.iter().filter(|q| q.prompt == "Where?").count(),
+        usize::from(works)
+    );
+    if !works {
+        let [Decision::Turn(work)] = p.decisions.as_slice() else { panic!("it goes on") };
+        assert_eq!(work.replies.len(), 1);
+    }
+}
+
+/// The workers refuse it already; one that does not know the policy changes nothing of it.
+#[test]
+fn a_question_of_another_kind_than_the_agent_may_ask_is_told_back() {
+    let only = |a: &mut Agent| a.ask.kinds = [AskKind::Select].into_iter().collect();
+    let mut p = Play::submit(agent(only));
+    p.drive();
+    let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
+    assert!(work.may_ask && !work.ask_kinds.has(AskKind::Query));
+    p.reply(1, question("When?"));
+    p.expect(&["plan g0.p2 #1"]);
+    assert!(rejected(&p).contains("ask with \"select\""), "{}", rejected(&p));
+    p.reply(2, PlanReply::Plan { plan: plan_with("a", |_| Action::Agent) });
+    p.drive();
+    p.turn("g0.r0.a.n1.t1", turn("Where?"));
+    p.expect(&["turn g0.r0.a.n1.t2 #1"]);
+    let [Decision::Turn(work)] = p.decisions.as_slice() else { panic!("not one turn") };
+    assert!(serde_json::to_string(&work.replies).unwrap().contains("select"), "{:?}", work.replies);
 }

@@ -2,15 +2,20 @@
 
 use proto::{
     agent::PlanWhen,
+    budget::{Axis, Price},
     decision::{Decision, Detect},
     fact::PlanReply,
+    message::Usage,
+    plan::Action,
     policy::{Detected, Detector},
+    price::ModelPrice,
 };
+use rstest::rstest;
 
-use super::play::{Play, agent, plan};
+use super::play::{Play, agent, plan, plan_with};
 
 fn found(complex: bool) -> Detected {
-    Detected { complex, by: Detector::Patterns, why: "先.*然后".into() }
+    Detected { complex, by: Detector::Patterns, why: "先.*然后".into(), usage: Usage::default() }
 }
 
 #[test]
@@ -72,4 +77,41 @@ fn the_planner_has_a_model_of_its_own_where_the_agent_says_so() {
     let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
     assert_eq!(work.model.model.as_deref(), Some("planner"));
     assert_eq!((work.model.temperature, work.model.top_p), (Some(0.1), Some(0.5)));
+}
+
+/// What finds out, what plans and what works are three models, each with a price of its own.
+#[rstest]
+#[case::of_each(&["small", "large"], 0.001 + 2.0 + 0.1)]
+#[case::of_the_planner(&["large"], 0.01 + 2.0 + 0.1)]
+#[case::of_none(&[], 0.01 + 0.02 + 0.1)]
+fn every_call_is_booked_at_the_price_of_the_model_that_was_asked(
+    #[case] priced: &[&str],
+    #[case] expected: f64,
+) {
+    let price = |input| Price { input_per_million: input, output_per_million: 0.0 };
+    let mut p = Play::submit(agent(|a| {
+        a.plan.when = PlanWhen::Auto;
+        a.plan.detect = Detector::Model;
+        a.plan.detect_model = Some("small".into());
+        a.plan.model = Some("large".into());
+        a.model = Some("usual".into());
+        a.budget.money = Some(100.0);
+        a.budget.price = Some(price(10_000.0));
+        let known =
+            [ModelPrice::new("small", price(1_000.0)), ModelPrice::new("large", price(1e6))];
+        a.budget.prices =
+            known.into_iter().filter(|p| priced.contains(&p.model.as_str())).collect();
+    }));
+    p.drive();
+    let tokens = |input_tokens| Usage { input_tokens, output_tokens: 0 };
+    let plan = PlanReply::Plan { plan: plan_with("a", |_| Action::Agent) };
+    p.planned_with(1, plan, |planned| {
+        planned.detected = Some(Detected { usage: tokens(1), ..found(true) });
+        planned.usage = tokens(3);
+    });
+    p.drive();
+    p.done("g0.r0.a.n1.t1", true, "done");
+    let money = p.view().budget.iter().find(|gauge| gauge.axis == Axis::Money).unwrap().used;
+    assert!((money - expected).abs() < 1e-9, "{money}");
+    assert_eq!(p.view().usage, Usage { input_tokens: 13, output_tokens: 1 });
 }

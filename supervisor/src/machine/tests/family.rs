@@ -456,3 +456,23 @@ fn nothing_changes_how_a_child_ends_once_that_is_settled() {
     kin.run();
     assert_eq!(kin.view().state, JobState::Completed);
 }
+
+/// The words around its task are in that language too.
+#[test]
+fn a_child_works_in_its_own_language_and_without_one_in_that_of_the_job() {
+    for (own, told, expected, words) in [
+        (None, None, Language::En, "Context:"),
+        (Some(Language::Zh), None, Language::Zh, "背景"),
+        (Some(Language::Zh), Some("en"), Language::En, "Context:"),
+    ] {
+        let sub = json!({"name": "helper", "language": told});
+        let hands_over = |a: &mut Agent| a.agents = serde_json::from_value(json!([sub])).unwrap();
+        let mut kin = Kin::begin(hands_over, |a| a.language = own);
+        kin.run();
+        kin.root().reply(1, proto::fact::PlanReply::Plan { plan: handing("a:helper") });
+        kin.run();
+        let view = kin.child("g0.r0.a", 1).view();
+        assert_eq!(view.language, expected, "{own:?} {told:?}");
+        assert!(view.goal.contains(words), "{}", view.goal);
+    }
+}

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::play::*;
 
 /// A fork of a job at a record.
-fn fork(p: &Play, at: Seq) -> Play {
+pub(super) fn fork(p: &Play, at: Seq) -> Play {
     let by = WorkerId::new("w").unwrap();
     let along = p.log.iter().filter(|(stored, _, _)| stored.seq <= at);
     let records = along.map(|(stored, family, record)| {

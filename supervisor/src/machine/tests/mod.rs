@@ -29,4 +29,5 @@ mod replanning;
 mod reports;
 mod rolling;
 mod steering;
+mod summarising;
 mod turning;

@@ -78,7 +78,7 @@ pub(super) async fn open_on(broker: Broker, setup: Setup) -> OpenDoor {
     };
     let door = Door::new(DoorParts {
         agents,
-        price: None,
+        prices: proto::price::ByModel::default(),
         people: setup.people,
         submits_per_minute: setup.submits_per_minute,
         watches: setup.watches,

@@ -6,6 +6,7 @@ use proto::{
     fact::Signal,
     id::AgentName,
     job::SubStatus,
+    observe::Summarise,
 };
 
 use super::{Act, NOTHING, Scenario};
@@ -92,6 +93,11 @@ pub(super) const PRESETS: &[Scenario] = &[
         agent.observe.head = 10;
         agent.observe.tail = 10;
         agent.observe.context_tokens = Some(4000);
+    }),
+    of("summarised", "much to read in short", |agent| {
+        alone(agent);
+        agent.observe.keep = 2;
+        agent.observe.summarise = Summarise::Exchanges;
     }),
     of("skipped", "tour of the blocked", |agent| {
         agent.confirm = false;

@@ -9,6 +9,7 @@ use ::model::{Delta, ErrorKind, Model, ModelError, ModelRequest, ModelStream};
 use async_trait::async_trait;
 use futures::stream;
 use proto::{
+    budget::Price,
     cost::Cost,
     id::{Attempt, JobId, StepId, WorkId},
     message::{Message, StopReason, Usage},
@@ -105,6 +106,20 @@ async fn an_answer_of_the_web_is_an_answer_and_a_server_in_need_is_a_fault() {
 /// A model that answers with the words it was asked, or not at all.
 struct Parrot(Option<ErrorKind>);
 
+/// The same, and it is known what its tokens cost.
+struct Priced(Parrot);
+
+#[async_trait]
+impl Model for Priced {
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        self.0.stream(request).await
+    }
+
+    fn price(&self, model: Option<&str>) -> Option<Price> {
+        model.is_none().then_some(Price { input_per_million: 1e6, output_per_million: 2e6 })
+    }
+}
+
 #[async_trait]
 impl Model for Parrot {
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
@@ -136,6 +151,10 @@ async fn the_model_tool_answers_with_the_words_of_the_model() {
     AskModel(Arc::new(Parrot(None))).call(context, args.clone()).await.unwrap();
     let usage = Usage { input_tokens: 5, output_tokens: 7 };
     assert_eq!(meter.read(), Cost { usage, money: None }, "its tokens are the job's");
+    let priced = self::context("key", Language::En);
+    let meter = priced.meter.clone();
+    AskModel(Arc::new(Priced(Parrot(None)))).call(priced, args.clone()).await.unwrap();
+    assert_eq!(meter.read(), Cost { usage, money: Some(19.0) }, "whichever the job's model is");
     let away = AskModel(Arc::new(Parrot(Some(ErrorKind::Overloaded))));
     assert_eq!(call(&away, args.clone()).await.unwrap_err().fault, Fault::Unavailable);
     // Asking again would not help, so it is an answer and not a fault.

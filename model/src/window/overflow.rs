@@ -1,0 +1,53 @@
+//! What of a conversation is to be summarised when it does not fit: more than must be, so that the
+//! next turns have room and a summary is not made for each of them. Pure.
+//!
+//! Must never: ask for a summary where nothing would be left out, or where there is no room for one.
+
+use proto::{
+    message::{Message, ToolOffer},
+    observe::Window,
+};
+
+use super::{Asked, cost, limit, offered, over_keep, split};
+
+/// Less room than this, in tokens, is not enough for a summary that is worth a model call.
+const ROOM_MIN: usize = 32;
+
+/// The oldest part of a conversation that does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overflow {
+    /// How many of the oldest exchanges.
+    pub oldest: usize,
+    /// How many tokens what takes their place may have.
+    pub room: usize,
+}
+
+/// What is to be summarised: so many of the oldest exchanges that the rest takes half of the window,
+/// the newest never. What takes their place may have a quarter of it. Nothing when all of the
+/// conversation fits, as [`super::fit`] sees it.
+#[must_use]
+pub fn overflow(
+    messages: Vec<Message>,
+    tools: &[ToolOffer],
+    window: Window,
+    asked: Asked<'_>,
+) -> Option<Overflow> {
+    let (model, limit) = (asked.model, limit(window, asked));
+    let (pinned, exchanges) = split(messages);
+    let fixed = cost(model, &pinned).saturating_add(offered(model, tools));
+    let costs: Vec<usize> = exchanges.iter().map(|exchange| cost(model, exchange)).collect();
+    let rest = |oldest: usize| fixed.saturating_add(costs.iter().skip(oldest).sum());
+    let beyond = |keep: u32, limit: usize| {
+        let mut oldest = over_keep(&exchanges, keep);
+        while rest(oldest) > limit && oldest + 1 < exchanges.len() {
+            oldest += 1;
+        }
+        oldest
+    };
+    if beyond(window.keep, limit) == 0 {
+        return None;
+    }
+    let oldest = beyond((window.keep / 2).max(1), limit / 2);
+    let room = (limit / 4).min(limit.saturating_sub(rest(oldest)));
+    (room >= ROOM_MIN).then_some(Overflow { oldest, room })
+}

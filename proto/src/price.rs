@@ -1,0 +1,167 @@
+//! What models cost and take, by the name they are asked by. Which model a figure is for is decided here
+//! and nowhere else. What a job is charged is in its records: nothing that folds a log looks a price up
+//! anywhere else.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{budget::Price, limits};
+
+/// Longest name of a model, in bytes.
+pub const MODEL_NAME_BYTES_MAX: usize = 256;
+
+/// What a model's tokens cost, where it is another one than that of the agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelPrice {
+    /// The model, as the provider knows it.
+    pub model: String,
+    /// US dollars for a million tokens that are read.
+    pub input_per_million: f64,
+    /// US dollars for a million tokens that are written.
+    pub output_per_million: f64,
+}
+
+impl ModelPrice {
+    /// A price with the model it is of.
+    #[must_use]
+    pub fn new(model: impl Into<String>, price: Price) -> Self {
+        let Price { input_per_million, output_per_million } = price;
+        Self { model: model.into(), input_per_million, output_per_million }
+    }
+
+    /// The price.
+    #[must_use]
+    pub fn price(&self) -> Price {
+        let Self { model: _, input_per_million, output_per_million } = *self;
+        Price { input_per_million, output_per_million }
+    }
+}
+
+/// Whether a text may be the name of a model.
+#[must_use]
+pub fn is_model_name(name: &str) -> bool {
+    !name.trim().is_empty()
+        && name.len() <= MODEL_NAME_BYTES_MAX
+        && !name.chars().any(char::is_control)
+}
+
+/// Says what is wrong with prices by model.
+///
+/// # Errors
+/// What they must be.
+pub(crate) fn check(prices: &[ModelPrice]) -> Result<(), &'static str> {
+    if prices.len() > limits::MODEL_PRICES_MAX {
+        return Err("must have at most 32 models");
+    }
+    for (at, price) in prices.iter().enumerate() {
+        if !is_model_name(&price.model) {
+            return Err("must name models by 1 to 256 characters without control characters");
+        }
+        if !price.price().fits() {
+            return Err("must not be negative");
+        }
+        if prices.iter().take(at).any(|earlier| earlier.model == price.model) {
+            return Err("must name each model once");
+        }
+    }
+    Ok(())
+}
+
+/// A figure of every model that one is known of: by name, of the model that is asked where nobody names
+/// one, and of any other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ByModel<T> {
+    named: BTreeMap<String, T>,
+    usual_name: Option<String>,
+    usual: Option<T>,
+    others: Option<T>,
+}
+
+impl<T> Default for ByModel<T> {
+    fn default() -> Self {
+        Self { named: BTreeMap::new(), usual_name: None, usual: None, others: None }
+    }
+}
+
+impl<T: Copy> ByModel<T> {
+    /// Nothing is known but the figure of the usual model, which has this name.
+    #[must_use]
+    pub fn usual(name: Option<String>, figure: Option<T>) -> Self {
+        Self { named: BTreeMap::new(), usual_name: name, usual: figure, others: None }
+    }
+
+    /// A model's figure is known. It counts for the usual model too, if that has the name.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, figure: T) -> Self {
+        self.named.insert(name.into(), figure);
+        self
+    }
+
+    /// What holds for models of which nothing else is known.
+    #[must_use]
+    pub fn others(mut self, figure: Option<T>) -> Self {
+        self.others = figure;
+        self
+    }
+
+    /// The figure of the model that is asked by this name; by none: of the usual one.
+    #[must_use]
+    pub fn of(&self, model: Option<&str>) -> Option<T> {
+        let usual = self.usual_name.as_deref();
+        let named = model.or(usual).and_then(|name| self.named.get(name));
+        let is_usual = model.is_none() || model == usual;
+        named.or(self.usual.as_ref().filter(|_| is_usual)).or(self.others.as_ref()).copied()
+    }
+
+    /// What the usual model is called, where that is known.
+    #[must_use]
+    pub fn usual_name(&self) -> Option<&str> {
+        self.usual_name.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_has_the_figure_of_its_name() {
+        let prices = ByModel::usual(Some("gpt-5".to_owned()), Some(1)).with("qwen/qwen3.5-72b", 2);
+        let windows = ByModel::usual(Some("gpt-5".to_owned()), Some(1)).others(Some(1));
+        let windows = windows.with("gpt-5", 3).with("a.b", 4);
+        for (asked, price, window) in [
+            (None, Some(1), Some(3)),
+            (Some("gpt-5"), Some(1), Some(3)),
+            (Some("qwen/qwen3.5-72b"), Some(2), Some(1)),
+            (Some("a.b"), None, Some(4)),
+            (Some("GPT-5"), None, Some(1)),
+        ] {
+            assert_eq!((prices.of(asked), windows.of(asked)), (price, window), "{asked:?}");
+        }
+        let nameless = ByModel::usual(None, Some(7));
+        assert_eq!((nameless.of(None), nameless.of(Some("x"))), (Some(7), None));
+        assert_eq!(ByModel::<u8>::default().of(None), None);
+    }
+
+    #[test]
+    fn prices_by_model_are_held_to_their_bounds() {
+        let price = |model: &str, input| ModelPrice {
+            model: model.to_owned(),
+            input_per_million: input,
+            output_per_million: 0.0,
+        };
+        assert_eq!(check(&[price("a", 0.0), price("b/c.d", 1.0)]), Ok(()));
+        for prices in [
+            vec![price("a", 1.0), price("a", 2.0)],
+            vec![price(" ", 1.0)],
+            vec![price("a\n", 1.0)],
+            vec![price("a", -1.0)],
+            vec![price("a", f64::NAN)],
+            (0..33).map(|n| price(&n.to_string(), 1.0)).collect(),
+        ] {
+            assert!(check(&prices).is_err(), "{prices:?}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What the models cost that a job may ask: put into its policies when it is submitted, so that it keeps
+//! the prices of that day, and that a log is folded without a look at any configuration. Pure.
+//!
+//! Must never let a limit on money through that could not be looked at.
+
+use proto::{
+    agent::{Agent, PlanWhen},
+    budget::{Budget, Price},
+    error::{Code, Failure},
+    policy::Detector,
+    price::{ByModel, ModelPrice},
+};
+
+/// A job with a limit on money keeps the prices its models have now.
+pub(super) fn of_job(agent: &mut Agent, known: &ByModel<Price>) -> Result<(), Failure> {
+    if agent.budget.money.is_none() {
+        return Ok(());
+    }
+    priced(agent, known, &Budget::default())
+}
+
+/// The same for an agent that the job may hand tasks to: the job's limit holds for it too.
+/// What the job's own agent says of a model counts before what is configured.
+pub(super) fn of_sub_agent(
+    agent: &mut Agent,
+    above: &Agent,
+    known: &ByModel<Price>,
+) -> Result<(), Failure> {
+    if agent.budget.money.is_none() && above.budget.money.is_none() {
+        return Ok(());
+    }
+    let mut said = above.budget.clone();
+    match &above.model {
+        // The agent's own model may be the very one that has no name here.
+        Some(model) => {
+            said.prices.extend(said.price.map(|price| ModelPrice::new(model, price)));
+            said.price = None;
+        }
+        None => said.price = said.price.filter(|_| agent.model.is_none()),
+    }
+    priced(agent, known, &said)
+}
+
+/// Puts in the price of every model that may be asked and has none yet.
+fn priced(agent: &mut Agent, known: &ByModel<Price>, above: &Budget) -> Result<(), Failure> {
+    let price_of = |own: &Budget, model: Option<&str>| match model {
+        Some(model) => {
+            let said = own.own_price(model).or_else(|| above.own_price(model));
+            said.or_else(|| known.of(Some(model)))
+        }
+        None => above.price.or_else(|| known.of(None)),
+    };
+    // What the agent says its model costs holds for every model of which nothing else is known.
+    let says = agent.budget.price.is_some();
+    if !says {
+        let model = agent.model.as_deref();
+        let price = price_of(&agent.budget, model);
+        agent.budget.price = Some(price.ok_or_else(|| unknown("model", model, known))?);
+    }
+    for (policy, model) in others(agent) {
+        if agent.model.as_ref() == Some(&model) || agent.budget.own_price(&model).is_some() {
+            continue;
+        }
+        match price_of(&agent.budget, Some(&model)) {
+            Some(price) => agent.budget.prices.push(ModelPrice::new(model, price)),
+            None if says => {}
+            None => return Err(unknown(policy, Some(&model), known)),
+        }
+    }
+    Ok(())
+}
+
+/// The models that may be asked beside the agent's own, with the policy that asks them.
+fn others(agent: &Agent) -> Vec<(&'static str, String)> {
+    let plan = &agent.plan;
+    let plans = match plan.when {
+        PlanWhen::Never => false,
+        PlanWhen::Always => agent.has_planner(),
+        PlanWhen::Auto => true,
+    };
+    let detects = plan.when == PlanWhen::Auto && plan.detect == Detector::Model;
+    let planner = plan.model.clone().filter(|_| plans);
+    let detector = plan.detect_model.clone().filter(|_| detects);
+    let named = [("plan.model", planner), ("plan.detect_model", detector)];
+    named.into_iter().filter_map(|(policy, model)| Some((policy, model?))).collect()
+}
+
+fn unknown(policy: &str, model: Option<&str>, known: &ByModel<Price>) -> Failure {
+    let named = model.or_else(|| known.usual_name()).map(|name| proto::excerpt::ends(name, 80));
+    let which = match (&named, model) {
+        (Some(name), Some(_)) => format!("the model {name:?} (agent.{policy})"),
+        (Some(name), None) => format!("the model {name:?} (model.name of the configuration)"),
+        (None, _) => "the configured model".to_owned(),
+    };
+    let why = format!("agent.budget.money: nobody knows what {which} costs");
+    let failure = Failure::new(Code::UnknownPrice, why).at("agent.budget.money");
+    match named {
+        Some(name) => failure.advise(format!(
+            "say what it costs: in the configuration, [[model.known]] with name = {name:?} and price; or in budget.prices of the agent"
+        )),
+        None => failure.advise(
+            "say what it costs: model.price in the configuration, or budget.price of the agent",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

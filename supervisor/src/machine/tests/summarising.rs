@@ -1,0 +1,184 @@
+//! Turns for which there was no room: a summary is one more command of the same turn, once.
+
+use proto::{
+    agent::Agent,
+    decision::{Decision, TurnWork},
+    fact::{Signal, TurnReply},
+    id::Seq,
+    job::{FailReason, Outcome},
+    observe::{Summarise, Summary},
+    plan::Action,
+};
+use serde_json::json;
+
+use super::{
+    forking::fork,
+    play::{Play, agent, calls, plan_with, tool_call, transient},
+};
+
+const SECOND: &str = "g0.r0.a.n1.t2";
+const AGAIN: &str = "g0.r0.a.n1.t2.s";
+
+/// A loop whose second turn is out, and where its first was heard.
+fn second_turn(change: impl FnOnce(&mut Agent)) -> (Play, Seq) {
+    let agent = agent(|a| {
+        a.observe.summarise = Summarise::Exchanges;
+        change(a);
+    });
+    let mut p = Play::planned(agent, plan_with("a", |_| Action::Agent));
+    p.drive();
+    p.turn("g0.r0.a.n1.t1", calls(vec![tool_call("x", "read", json!({}))]));
+    let heard = p.last();
+    p.drive();
+    p.ok("g0.r0.a.n1.t1.c0", json!("long"));
+    p.expect(&["turn g0.r0.a.n1.t2 #1"]);
+    (p, heard)
+}
+
+fn summarised(through: Seq) -> TurnReply {
+    TurnReply::Summarised { summary: Some(Summary { text: "It was long.".into(), through }) }
+}
+
+fn turn(p: &Play) -> TurnWork {
+    let [Decision::Turn(turn)] = p.decisions.as_slice() else { panic!("not one turn") };
+    turn.clone()
+}
+
+#[test]
+fn a_turn_that_was_summarised_for_is_the_same_turn_once_more_with_the_summary() {
+    let (mut p, heard) = second_turn(|a| a.step.max_turns = 2);
+    let before = turn(&p);
+    assert!(before.summarise && before.summary.is_none());
+    let (turns, usage) = (p.view().plan.unwrap().steps[0].turns, p.view().usage);
+    p.turn(SECOND, summarised(heard));
+    p.expect(&["turn g0.r0.a.n1.t2.s #1"]);
+    let after = turn(&p);
+    assert_eq!(
+        (after.turn, after.after, &after.replies),
+        (before.turn, before.after, &before.replies)
+    );
+    assert_eq!(after.summary, Some(Summary { text: "It was long.".into(), through: heard }));
+    assert!(!after.summarise, "one summary for each turn");
+    assert_eq!(p.view().plan.unwrap().steps[0].turns, turns, "it is no turn");
+    assert!(p.view().usage.input_tokens > usage.input_tokens, "and it costs what it costs");
+    // It is the last turn of two, summary or not.
+    p.done(AGAIN, true, "read");
+    p.expect(&["finish completed"]);
+}
+
+#[test]
+fn calls_of_a_turn_that_was_summarised_for_and_the_turns_after_it_go_on_as_ever() {
+    let (mut p, heard) = second_turn(|_| {});
+    p.turn(SECOND, summarised(heard));
+    p.drive();
+    p.turn(AGAIN, calls(vec![tool_call("y", "read", json!({"n": 2}))]));
+    let second = p.last();
+    p.expect(&["call g0.r0.a.n1.t2.s.c0 #1"]);
+    p.ok("g0.r0.a.n1.t2.s.c0", json!("short"));
+    p.expect(&["turn g0.r0.a.n1.t3 #1"]);
+    let third = turn(&p);
+    assert_eq!((third.after, third.summarise, third.summary), (Some(second), true, None));
+}
+
+#[test]
+fn a_late_or_repeated_summary_changes_nothing() {
+    let (mut p, heard) = second_turn(|_| {});
+    p.turn(SECOND, summarised(heard));
+    p.turn(SECOND, summarised(heard));
+    p.expect(&["turn g0.r0.a.n1.t2.s #1"]);
+    p.turn(SECOND, summarised(Seq(1)));
+    p.expect(&[]);
+    assert_eq!(p.view().ignored, 2);
+}
+
+#[test]
+fn a_summary_that_nobody_wants_is_a_broken_attempt() {
+    let (mut p, heard) = second_turn(|_| {});
+    p.turn(SECOND, summarised(heard));
+    p.drive();
+    p.turn(AGAIN, summarised(heard));
+    p.expect(&["wait g0.r0.a.n1.t2.s #2"]);
+    let (mut p, heard) = second_turn(|a| a.observe.summarise = Summarise::Nothing);
+    assert!(!turn(&p).summarise);
+    p.turn(SECOND, summarised(heard));
+    p.expect(&["wait g0.r0.a.n1.t2 #2"]);
+    let (mut p, through) = second_turn(|_| {});
+    let empty = Some(Summary { text: " ".into(), through });
+    p.turn(SECOND, TurnReply::Summarised { summary: empty });
+    p.expect(&["wait g0.r0.a.n1.t2 #2"]);
+}
+
+#[test]
+fn a_summary_is_tried_again_as_a_turn_is_and_so_is_the_turn_after_it() {
+    let (mut p, heard) = second_turn(|_| {});
+    p.turn(SECOND, TurnReply::Failed { error: transient() });
+    p.expect(&["wait g0.r0.a.n1.t2 #2"]);
+    p.fire("retry-1");
+    p.expect(&["turn g0.r0.a.n1.t2 #2"]);
+    assert!(turn(&p).summarise);
+    p.turn(SECOND, summarised(heard));
+    p.expect(&["turn g0.r0.a.n1.t2.s #1"]);
+    p.turn(AGAIN, TurnReply::Failed { error: transient() });
+    p.expect(&["wait g0.r0.a.n1.t2.s #2"]);
+    p.fire("retry-2");
+    p.expect(&["turn g0.r0.a.n1.t2.s #2"]);
+    assert_eq!(turn(&p).summary.map(|summary| summary.through), Some(heard));
+}
+
+#[test]
+fn what_people_say_before_and_after_a_summary_is_told_in_the_turn() {
+    let (mut p, heard) = second_turn(|_| {});
+    p.signal(Signal::Steer { text: "in metres".into() });
+    p.turn(SECOND, summarised(heard));
+    p.signal(Signal::Steer { text: "and quickly".into() });
+    p.drive();
+    assert_eq!(turn(&p).instructions, ["in metres", "and quickly"]);
+}
+
+#[test]
+fn a_summary_uses_up_no_turn_of_the_budget_but_its_tokens() {
+    let (mut p, heard) = second_turn(|a| a.budget.turns = Some(2));
+    p.turn(SECOND, summarised(heard));
+    p.expect(&["turn g0.r0.a.n1.t2.s #1"]);
+    p.done(AGAIN, true, "read");
+    p.expect(&["finish completed"]);
+
+    // Each turn has eleven tokens: the first and the summary use them up.
+    let (mut p, heard) = second_turn(|a| a.budget.tokens = Some(22));
+    p.turn(SECOND, summarised(heard));
+    p.drive();
+    let Outcome::Failed { reason, .. } = p.outcome() else { panic!("not failed") };
+    assert_eq!(reason, FailReason::BudgetExceeded);
+}
+
+#[test]
+fn a_job_that_goes_back_to_a_summary_has_it_and_one_that_goes_back_before_it_makes_another() {
+    let (mut p, heard) = second_turn(|a| a.budget.turns = Some(2));
+    let before = p.last();
+    p.turn(SECOND, summarised(heard));
+    let after = p.last();
+    p.drive();
+    assert!(p.back(after));
+    p.expect(&["turn g1.r0.a.n1.t2.s #1"]);
+    assert_eq!(turn(&p).summary.map(|summary| summary.through), Some(heard));
+    assert!(p.back(before));
+    p.expect(&["turn g2.r0.a.n1.t2 #1"]);
+    assert!(turn(&p).summarise);
+    p.turn("g2.r0.a.n1.t2", summarised(heard));
+    p.expect(&["turn g2.r0.a.n1.t2.s #1"]);
+    p.done("g2.r0.a.n1.t2.s", true, "read");
+    p.expect(&["finish completed"]);
+}
+
+#[test]
+fn a_fork_takes_a_summary_along_as_one_of_another_jobs_records() {
+    let (mut p, heard) = second_turn(|_| {});
+    p.turn(SECOND, summarised(heard));
+    let mut forked = fork(&p, p.last());
+    forked.expect(&["turn g1.r0.a.n1.t2.s #1"]);
+    let along = turn(&forked);
+    assert_eq!(along.after, Some(heard.taken_along()));
+    assert_eq!(along.summary.map(|summary| summary.through), Some(heard.taken_along()));
+    forked.done("g1.r0.a.n1.t2.s", true, "read");
+    forked.expect(&["finish completed"]);
+}

@@ -1,0 +1,176 @@
+//! A loop for whose turns there is no room, on a real nats-server with real processes: whoever dies
+//! between a summary and the turn it was made for, the turn is taken with it.
+
+use std::time::Duration;
+
+use callboard_tests::{
+    company::{Company, Process},
+    load,
+};
+use client::Client;
+use futures::StreamExt;
+use proto::{
+    agent::{Agent, PlanWhen},
+    decision::Decision,
+    door::{AgentChoice, Submit},
+    fact::{Fact, TurnReply},
+    id::{JobId, Seq},
+    job::JobState,
+    lang::Language,
+    observe::Summarise,
+    record::Known,
+    view::JobView,
+};
+use runtime::broker::Broker;
+use supervisor::fsck::Standing;
+
+use super::{
+    chaos::{connect, wait_for_door},
+    parking::until,
+};
+
+/// Longest wait for a record; far above what is needed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Page after page, each of some hundred tokens in the call and in its result. The summary takes its time, so that there is time to
+/// kill whoever waits for it.
+const SCRIPT: &str = r#"
+rules:
+  - name: in short
+    when: { system: "put the beginning of an assistant's work in short", last: 'page one of much' }
+    reply: { text: "Page one said north.", usage: { input: 70, output: 7 }, stream: { first_delay_ms: 3000 } }
+  - name: in short, in Chinese
+    when: { system: '前面的工作写成摘要', last: 'page one of much' }
+    reply: { text: "第一页说向北。", usage: { input: 70, output: 7 }, stream: { first_delay_ms: 3000 } }
+  - name: the end, which only the summary tells
+    when: { offers: finish, any: 'Summary of your first \d turns?[\s\S]*said north', last: 'page last' }
+    reply: { calls: [ { tool: finish, args: { success: true, response: "north" } } ] }
+  - name: the end, in Chinese
+    when: { offers: finish, any: '前 \d 轮的摘要[\s\S]*向北', last: 'page last' }
+    reply: { calls: [ { tool: finish, args: { success: true, response: "向北" } } ] }
+  - name: the last page
+    when: { offers: finish, any: 'said north|说向北' }
+    reply: { calls: [ { tool: echo, args: { value: "page last" } } ] }
+  - name: the pages
+    when: { offers: finish }
+    reply: { calls: [ { tool: echo, args: { value: "{{ ['page one of', 'page two of', 'page three of', 'page four of'][turn - 1] }} much {{ 'to read ' * 150 }}" } } ] }
+"#;
+
+/// Room for the frame of a turn, its tools and about two pages.
+const CONTEXT_TOKENS: u32 = 2500;
+
+fn reader() -> Agent {
+    let mut agent = Agent { confirm: false, ..Agent::default() };
+    agent.plan.when = PlanWhen::Never;
+    agent.tools = Some(vec!["echo".parse().unwrap()]);
+    agent.observe.context_tokens = Some(CONTEXT_TOKENS);
+    agent.observe.summarise = Summarise::Exchanges;
+    agent
+}
+
+struct Hall {
+    company: Company,
+    client: Client,
+    broker: Broker,
+    supervisor: Process,
+    worker: Process,
+}
+
+impl Hall {
+    async fn new() -> Self {
+        let company = Company::start(SCRIPT).await;
+        let supervisor = company.serve("supervisor", "supervisor,interaction");
+        let worker = company.serve("worker", "executor,tools");
+        let broker = connect(&company).await;
+        let client = Client::new(&broker);
+        wait_for_door(&client).await;
+        Self { company, client, broker, supervisor, worker }
+    }
+
+    async fn submit(&self, id: &str, language: Language) -> JobId {
+        let id = JobId::new(id).unwrap();
+        let agent = Some(AgentChoice::Inline(Box::new(reader())));
+        let language = Some(language);
+        let submit = Submit { id: Some(id.clone()), agent, language, ..Submit::goal("read it") };
+        self.client.submit(submit).await.unwrap();
+        id
+    }
+
+    /// Waits for a record of a job's log.
+    async fn record(&self, job: &JobId, is: impl Fn(&Known) -> bool) -> Seq {
+        let mut entries = self.broker.log.watch(job, Seq(0)).await.unwrap();
+        let found = async {
+            loop {
+                let entry = entries.next().await.expect("a log has no end").unwrap();
+                if entry.record.unwrap().known().is_ok_and(|known| is(&known)) {
+                    return entry.seq;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, found).await.expect("a record was waited for in vain")
+    }
+}
+
+/// The command that is answered by a summary: the first for which there is no room.
+fn asks_for_summary(known: &Known, turn: u32) -> bool {
+    matches!(known, Known::Decision(d) if matches!(&**d, Decision::Turn(t) if t.summarise && t.turn == turn))
+}
+
+fn is_summary(known: &Known) -> bool {
+    matches!(known, Known::Fact(f) if matches!(&**f, Fact::Turned(t) if matches!(t.reply, TurnReply::Summarised { .. })))
+}
+
+fn has_summary(known: &Known) -> bool {
+    matches!(known, Known::Decision(d) if matches!(&**d, Decision::Turn(t) if t.summary.is_some()))
+}
+
+fn response(view: &JobView) -> Option<String> {
+    view.plan.as_ref().unwrap().steps[0].response.clone()
+}
+
+/// The turn for which there is no room any more.
+async fn turn_without_room(hall: &Hall) -> u32 {
+    let job = hall.submit("first", Language::En).await;
+    let view = until(&hall.client, &job, JobState::Completed).await;
+    assert_eq!(response(&view).as_deref(), Some("north"));
+    let entries = hall.broker.log.read(&job, Seq(0)).await.unwrap();
+    let known = entries.iter().filter_map(|entry| entry.record.as_ref().ok()?.known().ok());
+    let turns = known.filter_map(|known| match known {
+        Known::Decision(decision) => {
+            let Decision::Turn(turn) = *decision else { return None };
+            turn.summary.is_some().then_some(turn.turn)
+        }
+        Known::Fact(_) => None,
+    });
+    turns.min().expect("something was summarised")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_dies_between_a_summary_and_its_turn_the_turn_is_taken_with_it() {
+    let mut hall = Hall::new().await;
+    let turn = turn_without_room(&hall).await;
+    for (id, language, wanted) in [("en", Language::En, "north"), ("zh", Language::Zh, "向北")] {
+        let job = hall.submit(id, language).await;
+        // The supervisor dies while the summary is made: nobody is there to decide what follows it.
+        hall.record(&job, |known| asks_for_summary(known, turn)).await;
+        hall.supervisor.kill9();
+        let summary = hall.record(&job, is_summary).await;
+        hall.worker.kill9();
+        hall.supervisor.restart(&hall.company);
+        wait_for_door(&hall.client).await;
+        // And the worker is not there when the turn is to be taken with it.
+        assert!(hall.record(&job, has_summary).await > summary);
+        hall.supervisor.kill9();
+        hall.supervisor.restart(&hall.company);
+        hall.worker.restart(&hall.company);
+        wait_for_door(&hall.client).await;
+        let view = until(&hall.client, &job, JobState::Completed).await;
+        assert_eq!(response(&view).as_deref(), Some(wanted));
+        let entries = hall.broker.log.read(&job, Seq(0)).await.unwrap();
+        let known = entries.iter().filter_map(|entry| entry.record.as_ref().ok()?.known().ok());
+        assert_eq!(known.filter(is_summary).count(), 1, "it was made once");
+        let ended = load::ended(&hall.broker, &[job], PATIENCE).await;
+        assert_eq!(load::unclean(&ended), Vec::<String>::new());
+    }
+    assert_eq!(load::proved(&hall.broker).await.standing(Standing::Ended), 3);
+}
