@@ -8,6 +8,7 @@ mod args;
 mod chat;
 mod commands;
 mod connect;
+mod edits;
 mod exit;
 mod failure;
 mod input;

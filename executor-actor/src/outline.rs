@@ -133,6 +133,19 @@ pub(crate) fn target(name: &str, args: &Value, language: Language) -> Result<Cal
     Ok(CallTarget::Outline { change })
 }
 
+/// Refuses the changes of a turn that its list cannot take, one after the other as they are made: the
+/// machine would refuse them too, and the model is told in its language here.
+pub(crate) fn refuse(calls: &mut [TurnCall], outline: &[Item], language: Language) {
+    let mut items = outline.to_vec();
+    for call in calls {
+        let CallTarget::Outline { change } = &call.target else { continue };
+        match proto::outline::apply(&items, change) {
+            Ok(changed) => items = changed,
+            Err(error) => call.target = CallTarget::Refused { error: error.text(language) },
+        }
+    }
+}
+
 fn list<'a>(fields: &'a Map<String, Value>, names: &[&str]) -> Option<&'a [Value]> {
     names.iter().find_map(|name| fields.get(*name)?.as_array()).map(Vec::as_slice)
 }
@@ -222,8 +235,12 @@ fn status_of(status: &Value, at: &str, language: Language) -> Result<ItemStatus,
             "must be pending, in_progress, done, blocked or skipped",
             "必须是 pending、in_progress、done、blocked 或 skipped",
         );
-        format!("{at}: {why}")
+        format!("{at}{}{why}", colon(language))
     })
+}
+
+fn colon(language: Language) -> &'static str {
+    said(language, ": ", "：")
 }
 
 fn said(language: Language, en: &'static str, zh: &'static str) -> &'static str {

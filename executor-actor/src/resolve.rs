@@ -55,7 +55,10 @@ pub(crate) fn resolve(
         many => {
             let resolver = Resolver { work, tools, check_args };
             let resolved = many.iter().enumerate().map(|(n, call)| resolver.call(n, call));
-            calls(&reply.text, resolved.collect())
+            let mut resolved: Vec<_> = resolved.collect();
+            let list = work.outline.as_deref().unwrap_or_default();
+            outline::refuse(&mut resolved, list, work.language);
+            calls(&reply.text, resolved)
         }
     }
 }

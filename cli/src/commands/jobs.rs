@@ -31,9 +31,13 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
         JobsCommand::Describe(args) => {
             let client = connect::client(global, output).await?;
             let view = connect::job(&client, &args.job).await?;
+            let edits = match args.revisions {
+                true => super::show::edits(&client, &view.job).await?,
+                false => Vec::new(),
+            };
             output.one(&view, view.job.as_str(), |look| {
                 let described = describe::describe(look, &view);
-                let revisions = args.revisions.then(|| revisions::show(look, &view));
+                let revisions = args.revisions.then(|| revisions::show(look, &view, &edits));
                 revisions.map_or(described.clone(), |shown| format!("{described}\n{shown}"))
             })?;
             Ok(Exit::Success)

@@ -3,11 +3,11 @@
 
 use std::pin::pin;
 
-use client::WatchOptions;
+use client::{Client, WatchOptions};
 use futures::StreamExt;
 use proto::{
     door::Watched,
-    id::Seq,
+    id::{JobId, Seq},
     record::{Known, Record},
     subject::Family,
     timeline::Timeline,
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::{
     args::{Global, ShowArgs},
     connect,
+    edits::{Edit, Edits},
     exit::Exit,
     failure::{CliError, Outcome},
     interrupt::Interrupts,
@@ -56,6 +57,26 @@ pub(super) async fn run(global: &Global, output: Output, args: ShowArgs) -> Outc
     }
     log.end()?;
     Ok(Exit::Success)
+}
+
+/// The plans of a job that people changed before they confirmed them, by its log.
+pub(super) async fn edits(client: &Client, job: &JobId) -> Result<Vec<Edit>, CliError> {
+    let mut stream = pin!(client.watch(job, WatchOptions::default()));
+    let mut edits = Edits::default();
+    while let Some(item) = stream.next().await {
+        match item? {
+            Watched::Record { seq, family, time, record } => {
+                if let Some(family) = Family::from_words(&family) {
+                    edits.take(seq, &family, time, known(&record).as_ref());
+                }
+            }
+            // There is nothing more to catch up with.
+            Watched::View { .. } | Watched::End { error: None } => break,
+            Watched::End { error: Some(failure) } => return Err((*failure).into()),
+            Watched::Live { .. } | Watched::Event { .. } | Watched::Heartbeat => {}
+        }
+    }
+    Ok(edits.all())
 }
 
 /// The log, as far as it has been read.

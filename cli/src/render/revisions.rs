@@ -1,15 +1,31 @@
 //! Every plan of a job as a change of the one before, and what people told the job meanwhile.
 
-use proto::{escape, revision::Change, view::JobView};
+use proto::{
+    escape,
+    revision::{Change, Line as Changed},
+    view::JobView,
+};
 
 use crate::{
+    edits::Edit,
     look::{Look, Tone},
     render::line::Line,
 };
 
-/// All plans, oldest first.
-pub(crate) fn show(look: &Look, view: &JobView) -> String {
+/// All plans, oldest first, and before them what people changed in one before they confirmed it.
+pub(crate) fn show(look: &Look, view: &JobView, edits: &[Edit]) -> String {
     let mut out = String::new();
+    for edit in edits {
+        let head = format!(
+            "plan {} · {} · changed by {} before it was confirmed, {}",
+            edit.number + 1,
+            escape::line(&edit.title),
+            escape::line(&edit.by),
+            look.time(edit.time)
+        );
+        out.push_str(&format!("{}\n", Line::new().add(Tone::Strong, head).render(look)));
+        edit.steps.iter().for_each(|step| out.push_str(&changed(look, step, "")));
+    }
     for said in &view.instructions {
         let heard = if said.heard { "" } else { " (nobody has heard it yet)" };
         let text = format!("told: {}{heard}", escape::line(&said.text));
@@ -29,23 +45,27 @@ pub(crate) fn show(look: &Look, view: &JobView) -> String {
         );
         out.push_str(&format!("{}\n", Line::new().add(Tone::Strong, head).render(look)));
         for step in &revision.steps {
-            let tone = match step.change {
-                Change::Added => Tone::Good,
-                Change::Kept => Tone::Plain,
-                Change::Dropped => Tone::Bad,
-            };
-            let after = match step.depends_on.as_slice() {
-                [] => String::new(),
-                ids => {
-                    let ids: Vec<_> = ids.iter().map(proto::id::StepId::as_str).collect();
-                    format!(" (after {})", ids.join(", "))
-                }
-            };
-            let mark = step.change.mark();
-            let text =
-                format!("{mark} {} {}{after} · {}", step.id, escape::line(&step.label), step.state);
-            out.push_str(&format!("  {}\n", Line::new().add(tone, text).render(look)));
+            out.push_str(&changed(look, step, &format!(" · {}", step.state)));
         }
     }
     out
+}
+
+/// One line of a difference, and what is to be said of its step.
+fn changed(look: &Look, step: &Changed, state: &str) -> String {
+    let tone = match step.change {
+        Change::Added => Tone::Good,
+        Change::Kept => Tone::Plain,
+        Change::Dropped => Tone::Bad,
+    };
+    let after = match step.depends_on.as_slice() {
+        [] => String::new(),
+        ids => {
+            let ids: Vec<_> = ids.iter().map(proto::id::StepId::as_str).collect();
+            format!(" (after {})", ids.join(", "))
+        }
+    };
+    let mark = step.change.mark();
+    let text = format!("{mark} {} {}{after}{state}", step.id, escape::line(&step.label));
+    format!("  {}\n", Line::new().add(tone, text).render(look))
 }

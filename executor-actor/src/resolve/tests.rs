@@ -219,6 +219,21 @@ fn a_plan_of_the_loops_own_is_changed_and_advised_about_and_never_holds_it_back(
     assert!(matches!(calls[0].target, CallTarget::Outline { .. }));
     let TurnReply::Calls { calls, .. } = resolved(&update, json!({})) else { panic!("no calls") };
     assert!(matches!(calls[0].target, CallTarget::Refused { .. }), "offered to nobody else");
+    // A change that the list cannot take is told in the language of the job, and the next one is made.
+    let chinese = || json!({"outline": outline, "language": "zh"});
+    for (args, why) in [
+        (json!({"updates": [{"id": "zz", "status": "done"}]}), "没有 zz 这一项；现有的项：a, b"),
+        (json!({"updates": [{"id": "b", "status": "over"}]}), "updates[0].status：必须是 pending"),
+        (json!({"updates": []}), "至少包含一项"),
+    ] {
+        let wrong = ("update_plan", args);
+        let right = ("update_plan", json!({"updates": [{"id": "b", "status": "done"}]}));
+        let both = reply("", &[wrong, right], StopReason::ToolCalls);
+        let TurnReply::Calls { calls, .. } = resolved(&both, chinese()) else { panic!("no calls") };
+        let CallTarget::Refused { error } = &calls[0].target else { panic!("taken: {why}") };
+        assert!(error.contains(why), "{error}");
+        assert!(matches!(calls[1].target, CallTarget::Outline { .. }));
+    }
     let finish = said("finish", json!({"success": true, "response": "all done"}));
     let TurnReply::Calls { calls, .. } = resolved(&finish, keeping()) else { panic!("no advice") };
     let CallTarget::Refused { error } = &calls[0].target else { panic!("no advice") };

@@ -232,9 +232,9 @@ fn words_that_are_the_result_are_cut_when_they_alone_are_too_large() {
 /// Of two models of different contexts each is shown what it takes.
 #[test]
 fn what_fits_is_a_matter_of_the_model_that_is_asked() {
-    let windows = ByModel::usual(Some("usual".into()), Some(2000)).with("small", 400);
+    let windows = ByModel::usual(Some("usual".into()), Some(50_000)).with("small", 400);
     let model = bounded(std::sync::Arc::new(Counted(None)), windows.others(Some(900)));
-    let all = conversation(3, &[vec![20], vec![20], vec![20], vec![20], vec![20], vec![20]]);
+    let all = conversation(3, &[vec![60], vec![60], vec![60], vec![60], vec![60], vec![60]]);
     let left = |name| {
         let asked = Asked { model: &*model, name };
         fit(all.clone(), &[], window(100, 100_000), Language::En, asked).unwrap().left_out

@@ -118,6 +118,13 @@ async fn a_file_is_checked_put_used_and_taken_out() {
     );
     let (success, said) = hall.callboard(&["agents", "put", &path]);
     assert!(!success && said.contains("did you mean max_turns?"), "{said}");
+    std::fs::write(&file, "extends: direct\nlanguage: zhh\n").unwrap();
+    let (success, said) = hall.callboard(&["agents", "check", &path]);
+    assert!(!success && said.contains("language: ") && said.contains("did you mean zh?"), "{said}");
+    std::fs::write(&file, "extends: direct\nlanguage: zh\ntools: [ehco]\n").unwrap();
+    let (success, said) = hall.callboard(&["agents", "put", &path]);
+    assert!(success && said.contains("no worker announces ehco; did you mean echo?"), "{said}");
+    assert!(hall.does(&["agents", "show", "mine"]).contains("\"language\": \"zh\""));
     std::fs::write(&file, "extends: direct\nstep: {max_turns: 7}\nask: {limit: 0}\n").unwrap();
     hall.does(&["agents", "check", &path]);
     hall.does(&["agents", "put", &path]);

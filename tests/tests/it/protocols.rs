@@ -217,4 +217,8 @@ async fn a_plan_is_changed_from_a_file_and_in_an_editor_and_runs_as_it_was_confi
     assert!(approved.status.success(), "{}", String::from_utf8_lossy(&approved.stderr));
     let view = until(&hall.client, &job, JobState::Completed).await;
     assert_eq!(responses(&view), ["good night"]);
+    let shown = hall.callboard(&["jobs", "get", "edit", "--revisions"]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert_eq!(shown.matches("before it was confirmed").count(), 2, "{shown}");
+    assert!(shown.contains(" · changed by ") && shown.contains("+ "), "{shown}");
 }

@@ -1,0 +1,196 @@
+//! Plans that a person changed before they confirmed them, from the records of a job: who did it, and
+//! what is different. Pure, and no part of what a job is: nothing follows from it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use proto::{
+    decision::Decision,
+    excerpt,
+    fact::Fact,
+    id::{AskId, Seq},
+    interaction::{QuestionKind, Verdict},
+    plan::{Plan, Step},
+    record::Known,
+    revision::{Change, Line},
+    step::StepState,
+    subject::Family,
+    timeline::Timeline,
+};
+
+/// Characters of a step's words.
+const LABEL_CHARS: usize = 200;
+
+/// A plan that a person changed.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Edit {
+    /// The answer that did it.
+    pub(crate) seq: Seq,
+    /// When, by the server's clock.
+    pub(crate) time: Timestamp,
+    /// Who.
+    pub(crate) by: String,
+    /// How many plans had been in force before the one that was shown.
+    pub(crate) number: u32,
+    /// What the plan is called.
+    pub(crate) title: String,
+    /// The plan as it is then, as a change of the one that was shown. A step whose words or action
+    /// are others is dropped and added.
+    pub(crate) steps: Vec<Line>,
+}
+
+/// Reads the records of one job, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Edits {
+    timeline: Timeline,
+    /// Plans that wait for a person.
+    shown: BTreeMap<AskId, (u32, Plan)>,
+    /// What somebody wrote, until it is shown in turn.
+    written: Option<Written>,
+    found: Vec<Edit>,
+}
+
+#[derive(Debug)]
+struct Written {
+    seq: Seq,
+    time: Timestamp,
+    by: String,
+    number: u32,
+    before: Plan,
+}
+
+impl Edits {
+    /// Takes the next record; nothing of one that cannot be read is looked at.
+    pub(crate) fn take(
+        &mut self,
+        seq: Seq,
+        family: &Family,
+        time: Timestamp,
+        record: Option<&Known>,
+    ) {
+        self.timeline.take(seq, family, record);
+        match (family, record) {
+            (Family::In(source), Some(Known::Fact(fact))) if fact.source() == *source => {
+                self.fact(seq, time, fact);
+            }
+            (Family::Do(kind, _), Some(Known::Decision(decision))) if decision.kind() == *kind => {
+                self.decision(decision);
+            }
+            _ => {}
+        }
+    }
+
+    /// Those that count: what a roll-back took out is not among them.
+    pub(crate) fn all(self) -> Vec<Edit> {
+        let timeline = self.timeline;
+        self.found.into_iter().filter(|edit| timeline.has(edit.seq)).collect()
+    }
+
+    fn fact(&mut self, seq: Seq, time: Timestamp, fact: &Fact) {
+        let Fact::Answered(answered) = fact else { return };
+        // The first answer wins, whatever it says.
+        let Some((number, before)) = self.shown.remove(&answered.ask) else { return };
+        if answered.answer.decision == Verdict::Edit {
+            self.written = Some(Written { seq, time, by: answered.by.clone(), number, before });
+        }
+    }
+
+    fn decision(&mut self, decision: &Decision) {
+        let Decision::Ask(work) = decision else { return };
+        let QuestionKind::PlanCheck { plan, revision, .. } = &work.question.kind else { return };
+        // What was written and did not fit is not shown: the plan is asked about as it was.
+        if let Some(written) = self.written.take()
+            && written.before != *plan
+        {
+            let Written { seq, time, by, number, before } = written;
+            let (title, steps) = (plan.title.clone(), lines(&before, plan));
+            self.found.push(Edit { seq, time, by, number, title, steps });
+        }
+        self.shown.insert(work.question.id.clone(), (*revision, plan.clone()));
+    }
+}
+
+/// One plan as a change of another.
+fn lines(before: &Plan, after: &Plan) -> Vec<Line> {
+    let line = |change: Change, step: &Step| Line {
+        change,
+        id: step.id.clone(),
+        label: excerpt::line(step.label(), LABEL_CHARS),
+        depends_on: step.depends_on.clone(),
+        state: StepState::Pending,
+    };
+    let is_in = |plan: &Plan, step: &Step| plan.steps.contains(step);
+    let gone = before.steps.iter().filter(|step| !is_in(after, step));
+    let there = after.steps.iter().map(|step| {
+        let change = if is_in(before, step) { Change::Kept } else { Change::Added };
+        line(change, step)
+    });
+    gone.map(|step| line(Change::Dropped, step)).chain(there).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::record::Record;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn plan(steps: &[(&str, &str)]) -> Value {
+        let step =
+            |(id, words): &(&str, &str)| json!({"id": id, "description": words, "action": "agent"});
+        json!({"title": "T", "steps": steps.iter().map(step).collect::<Vec<_>>()})
+    }
+
+    fn ask(id: &str, plan: &Value) -> (&'static str, &'static str, Value) {
+        let body = json!({"work": "g0.check1", "id": id, "prompt": "?", "kind": "plan_check", "plan": plan, "revision": 0, "digest": "d"});
+        ("do.ask.people", "ask", body)
+    }
+
+    fn answer(id: &str, by: &str, decision: &str) -> (&'static str, &'static str, Value) {
+        let body = json!({"ask": id, "by": by, "decision": decision});
+        ("in.people", "answered", body)
+    }
+
+    fn edits(records: Vec<(&str, &str, Value)>) -> Vec<Edit> {
+        let mut edits = Edits::default();
+        for (seq, (family, kind, body)) in (1_u64..).zip(records) {
+            let record = json!({"v": 1, "kind": kind, "id": "0193f3a0c0de70008000000000000001", "by": "w", "body": body});
+            let record: Record = serde_json::from_value(record).unwrap();
+            let known = record.known().unwrap();
+            let family = Family::from_words(family).unwrap();
+            edits.take(Seq(seq), &family, Timestamp::UNIX_EPOCH, Some(&known));
+        }
+        edits.all()
+    }
+
+    #[test]
+    fn who_changed_a_plan_is_told_with_what_is_different() {
+        let first = plan(&[("a", "fetch"), ("b", "read")]);
+        let second = plan(&[("a", "fetch"), ("b", "read twice"), ("c", "write")]);
+        let found = edits(vec![
+            ask("q1", &first),
+            answer("q1", "ann", "edit"),
+            answer("q1", "bob", "approve"),
+            ask("q2", &second),
+            answer("q2", "bob", "edit"),
+            // What he wrote did not fit.
+            ask("q3", &second),
+            answer("q3", "ann", "approve"),
+        ]);
+        let [one] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((one.by.as_str(), one.seq, one.number), ("ann", Seq(2), 0));
+        let marks: Vec<_> =
+            one.steps.iter().map(|l| format!("{}{} {}", l.change.mark(), l.id, l.label)).collect();
+        assert_eq!(marks, ["-b read", " a fetch", "+b read twice", "+c write"]);
+    }
+
+    #[test]
+    fn a_plan_that_was_confirmed_or_planned_anew_was_not_edited() {
+        let (first, second) = (plan(&[("a", "fetch")]), plan(&[("b", "read")]));
+        for verdict in ["approve", "respond", "reject"] {
+            let found =
+                edits(vec![ask("q1", &first), answer("q1", "ann", verdict), ask("q2", &second)]);
+            assert_eq!(found, [], "{verdict}");
+        }
+    }
+}
