@@ -25,7 +25,7 @@ pub enum Plant {
     AcceptAnyResult,
     /// What a result cost is counted twice.
     CountTwice,
-    /// Work on a job goes on after its end: no worker ever sees that it has ended.
+    /// Work on a job goes on after its end: no worker ever sees that it has ended or is to.
     NeverUnwanted,
     /// Results of work that a roll-back has taken out count for what is done in its place.
     CountOldResults,

@@ -127,7 +127,7 @@ async fn fill(ground: Arc<Ground>, post: Arc<Post>) {
         link.set(Standing::Gone);
         life.abort();
         if let Some(root) = root.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            kill(root);
+            kill(&root);
         }
         ground.story.tell(&name, || end);
         let empty_for = {

@@ -20,14 +20,14 @@ pub async fn stop_children(parent: &ActorCell, within: Duration) {
 }
 
 /// Kills an actor and all actors below it: each stops wherever it waits next.
-pub fn kill(root: ActorCell) {
+pub fn kill(root: &ActorCell) {
     root.kill();
-    kill_children(&root);
+    kill_children(root);
 }
 
 /// Kills all actors below one, as happens to them anyhow when it fails.
 pub fn kill_children(parent: &ActorCell) {
-    in_order(parent).into_iter().for_each(kill);
+    in_order(parent).iter().for_each(kill);
 }
 
 fn in_order(parent: &ActorCell) -> Vec<ActorCell> {

@@ -93,7 +93,9 @@ impl WiredLog {
         // Whoever decides sees it: only workers are to be wrong.
         if self.planted(Plant::NeverUnwanted) && !self.wire.decides {
             let end = |entry: &Entry| matches!(entry.family, Family::Do(DecisionKind::Finish, _));
-            entries.retain(|entry| !end(entry));
+            let signal =
+                |entry: &Entry| entry.record.as_ref().is_ok_and(|record| record.kind == "signaled");
+            entries.retain(|entry| !end(entry) && !signal(entry));
         }
         let take = |entry| self.misreading.of(self.wire.misreads(), entry);
         entries.into_iter().map(take).collect()

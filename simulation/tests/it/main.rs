@@ -99,7 +99,7 @@ const PLANTED: &[(Plant, u64)] = &[
     (Plant::BlindIntents, 6),
     (Plant::AcceptAnyResult, 2),
     (Plant::CountTwice, 0),
-    (Plant::NeverUnwanted, 13),
+    (Plant::NeverUnwanted, 326),
     (Plant::CountOldResults, 22),
     (Plant::ForgetParent, 6),
     (Plant::ForgetChildren, 27),
