@@ -13,7 +13,7 @@ use serde_json::Value;
 pub use self::{
     detect::Detect,
     note::{Closed, Note},
-    turn::{CallReply, StepTask, TurnWork},
+    turn::{CallReply, StepTask, TurnWork, Whole},
 };
 use crate::{
     agent::Agent,

@@ -55,7 +55,7 @@ const OTHERS: &[&[Word]] = words![
     budget.at_limit: AtLimit::LetEnd, AtLimit::Abandon;
     ask.limit: AskLimit::AtMost(3), AskLimit::AtMost(0), AskLimit::Unlimited;
     ask.prefix: false, true;
-    observe.summarise: Summarise::Nothing, Summarise::Exchanges;
+    observe.summarise: Summarise::Nothing, Summarise::Exchanges, Summarise::All;
 ];
 
 fn axes() -> Vec<&'static [Word]> {
