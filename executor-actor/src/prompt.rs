@@ -21,8 +21,18 @@ macro_rules! templates {
     )*]};
 }
 
-const FILES: [(&str, &str); 14] =
-    templates!("system", "task", "last", "steered", "summary", "summary_of", "summarised");
+const FILES: [(&str, &str); 20] = templates!(
+    "system",
+    "task",
+    "last",
+    "steered",
+    "summary",
+    "summary_of",
+    "summarised",
+    "result",
+    "result_of",
+    "shortened"
+);
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut env = Environment::new();
@@ -110,6 +120,22 @@ pub(crate) fn summary_of(
 /// A summary as it stands in a conversation.
 pub(crate) fn summarised(language: Language, turns: usize, text: &str) -> String {
     render(language, "summarised", context! { turns, text }).trim_end().to_owned()
+}
+
+/// What frames the short form of a result: what it is for, and how long it may be.
+pub(crate) fn result(language: Language, chars: usize) -> String {
+    render(language, "result", context! { chars }).trim_end().to_owned()
+}
+
+/// The result that is to be put in short, and what it is needed for.
+pub(crate) fn result_of(language: Language, task: &StepTask, tool: &str, result: &str) -> String {
+    let description = task.description.as_str();
+    render(language, "result_of", context! { description, tool, result }).trim_end().to_owned()
+}
+
+/// The short form of a result as it stands in a conversation.
+pub(crate) fn shortened(language: Language, chars: usize, text: &str) -> String {
+    render(language, "shortened", context! { chars, text }).trim_end().to_owned()
 }
 
 /// That no further turn follows.

@@ -1,5 +1,5 @@
-//! The one question to a model by which the oldest turns of a run are put in short, before the turn
-//! for which there is no room otherwise. It is offered no tool, and nothing it says is carried out.
+//! The questions to a model by which results and the oldest turns of a run are put in short, before
+//! the turn for which there is no room otherwise. It is offered no tool, and nothing it says is carried out.
 //!
 //! Must never: fail a turn. What cannot be summarised is left out, as without summaries.
 
@@ -9,13 +9,10 @@ use proto::{
     excerpt,
     lang::Language,
     message::{Message, StopReason, Usage},
-    observe::{SUMMARY_CHARS_MAX, Summary},
+    observe::{SUMMARY_CHARS_MAX, Shortened, Summary},
 };
 
-use crate::{
-    prompt,
-    transcript::{Run, ToSummarise},
-};
+use crate::{prompt, transcript::Run};
 
 /// What each text of a turn is cut to, in characters of each end, until all of them fit the model
 /// that is to summarise them.
@@ -28,74 +25,104 @@ const fn chars_per_token(language: Language) -> usize {
     }
 }
 
-/// What came of the attempt to put something in short.
-pub(crate) enum Summarised {
-    /// This stands in its place.
-    So(Summary, Usage),
-    /// It cannot be; this was spent all the same.
-    Not(Usage),
+/// What was put in short before a turn.
+#[derive(Debug, Default)]
+pub(crate) struct InShort {
+    /// What stands in place of the oldest turns.
+    pub(crate) summary: Option<Summary>,
+    /// What stands in place of results.
+    pub(crate) results: Vec<Shortened>,
+    /// What all of it cost, whatever came of it.
+    pub(crate) usage: Usage,
     /// The model gave no reply, and may give one when it is asked again.
-    Later(ModelError),
+    pub(crate) later: Option<ModelError>,
 }
 
-/// What of a run is to be summarised before a turn: nothing when all of it fits.
-pub(crate) fn wanted<'a>(
+impl InShort {
+    /// Whether nothing came of it.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.summary.is_none() && self.results.is_empty()
+    }
+}
+
+/// Puts in short what there is no room for in a turn: results that are too long to be shown whole,
+/// and the oldest turns when the conversation does not fit. Nobody is shown the model's words as they
+/// come: they are no answer of the agent's.
+pub(crate) async fn make(
     work: &TurnWork,
-    run: &'a Run,
+    run: &Run,
     request: &ModelRequest,
     model: &dyn Model,
-) -> Option<(ToSummarise<'a>, Overflow)> {
+) -> InShort {
+    let mut made = InShort::default();
     if !work.summarise {
-        return None;
+        return made;
     }
-    let overflow =
-        model::overflow(request.messages.clone(), &request.tools, work.window, of(work, model))?;
-    Some((run.oldest(overflow.oldest)?, overflow))
-}
-
-/// The model that takes the turn is the one that summarises.
-fn of<'a>(work: &'a TurnWork, model: &'a dyn Model) -> Asked<'a> {
-    Asked { model, name: work.model.model.as_deref() }
-}
-
-/// Asks the model. Nobody is shown its words as they come: they are no answer of the agent's.
-pub(crate) async fn ask(
-    work: &TurnWork,
-    (past, overflow): (ToSummarise<'_>, Overflow),
-    model: &dyn Model,
-) -> Summarised {
-    let Some(request) = request(work, &past, overflow, model) else {
-        return Summarised::Not(Usage::default());
+    let language = work.language;
+    let asked = Asked { model, name: work.model.model.as_deref() };
+    for long in run.long() {
+        let chars = long.shown.min(SUMMARY_CHARS_MAX);
+        let frame = prompt::result(language, chars);
+        let of = |ends: usize| {
+            let text = excerpt::ends(&long.text, ends);
+            prompt::result_of(language, run.task(), &long.name, &text)
+        };
+        let said = ask(work, (frame, &of), usize::MAX, model, &mut made).await;
+        let all = long.text.chars().count();
+        let text = said.map(|text| prompt::shortened(language, all, &text));
+        made.results.extend(text.map(|text| Shortened { id: long.id.clone(), text }));
+    }
+    let overflow = || model::overflow(request.messages.clone(), &request.tools, work.window, asked);
+    let Some(Overflow { oldest, room }) = overflow() else { return made };
+    let Some(past) = run.oldest(oldest) else { return made };
+    let chars = room.saturating_mul(chars_per_token(language)).min(SUMMARY_CHARS_MAX);
+    let frame = prompt::summary(language, chars);
+    let of = |ends: usize| {
+        let done = done(language, &past.messages, ends);
+        prompt::summary_of(language, run.task(), past.before, &done)
     };
+    let said = ask(work, (frame, &of), room, model, &mut made).await;
+    made.summary = said.map(|text| Summary { text, through: past.through });
+    made
+}
+
+/// Asks the model once for something in short, of at most `room` tokens. Nothing when it says nothing
+/// that can be used.
+async fn ask(
+    work: &TurnWork,
+    (frame, of): (String, &(dyn Fn(usize) -> String + Sync)),
+    room: usize,
+    model: &dyn Model,
+    made: &mut InShort,
+) -> Option<String> {
+    let request = request(work, &frame, of, model)?;
     match model::complete(model, request, |_| {}).await {
-        Ok(said) if said.stop == StopReason::Length => Summarised::Not(said.usage),
-        Ok(said) => match bounded(said.text.trim(), overflow.room, model) {
-            Some(text) => Summarised::So(Summary { text, through: past.through }, said.usage),
-            None => Summarised::Not(said.usage),
-        },
-        Err(error) if error.is_transient() => Summarised::Later(error),
-        Err(_) => Summarised::Not(Usage::default()),
+        Ok(said) => {
+            made.usage += said.usage;
+            if said.stop == StopReason::Length {
+                return None;
+            }
+            bounded(said.text.trim(), room, model)
+        }
+        Err(error) => {
+            made.later = Some(error).filter(ModelError::is_transient).or(made.later.take());
+            None
+        }
     }
 }
 
 /// What the model is asked; nothing when even the least of it does not fit.
 fn request(
     work: &TurnWork,
-    past: &ToSummarise<'_>,
-    overflow: Overflow,
+    frame: &str,
+    of: &(dyn Fn(usize) -> String + Sync),
     model: &dyn Model,
 ) -> Option<ModelRequest> {
-    let language = work.language;
-    let chars = overflow.room.saturating_mul(chars_per_token(language)).min(SUMMARY_CHARS_MAX);
     let limit = work.window.tokens_with(model.context_tokens(work.model.model.as_deref()));
     let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let fits = |messages: &Vec<Message>| model::tokens(messages, &[], model) <= limit;
-    let messages = ENDS.into_iter().map(|ends| {
-        let done = done(language, &past.messages, ends);
-        vec![
-            Message::System { text: prompt::summary(language, chars) },
-            Message::User { text: prompt::summary_of(language, past.task, past.before, &done) },
-        ]
+    let mut messages = ENDS.into_iter().map(|ends| {
+        vec![Message::System { text: frame.to_owned() }, Message::User { text: of(ends) }]
     });
     let params = Params {
         model: work.model.model.clone(),
@@ -103,7 +130,7 @@ fn request(
         top_p: work.model.top_p,
         ..Params::default()
     };
-    Some(ModelRequest { messages: { messages }.find(fits)?, tools: Vec::new(), params })
+    Some(ModelRequest { messages: messages.find(fits)?, tools: Vec::new(), params })
 }
 
 /// What was said and done, as a text.

@@ -8,14 +8,14 @@
 use std::borrow::Cow;
 
 use proto::{
-    decision::{CallReply, Decision, StepTask, TurnWork},
+    decision::{CallReply, Decision, StepTask, TurnWork, Whole},
     fact::{Fact, TurnCall, TurnReply, Turned},
     fork::{self, Forked},
     id::{Attempt, Seq, WorkId},
     lang::Language,
     limits,
     message::{Message, ModelCall},
-    observe::Summary,
+    observe::{SHORTENED_MAX, Summary},
     record::{Known, Record},
 };
 
@@ -81,6 +81,21 @@ pub(crate) struct Run {
     exchanges: Vec<Exchange>,
     /// What the first of them came to, where that was put in short.
     past: Option<Past>,
+    /// Results of the last one that are too long to be shown whole, and may be put in short.
+    long: Vec<Long>,
+}
+
+/// A result of which only the ends are shown.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Long {
+    /// The model's id of the call.
+    pub(crate) id: String,
+    /// The tool, as the model called it.
+    pub(crate) name: String,
+    /// All of it, as JSON.
+    pub(crate) text: String,
+    /// How much of it is shown otherwise, in characters.
+    pub(crate) shown: usize,
 }
 
 /// What stands in place of the first turns of a run.
@@ -95,8 +110,6 @@ struct Past {
 /// The part of a run that is to be put in short.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ToSummarise<'a> {
-    /// What the step is for.
-    pub(crate) task: &'a StepTask,
     /// What the turns before it came to.
     pub(crate) before: Option<&'a str>,
     /// What was said and done.
@@ -111,11 +124,20 @@ impl Run {
         let shown = self.exchanges.get(self.turns_past()..)?;
         let oldest = shown.get(..turns)?;
         Some(ToSummarise {
-            task: &self.task,
             before: self.past.as_ref().map(|past| past.text.as_str()),
             messages: oldest.iter().flat_map(Exchange::messages).collect(),
             through: oldest.last()?.at,
         })
+    }
+
+    /// What the step is for.
+    pub(crate) fn task(&self) -> &StepTask {
+        &self.task
+    }
+
+    /// Results of the last turn that may be put in short.
+    pub(crate) fn long(&self) -> &[Long] {
+        &self.long
     }
 
     /// The same run with nothing put in short.
@@ -192,7 +214,7 @@ pub(crate) fn run(work: &TurnWork, log: &[Stored<'_>]) -> Result<Run, Broken> {
         if let Some(task) = turn.task {
             exchanges.reverse();
             let past = summary.and_then(|summary| Past::of(summary, &exchanges));
-            return Ok(Run { task, exchanges, past });
+            return Ok(Run { task, exchanges, past, long: long(work, log) });
         }
         let Some(at) = turn.after else {
             return Err(Broken::NoBeginning { turn: turn.turn, work: turn.work });
@@ -214,6 +236,30 @@ pub(crate) fn run(work: &TurnWork, log: &[Stored<'_>]) -> Result<Run, Broken> {
         exchanges.push(Exchange { at, instructions, text, calls, replies });
     }
     Err(Broken::TooLong)
+}
+
+/// Results that the command says are longer than what it tells of them. One that is not in the log is
+/// told as it is there.
+fn long(work: &TurnWork, log: &[Stored<'_>]) -> Vec<Long> {
+    if !work.summarise {
+        return Vec::new();
+    }
+    let long = work.replies.iter().filter_map(|reply| {
+        let text = whole_result(log, reply.whole.as_ref()?)?;
+        let shown = reply.text.chars().count();
+        Some(Long { id: reply.id.clone(), name: reply.name.clone(), text, shown })
+    });
+    long.take(SHORTENED_MAX).collect()
+}
+
+fn whole_result(log: &[Stored<'_>], whole: &Whole) -> Option<String> {
+    let called = log.iter().filter(|stored| stored.record.kind == "called");
+    called.filter_map(|stored| stored.record.known().ok()).find_map(|known| {
+        let Known::Fact(fact) = known else { return None };
+        let Fact::Called(called) = *fact else { return None };
+        let is_it = called.work == whole.work && called.attempt == whole.attempt;
+        is_it.then(|| serde_json::to_string(&called.result.flattened()).ok())?
+    })
 }
 
 fn turned(log: &[Stored<'_>], at: Seq) -> Result<Turned, Broken> {

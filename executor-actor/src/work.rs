@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::{
     offer, resolve,
-    summary::{self, Summarised},
+    summary::{self, InShort},
     transcript::{self, Run, Stored},
 };
 
@@ -104,19 +104,18 @@ impl Executor {
         let tools = Toolbox::new(specs.iter().map(AsRef::as_ref), work.model.tools.as_deref())
             .with_agents(&agents);
         let request = offer::request(work, transcript::messages(work, run), &tools);
-        let mut spent = Usage::default();
-        if let Some(past) = summary::wanted(work, run, &request, &*self.model) {
-            match summary::ask(work, past, &*self.model).await {
-                Summarised::So(summary, usage) => {
-                    return (TurnReply::Summarised { summary: Some(summary) }, usage);
-                }
-                Summarised::Not(usage) => spent = usage,
-                // Once; then the turn is taken with what fits.
-                Summarised::Later(error) if work.attempt == Attempt::FIRST => {
-                    return (resolve::no_reply(&error), Usage::default());
-                }
-                Summarised::Later(_) => {}
+        let made = summary::make(work, run, &request, &*self.model).await;
+        let mut spent = made.usage;
+        match &made.later {
+            // Once; then the turn is taken with what there is.
+            Some(error) if work.attempt == Attempt::FIRST => {
+                return (resolve::no_reply(error), spent);
             }
+            Some(_) | None => {}
+        }
+        if !made.is_nothing() {
+            let InShort { summary, results, .. } = made;
+            return (TurnReply::Summarised { summary, results }, spent);
         }
         let (reply, usage) = self.ask(work, run, request, &tools, speaker).await;
         spent += usage;

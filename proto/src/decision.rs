@@ -15,7 +15,7 @@ pub use self::{
     detect::Detect,
     kind::DecisionKind,
     note::{Closed, Note},
-    turn::{CallReply, StepTask, TurnWork},
+    turn::{CallReply, StepTask, TurnWork, Whole},
 };
 use crate::{
     agent::Agent,

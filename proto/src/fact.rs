@@ -18,7 +18,7 @@ use crate::{
     interaction::Answer,
     lang::Language,
     message::Usage,
-    observe::Summary,
+    observe::{Shortened, Summary},
     outline::{Item, OutlineChange},
     plan::Plan,
     policy::Detected,
@@ -389,6 +389,9 @@ pub enum TurnReply {
         /// What stands in their place.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<Summary>,
+        /// Results of the turn before that are too long to be shown whole, in short.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        results: Vec<Shortened>,
     },
     /// The model gave no usable reply.
     Failed {

@@ -40,6 +40,8 @@ pub enum Summarise {
     Nothing,
     /// The oldest exchanges of a loop.
     Exchanges,
+    /// These, and each result that is too long to be shown whole.
+    All,
 }
 
 impl Summarise {
@@ -54,10 +56,31 @@ impl Summarise {
     pub fn exchanges(self) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Exchanges => true,
+            Self::Exchanges | Self::All => true,
+        }
+    }
+
+    /// Whether results are that are too long to be shown whole.
+    #[must_use]
+    pub fn results(self) -> bool {
+        match self {
+            Self::Nothing | Self::Exchanges => false,
+            Self::All => true,
         }
     }
 }
+
+/// A result that was put in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shortened {
+    /// The model's id of the call.
+    pub id: String,
+    /// What the model is told in place of the result's two ends.
+    pub text: String,
+}
+
+/// Results of one turn that are put in short at most; further ones are cut.
+pub const SHORTENED_MAX: usize = 8;
 
 /// What stands in place of the oldest exchanges of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

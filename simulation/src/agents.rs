@@ -161,7 +161,7 @@ fn looking(chance: &Chance) -> (&'static str, Value) {
         0 => ("guard", json!({ "repeat_warn": 2, "repeat_stop": 3, "no_progress_stop": 4 })),
         1 => ("guard.failing_warn", json!(chance.number(0..=2))),
         2 => {
-            let summarise = word(chance, &["nothing", "exchanges"]);
+            let summarise = word(chance, &["nothing", "exchanges", "all"]);
             let keep = chance.number(1..=3);
             let observe = json!({ "head": 40, "tail": 40, "keep": keep, "summarise": summarise });
             ("observe", observe)

@@ -147,7 +147,9 @@ fn summarised_for_ever(id: &JobId, entries: &[Entry]) -> Vec<String> {
     for entry in entries {
         match known(entry) {
             Some(Known::Fact(fact)) => {
-                if let Fact::Turned(Turned { reply: TurnReply::Summarised { summary }, .. }) = *fact
+                if let Fact::Turned(Turned {
+                    reply: TurnReply::Summarised { summary, .. }, ..
+                }) = *fact
                 {
                     said.extend(summary.map(|summary| summary.text));
                 }

@@ -178,11 +178,15 @@ fn turn_reply(reply: &TurnReply) -> (Tone, String) {
         TurnReply::Done { success: false, response, attachments: _ } => {
             (Tone::Bad, format!("gives up: {response}"))
         }
-        TurnReply::Summarised { summary: Some(summary) } => (
-            Tone::Dim,
-            format!("summarised what came before, up to {}: {}", summary.through, summary.text),
-        ),
-        TurnReply::Summarised { summary: None } => (Tone::Dim, "summarised nothing".to_owned()),
+        TurnReply::Summarised { summary, results } => {
+            let before = summary.iter().map(|summary| {
+                format!("what came before, up to {}: {}", summary.through, summary.text)
+            });
+            let results =
+                results.iter().map(|one| format!("the result of {}: {}", one.id, one.text));
+            let all: Vec<String> = before.chain(results).collect();
+            (Tone::Dim, format!("summarised {}", all.join("; ")))
+        }
         TurnReply::Failed { error } => (Tone::Bad, format!("no reply: {}", error.message)),
     }
 }

@@ -45,7 +45,9 @@ fn line(reply: &TurnReply) -> String {
         TurnReply::Done { success, response, attachments } => {
             format!("done {success}: {response} with {}", attachments.join(" "))
         }
-        TurnReply::Summarised { summary } => format!("summarised: {summary:?}"),
+        TurnReply::Summarised { summary, results } => {
+            format!("summarised: {summary:?} {results:?}")
+        }
         TurnReply::Failed { error } => {
             let kind = if error.transient { "transient" } else { "final" };
             format!("failed {kind}: {}", error.message)

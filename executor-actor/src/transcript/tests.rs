@@ -42,6 +42,13 @@ impl Log {
         self.0.push(Record::of_fact(&fact, "r", &WorkerId::new("w").unwrap()).unwrap());
         self
     }
+
+    fn called(mut self, work: &str, attempt: u32, result: Value) -> Self {
+        let called = json!({"work": work, "attempt": attempt, "result": result});
+        let fact = Fact::Called(serde_json::from_value(called).unwrap());
+        self.0.push(Record::of_fact(&fact, "r", &WorkerId::new("w").unwrap()).unwrap());
+        self
+    }
 }
 
 fn called(id: &str, name: &str, args: &Value) -> Value {
@@ -378,4 +385,42 @@ fn a_summary_that_a_fork_took_along_is_of_the_records_that_it_took_along() {
     assert!(conversation.contains("Task 62 is done."), "{conversation}");
     assert!(!conversation.contains("c1 came to this"), "{conversation}");
     assert_eq!(run.oldest(1).map(|part| part.through), Some(Seq(40).taken_along()));
+}
+
+#[test]
+fn a_result_of_which_only_the_ends_are_told_is_found_whole() {
+    let told = |id: &str, whole: Value| json!({"id": id, "name": "read", "text": "01 … 89", "whole": whole});
+    let replies = json!([
+        told("c1", json!({"work": "g0.s1.r1.t1.c0", "attempt": 2})),
+        told("c2", json!({"work": "g0.s1.r1.t1.c1", "attempt": 1})),
+        told("c3", json!(null)),
+    ]);
+    let log = Log::new()
+        .command(json!({"task": task(json!({}))}))
+        .turned(
+            "g0.s1.r1.t1",
+            1,
+            calls(
+                "",
+                &[
+                    called("c1", "read", &json!({})),
+                    called("c2", "read", &json!({})),
+                    called("c3", "read", &json!({})),
+                ],
+            ),
+        )
+        .called("g0.s1.r1.t1.c0", 1, json!({"success": false, "error": "too late"}))
+        .called("g0.s1.r1.t1.c0", 2, json!({"success": true, "data": "0123456789"}))
+        .called("g0.s1.r1.t1.c0", 2, json!({"success": true, "data": "twice"}));
+    let work = |summarise: bool| {
+        testing::turn(json!({
+            "work": "g0.s1.r1.t2", "turn": 2, "after": 20, "replies": replies, "summarise": summarise
+        }))
+    };
+    let run_of = |work: &TurnWork| run(work, &log.stored()).unwrap();
+    let long = run_of(&work(true)).long().to_vec();
+    let whole = r#"{"success":true,"data":"0123456789"}"#;
+    let wanted = Long { id: "c1".into(), name: "read".into(), text: whole.into(), shown: 7 };
+    assert_eq!(long, [wanted], "what is not in the log stays as it is told");
+    assert_eq!(run_of(&work(false)).long(), []);
 }

@@ -359,3 +359,47 @@ async fn what_cannot_be_summarised_is_left_out_and_no_turn_fails_for_it() {
         stage.end().await;
     }
 }
+
+/// A result that is too long is put in short by the model, which sees it whole.
+#[tokio::test]
+async fn a_long_result_is_put_in_short_from_all_of_it() {
+    let script = r#"
+rules:
+  - when: { system: 'put the result of a tool in short', last: 'row 1;[\s\S]*row 500;' }
+    reply: { text: "500 rows.", usage: { input: 9, output: 4 } }
+  - when: { system: 'put the result of a tool in short' }
+    reply: { text: "not all of it was shown" }
+  - when: { last: 'The result in short; all of it has \d+ characters\]\n500 rows.' }
+    reply: { text: "There are 500." }
+  - when: { turn: 1 }
+    reply: { calls: [ { tool: create_task, id: c1, args: { title: "A" } } ] }
+"#;
+    let mut stage = Stage::new(script).await;
+    stage.command(json!({"task": tidy_up(), "summarise": true})).await;
+    let (after, _) = stage.fact().await;
+    let rows: String = (1..=500).map(|n| format!("row {n};")).collect();
+    stage.called("g0.s1.r1.t1.c0", json!({"success": true, "data": rows})).await;
+    let reply = json!({
+        "id": "c1", "name": "create_task", "text": "row 1; … row 500;",
+        "whole": {"work": "g0.s1.r1.t1.c0", "attempt": 1}
+    });
+    let turn = json!({"work": "g0.s1.r1.t2", "turn": 2, "after": after});
+    let with = |fields: Value| {
+        let mut all = turn.clone();
+        all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        all
+    };
+    stage.command(with(json!({"summarise": true, "replies": [reply]}))).await;
+    let (_, fact) = stage.fact().await;
+    assert_eq!(fact["reply"]["type"], "summarised", "{fact}");
+    assert_eq!(fact["reply"]["results"][0]["id"], "c1", "{fact}");
+    assert_eq!(fact["usage"], json!({"input_tokens": 9, "output_tokens": 4}));
+
+    let text = fact["reply"]["results"][0]["text"].clone();
+    let reply = json!({"id": "c1", "name": "create_task", "text": text});
+    stage.command(with(json!({"work": "g0.s1.r1.t2.s", "replies": [reply]}))).await;
+    let (_, fact) = stage.fact().await;
+    assert_eq!(fact["reply"]["response"], "There are 500.", "{fact}");
+    assert_eq!((stage.server.requests(), stage.server.unanswered()), (3, 0));
+    stage.end().await;
+}

@@ -56,7 +56,7 @@ const OTHERS: &[&[Word]] = words![
     ask.limit: AskLimit::AtMost(3), AskLimit::AtMost(0), AskLimit::Unlimited;
     ask.prefix: false, true;
     ask.when: AskWhen::Both, AskWhen::Planning, AskWhen::Steps;
-    observe.summarise: Summarise::Nothing, Summarise::Exchanges;
+    observe.summarise: Summarise::Nothing, Summarise::Exchanges, Summarise::All;
 ];
 
 fn axes() -> Vec<&'static [Word]> {

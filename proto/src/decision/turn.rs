@@ -108,4 +108,17 @@ pub struct CallReply {
     pub name: String,
     /// The reply: JSON of the result, a person's answer, or why nothing was run.
     pub text: String,
+    /// Where the result stands as the tool gave it, when only its ends are here and it may be
+    /// summarised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Whole>,
+}
+
+/// The attempt of a call whose result is longer than what a model is told of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Whole {
+    /// The unit of work.
+    pub work: WorkId,
+    /// The attempt that ended it.
+    pub attempt: Attempt,
 }

@@ -274,9 +274,10 @@ impl Open {
                 let end = (*success, kept.cloned().collect());
                 step.reported(end, response.clone(), turn.run, agent, at.time);
             }
-            TurnReply::Summarised { summary } => {
+            TurnReply::Summarised { summary, results } => {
                 if let Exec::Turn(turn) = &mut step.exec {
-                    turn.heard_summary(summary.as_ref(), agent, language, at.time);
+                    let said = (summary.as_ref(), results.as_slice());
+                    turn.heard_summary(said, agent, language, at.time);
                 }
             }
             TurnReply::Failed { error } => {

@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use proto::{
     agent::Agent,
-    decision::CallReply,
+    decision::{CallReply, Whole},
     fact::{Asked, CallTarget, TurnCall, WorkError},
     id::{AskId, Attempt, Seq, WorkId},
     lang::Language,
     notice::Notice,
-    observe::{Observe, Summary},
+    observe::{Observe, Shortened, Summary},
     tool::ToolResult,
 };
 
@@ -64,13 +64,20 @@ impl Turn {
     /// nobody wanted is a broken attempt, so that no worker can make a turn go on for ever.
     pub(super) fn heard_summary(
         &mut self,
-        summary: Option<&Summary>,
+        (summary, results): (Option<&Summary>, &[Shortened]),
         agent: &Agent,
         language: Language,
         at: Timestamp,
     ) {
         let summary = summary.filter(|summary| !summary.text.trim().is_empty());
-        if !self.may_be_summarised(agent) || summary.is_none() {
+        let in_short = |reply: &CallReply| {
+            let short =
+                results.iter().find(|short| short.id == reply.id && reply.whole.is_some())?;
+            (!short.text.trim().is_empty()).then(|| agent.observe.cut(&short.text))
+        };
+        let texts: Vec<_> = self.replies.iter().map(in_short).collect();
+        let is_nothing = summary.is_none() && texts.iter().all(Option::is_none);
+        if !self.may_be_summarised(agent) || is_nothing {
             let message = text::no_summary_wanted(language).to_owned();
             let error = WorkError { message, transient: true, retry_after_ms: None };
             return self.tries.broke(error, at);
@@ -78,6 +85,10 @@ impl Turn {
         self.work = names::summarised(&self.work);
         self.tries = Tries::Idle;
         self.summarised = true;
+        for (reply, text) in self.replies.iter_mut().zip(texts) {
+            let Some(text) = text else { continue };
+            (reply.text, reply.whole) = (text, None);
+        }
         self.summary = summary.cloned();
     }
 }
@@ -292,8 +303,25 @@ impl Unit {
             UnitKind::Person { reply, .. } => reply.clone()?,
             UnitKind::Noted(text) | UnitKind::Refused(text) => text.clone(),
         };
-        let text = observe.cut(&text);
-        Some(CallReply { id: self.id.clone(), name: self.name.clone(), text })
+        let shown = observe.cut(&text);
+        let is_cut = shown != text;
+        let whole = self.whole().filter(|_| is_cut && observe.summarise.results());
+        Some(CallReply { id: self.id.clone(), name: self.name.clone(), text: shown, whole })
+    }
+
+    /// Where the result of a tool stands in the log.
+    fn whole(&self) -> Option<Whole> {
+        match &self.kind {
+            UnitKind::Tool(call) if !call.is_agent() => {
+                let attempt = Attempt(call.tries.attempts());
+                matches!(call.end, Some(CallEnd::Answered(_)))
+                    .then(|| Whole { work: call.work.clone(), attempt })
+            }
+            UnitKind::Tool(_)
+            | UnitKind::Person { .. }
+            | UnitKind::Noted(_)
+            | UnitKind::Refused(_) => None,
+        }
     }
 }
 

@@ -147,9 +147,11 @@ impl Projection {
             TurnReply::Done { response, .. } => {
                 message(Stream::Result, step, work, response, events)
             }
-            TurnReply::Summarised { summary } => {
-                let text = summary.as_ref().map_or("", |summary| &summary.text);
-                message(Stream::Summary, step, work, text, events);
+            TurnReply::Summarised { summary, results } => {
+                let texts = results.iter().map(|result| &result.text);
+                for text in texts.chain(summary.iter().map(|summary| &summary.text)) {
+                    message(Stream::Summary, step.clone(), work, text, events);
+                }
             }
             TurnReply::Failed { error } => {
                 let mut error = broke(&turned.work, turned.attempt, error.message.clone());

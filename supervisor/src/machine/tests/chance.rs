@@ -321,7 +321,7 @@ fn said(number: u32, chance: u8) -> TurnReply {
         // Now and then where none is wanted.
         7 if chance >= 128 => {
             let summary = Summary { text: "as before".into(), through: Seq(1) };
-            TurnReply::Summarised { summary: Some(summary) }
+            TurnReply::Summarised { summary: Some(summary), results: Vec::new() }
         }
         _ => calls(vec![read(number), read(number + 1)]),
     }

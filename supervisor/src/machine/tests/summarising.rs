@@ -2,18 +2,18 @@
 
 use proto::{
     agent::Agent,
-    decision::{Decision, TurnWork},
+    decision::{Decision, TurnWork, Whole},
     fact::{Signal, TurnReply},
-    id::Seq,
+    id::{Attempt, Seq},
     job::{FailReason, Outcome},
-    observe::{Summarise, Summary},
+    observe::{Shortened, Summarise, Summary},
     plan::Action,
 };
 use serde_json::json;
 
 use super::{
     forking::fork,
-    play::{Play, agent, calls, plan_with, tool_call, transient},
+    play::{self, Play, agent, calls, plan_with, tool_call, transient},
 };
 
 const SECOND: &str = "g0.r0.a.n1.t2";
@@ -36,7 +36,8 @@ fn second_turn(change: impl FnOnce(&mut Agent)) -> (Play, Seq) {
 }
 
 fn summarised(through: Seq) -> TurnReply {
-    TurnReply::Summarised { summary: Some(Summary { text: "It was long.".into(), through }) }
+    let summary = Some(Summary { text: "It was long.".into(), through });
+    TurnReply::Summarised { summary, results: Vec::new() }
 }
 
 fn turn(p: &Play) -> TurnWork {
@@ -104,7 +105,7 @@ fn a_summary_that_nobody_wants_is_a_broken_attempt() {
     p.expect(&["wait g0.r0.a.n1.t2 #2"]);
     let (mut p, through) = second_turn(|_| {});
     let empty = Some(Summary { text: " ".into(), through });
-    p.turn(SECOND, TurnReply::Summarised { summary: empty });
+    p.turn(SECOND, TurnReply::Summarised { summary: empty, results: Vec::new() });
     p.expect(&["wait g0.r0.a.n1.t2 #2"]);
 }
 
@@ -181,4 +182,58 @@ fn a_fork_takes_a_summary_along_as_one_of_another_jobs_records() {
     assert_eq!(along.summary.map(|summary| summary.through), Some(heard.taken_along()));
     forked.done("g1.r0.a.n1.t2.s", true, "read");
     forked.expect(&["finish completed"]);
+}
+
+/// A second turn that is told of a result longer than what is shown.
+fn long_result(observe: Summarise) -> (Play, TurnWork) {
+    let agent = agent(|a| {
+        a.observe.summarise = observe;
+        (a.observe.head, a.observe.tail) = (10, 10);
+    });
+    let mut p = Play::planned(agent, plan_with("a", |_| Action::Agent));
+    p.drive();
+    let read = |id: &str, n: u32| tool_call(id, "read", json!({ "n": n }));
+    p.turn("g0.r0.a.n1.t1", calls(vec![read("x", 1), read("y", 2)]));
+    p.drive();
+    p.ok("g0.r0.a.n1.t1.c0", json!("0123456789".repeat(50)));
+    p.ok("g0.r0.a.n1.t1.c1", json!(7));
+    p.expect(&["turn g0.r0.a.n1.t2 #1"]);
+    let told = turn(&p);
+    (p, told)
+}
+
+fn shortened(id: &str, text: &str) -> TurnReply {
+    let results = vec![Shortened { id: id.into(), text: text.into() }];
+    TurnReply::Summarised { summary: None, results }
+}
+
+#[test]
+fn a_result_that_is_too_long_is_told_in_short_where_that_is_the_policy() {
+    let (mut p, told) = long_result(Summarise::All);
+    let wholes: Vec<_> = told.replies.iter().map(|reply| reply.whole.clone()).collect();
+    let whole = Whole { work: play::work("g0.r0.a.n1.t1.c0"), attempt: Attempt(1) };
+    assert_eq!(wholes, [Some(whole), None], "only what is cut");
+    p.turn(SECOND, shortened("x", "fifty times the ten digits"));
+    p.expect(&["turn g0.r0.a.n1.t2.s #1"]);
+    let again = turn(&p);
+    assert_eq!(again.replies[0].text, "fifty times the ten digits");
+    assert_eq!((&again.replies[1], &again.replies[0].whole), (&told.replies[1], &None));
+    assert!(again.summary.is_none() && !again.summarise);
+    p.done(AGAIN, true, "read");
+    p.expect(&["finish completed"]);
+}
+
+#[test]
+fn what_is_said_of_a_result_is_never_longer_than_its_ends_and_is_of_a_result_that_was_cut() {
+    let (mut p, told) = long_result(Summarise::All);
+    p.turn(SECOND, shortened("x", &"much ".repeat(100)));
+    p.drive();
+    assert_eq!(turn(&p).replies[0].text.chars().count(), told.replies[0].text.chars().count());
+    for (id, text) in [("y", "seven"), ("z", "unknown"), ("x", " ")] {
+        let (mut p, _) = long_result(Summarise::All);
+        p.turn(SECOND, shortened(id, text));
+        p.expect(&["wait g0.r0.a.n1.t2 #2"]);
+    }
+    let (_, told) = long_result(Summarise::Exchanges);
+    assert!(told.replies.iter().all(|reply| reply.whole.is_none()), "it is cut there");
 }

@@ -111,7 +111,8 @@ fn a_question_in_the_middle_of_a_step_parks_it_and_the_answer_goes_on() {
     p.answer_with("q1", Answer::respond(json!("yes")));
     p.expect(&["turn g0.r0.a.n1.t2 #1"]);
     let [Decision::Turn(turn)] = p.decisions.as_slice() else { panic!("not one turn") };
-    let reply = CallReply { id: "x".into(), name: "ask_user".into(), text: "yes".into() };
+    let reply =
+        CallReply { id: "x".into(), name: "ask_user".into(), text: "yes".into(), whole: None };
     assert_eq!(turn.replies, [reply]);
     assert_eq!(turn.after.map(|seq| seq > Seq(0)), Some(true));
 }
