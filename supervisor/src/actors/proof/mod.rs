@@ -7,6 +7,7 @@
 //! itself is run by the simulation. What is proved here and what is not: `docs/proof.md`.
 
 mod claims;
+mod kin;
 mod memory;
 mod moves;
 mod plant;
