@@ -21,8 +21,8 @@ use super::{
     parking::until,
 };
 
-/// Every reply costs a thousand tokens, whoever is asked. The model that works calls a tool until it
-/// is told that little is left, or that nothing else is offered; one with a small context says so.
+/// Every reply costs a thousand tokens, whoever is asked. The model that works calls a tool until none
+/// is offered any more; one with a small context says so.
 const SCRIPT: &str = r#"
 rules:
   - name: a plan
@@ -31,7 +31,7 @@ rules:
       json: { title: T, steps: [ { id: a, description: "read a page" } ] }
       usage: { input: 1000, output: 0 }
   - name: what is not shown any more
-    when: { offers: finish, any: 'left out' }
+    when: { offers: finish, any: 'earlier exchanges are left out' }
     reply:
       calls: [ { tool: finish, args: { success: true, response: "not all of it is shown" } } ]
       usage: { input: 1000, output: 0 }
@@ -124,8 +124,12 @@ async fn a_limit_on_money_ends_a_job_at_the_prices_of_the_models_that_were_asked
     // The same loop: one model takes all of it, the other one does not.
     let loops =
         |model: &str| json!({"model": model, "plan": {"when": "never"}, "step": {"max_turns": 30}});
-    run(&client, "wide", loops("cheap-1.5"), JobState::Failed).await;
-    run(&client, "narrow", loops("small"), JobState::Completed).await;
+    for (id, model, says) in
+        [("wide", "cheap-1.5", "that is all"), ("narrow", "small", "not all of it is shown")]
+    {
+        let view = run(&client, id, loops(model), JobState::Completed).await;
+        assert_eq!(view.plan.unwrap().steps[0].response.as_deref(), Some(says), "{id}");
+    }
 
     for job in ["dear-plan", "dear-work", "cheap", "dear", "wide", "narrow"] {
         load::ended(&broker, &[JobId::new(job).unwrap()], Duration::from_secs(10)).await;
