@@ -3,7 +3,7 @@
 //!
 //! Must never: fail a turn. What cannot be summarised is left out, as without summaries.
 
-use model::{Asked, Model, ModelError, ModelRequest, Overflow, Params};
+use model::{Asked, Model, ModelRequest, Overflow, Params};
 use proto::{
     decision::TurnWork,
     excerpt,
@@ -34,8 +34,8 @@ pub(crate) struct InShort {
     pub(crate) results: Vec<Shortened>,
     /// What all of it cost, whatever came of it.
     pub(crate) usage: Usage,
-    /// The model gave no reply, and may give one when it is asked again.
-    pub(crate) later: Option<ModelError>,
+    /// Whether the model gave no reply: it is not asked for more, and the turn is taken with what fits.
+    is_silent: bool,
 }
 
 impl InShort {
@@ -95,6 +95,9 @@ async fn ask(
     model: &dyn Model,
     made: &mut InShort,
 ) -> Option<String> {
+    if made.is_silent {
+        return None;
+    }
     let request = request(work, &frame, of, model)?;
     match model::complete(model, request, |_| {}).await {
         Ok(said) => {
@@ -105,7 +108,8 @@ async fn ask(
             bounded(said.text.trim(), room, model)
         }
         Err(error) => {
-            made.later = Some(error).filter(ModelError::is_transient).or(made.later.take());
+            tracing::debug!(%error, "nothing was put in short");
+            made.is_silent = true;
             None
         }
     }

@@ -8,7 +8,7 @@ use proto::{
     decision::{Decision, TurnWork},
     fact::{Fact, TurnReply, Turned},
     family,
-    id::{Attempt, JobId, Seq},
+    id::{JobId, Seq},
     message::{Message, Usage},
     tool::ToolSpec,
     toolbox::Toolbox,
@@ -106,13 +106,6 @@ impl Executor {
         let request = offer::request(work, transcript::messages(work, run), &tools);
         let made = summary::make(work, run, &request, &*self.model).await;
         let mut spent = made.usage;
-        match &made.later {
-            // Once; then the turn is taken with what there is.
-            Some(error) if work.attempt == Attempt::FIRST => {
-                return (resolve::no_reply(error), spent);
-            }
-            Some(_) | None => {}
-        }
         if !made.is_nothing() {
             let InShort { summary, results, .. } = made;
             return (TurnReply::Summarised { summary, results }, spent);

@@ -44,13 +44,13 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
         }
         JobsCommand::Plan(args) => plan(global, output, &args).await,
         JobsCommand::Show(args) => super::show::run(global, output, args).await,
-        JobsCommand::Cancel(args) => signal(global, output, Order::Cancel, args).await,
-        JobsCommand::Pause(args) => signal(global, output, Order::Pause, args).await,
-        JobsCommand::Resume(args) => signal(global, output, Order::Resume, args).await,
+        JobsCommand::Cancel(args) => Box::pin(signal(global, output, Order::Cancel, args)).await,
+        JobsCommand::Pause(args) => Box::pin(signal(global, output, Order::Pause, args)).await,
+        JobsCommand::Resume(args) => Box::pin(signal(global, output, Order::Resume, args)).await,
         JobsCommand::Steer(SteerArgs { job, words }) => {
             let text = input::text("words", &words, limits::INSTRUCTION_BYTES_MAX)?;
             let args = SignalArgs { job, reason: None };
-            signal(global, output, Order::Steer { text }, args).await
+            Box::pin(signal(global, output, Order::Steer { text }, args)).await
         }
         JobsCommand::Snapshot(args) => turning::snapshot(global, output, args).await,
         JobsCommand::Rollback(args) => turning::roll_back(global, output, args).await,

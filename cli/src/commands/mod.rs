@@ -47,7 +47,7 @@ pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
         Command::Setup(args) => setup::run(&global, output, args).await,
         Command::Keys(args) => keys::run(output, &args),
         Command::Submit(args) => submit::run(&global, output, args).await,
-        Command::Run(args) => run::run(&global, output, args).await,
+        Command::Run(args) => Box::pin(run::run(&global, output, args)).await,
         Command::Chat(args) => Box::pin(chat::run(&global, output, args)).await,
         Command::Watch(args) => events::run(&global, output, args).await,
         Command::Jobs(command) => Box::pin(jobs::run(&global, output, command)).await,

@@ -74,6 +74,7 @@ pub(super) fn submitted() -> Fact {
         agents: [(helper(), callee)].into_iter().collect(),
         forked: None,
         plan: Some(Plan { title: "the plan".into(), steps: vec![step], replan: Vec::new() }),
+        files: Vec::new(),
         rules: proto::rules::Rules::NOW,
     })
 }
