@@ -90,6 +90,25 @@ fn conversation_of(work: Value, log: &Log) -> Result<String, Broken> {
     run(&work, &log.stored()).map(|run| written(&messages(&work, &run)))
 }
 
+/// A log that goes on from another one: its first record takes that along.
+fn forked(from: &Log) -> Log {
+    let along = from.stored().into_iter().map(|stored| {
+        let record: Value = serde_json::from_slice(&stored.record.to_vec()).unwrap();
+        let family = match stored.record.kind.as_str() {
+            "turn" => "do.turn.default",
+            "submitted" => "in.door",
+            _ => "in.crew",
+        };
+        json!({"seq": stored.seq, "time": "2026-03-01T09:00:00Z", "family": family, "record": record})
+    });
+    let last = from.stored().last().unwrap().seq;
+    let forked = json!({"job": "a", "seq": last, "records": along.collect::<Vec<_>>()});
+    let submitted =
+        json!({"goal": "g", "agent": {}, "language": "en", "digest": "d", "forked": forked});
+    let fact = Fact::Submitted(serde_json::from_value(submitted).unwrap());
+    Log(vec![Record::of_fact(&fact, "r", &WorkerId::new("w").unwrap()).unwrap()])
+}
+
 /// A run of three turns, in which an older attempt of the first was lost and another step's turns
 /// stand between.
 fn three_turns() -> Log {
@@ -126,6 +145,28 @@ fn third() -> Value {
 #[test]
 fn a_run_is_read_back_from_its_last_turn_to_its_first() {
     insta::assert_snapshot!("third_turn_en", conversation_of(third(), &three_turns()).unwrap());
+}
+
+/// The first turn is a record of one job, the second of a fork of it, the third of a fork of that.
+#[test]
+fn a_run_is_read_back_through_a_fork_of_a_fork() {
+    let mut first = three_turns();
+    let mut second = forked(&Log(first.0.drain(..6).collect()));
+    let mut command: Value = serde_json::from_slice(&first.0[0].to_vec()).unwrap();
+    command["body"]["after"] = json!(Seq(60).taken_along());
+    second = second.command(command["body"].clone());
+    second.0.push(first.0.remove(1));
+    let third_job = forked(&second);
+
+    let mut work = third();
+    work["after"] = json!(Seq(30).taken_along());
+    let work = testing::turn(work);
+    let log = whole(third_job.stored());
+    let told = run(&work, &log).map(|run| written(&messages(&work, &run)));
+    assert_eq!(told, conversation_of(third(), &three_turns()));
+    // A record of the fork that has the same position as one of the first job is another one.
+    let near = TurnWork { after: Some(Seq(30)), ..work };
+    assert_eq!(run(&near, &log), Err(Broken::NotATurn(Seq(30))));
 }
 
 #[test]
