@@ -59,7 +59,7 @@ pub(crate) fn bytes(field: &str, path: &Path, bytes_max: usize) -> Result<Vec<u8
     }
     if !kind.is_file() {
         return Err(fail("is not a regular file".to_owned())
-            .hint("to read from a pipe, redirect it to standard input and write @-"));
+            .hint("write what comes from a pipe to a file first"));
     }
     let opened = std::fs::File::open(path).map_err(|e| fail(e.to_string()))?;
     bounded(field, &name, opened, bytes_max)

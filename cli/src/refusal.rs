@@ -33,6 +33,9 @@ pub(crate) fn message(failure: &Failure) -> String {
     if field.starts_with(OF_A_PLAN.0) {
         return failure.message.replace(OF_A_PLAN.0, OF_A_PLAN.1);
     }
+    if field.starts_with("files") {
+        return format!("--file: {}", failure.message);
+    }
     let rest = failure.message.strip_prefix(field.as_str()).and_then(|m| m.strip_prefix(": "));
     let flag = FLAGS.iter().find(|(known, _)| known == field).map(|(_, flag)| flag);
     match (rest, flag) {

@@ -12,11 +12,16 @@ use proto::{
     observe::{SUMMARY_CHARS_MAX, Shortened, Summary},
 };
 
-use crate::{prompt, transcript::Run};
+use crate::{
+    prompt,
+    transcript::{self, Run},
+};
 
 /// What each text of a turn is cut to, in characters of each end, until all of them fit the model
 /// that is to summarise them.
 const ENDS: [usize; 7] = [usize::MAX / 4, 4_000, 2_000, 1_000, 400, 150, 50];
+/// A result is not put in fewer characters than these.
+const SHORT_MIN: usize = 100;
 /// Characters of a summary for each token there is room for: English has about four, Chinese one.
 const fn chars_per_token(language: Language) -> usize {
     match language {
@@ -34,7 +39,7 @@ pub(crate) struct InShort {
     pub(crate) results: Vec<Shortened>,
     /// What all of it cost, whatever came of it.
     pub(crate) usage: Usage,
-    /// Whether the model gave no reply: it is not asked for more, and the turn is taken with what fits.
+    /// Whether the model gave nothing that can be used: it is not asked for more before this turn.
     is_silent: bool,
 }
 
@@ -61,19 +66,28 @@ pub(crate) async fn make(
     let language = work.language;
     let asked = Asked { model, name: work.model.model.as_deref() };
     for long in run.long() {
-        let chars = long.shown.min(SUMMARY_CHARS_MAX);
+        let all = long.text.chars().count();
+        // What marks it as a short form counts too: what is longer than the two ends is cut once more.
+        let mark = prompt::shortened(language, all, "").chars().count();
+        let chars = long.shown.saturating_sub(mark).min(SUMMARY_CHARS_MAX);
+        if chars < SHORT_MIN {
+            continue;
+        }
         let frame = prompt::result(language, chars);
         let of = |ends: usize| {
             let text = excerpt::ends(&long.text, ends);
             prompt::result_of(language, run.task(), &long.name, &text)
         };
         let said = ask(work, (frame, &of), usize::MAX, model, &mut made).await;
-        let all = long.text.chars().count();
-        let text = said.map(|text| prompt::shortened(language, all, &text));
+        let text = said.map(|text| excerpt::head_and_tail(&text, chars - chars / 4, chars / 8));
+        let text = text.map(|text| prompt::shortened(language, all, &text));
         made.results.extend(text.map(|text| Shortened { id: long.id.clone(), text }));
     }
-    let overflow = || model::overflow(request.messages.clone(), &request.tools, work.window, asked);
-    let Some(Overflow { oldest, room }) = overflow() else { return made };
+    let overflow = |messages| model::overflow(messages, &request.tools, work.window, asked);
+    // The summary there is makes room for the one that takes its place.
+    let without = transcript::messages(work, &run.without_summary());
+    let found = overflow(without).or_else(|| overflow(request.messages.clone()));
+    let Some(Overflow { oldest, room }) = found else { return made };
     let Some(past) = run.oldest(oldest) else { return made };
     let chars = room.saturating_mul(chars_per_token(language)).min(SUMMARY_CHARS_MAX);
     let frame = prompt::summary(language, chars);
@@ -102,10 +116,10 @@ async fn ask(
     match model::complete(model, request, |_| {}).await {
         Ok(said) => {
             made.usage += said.usage;
-            if said.stop == StopReason::Length {
-                return None;
-            }
-            bounded(said.text.trim(), room, model)
+            let whole = said.stop != StopReason::Length;
+            let text = whole.then(|| bounded(said.text.trim(), room, model)).flatten();
+            made.is_silent = text.is_none();
+            text
         }
         Err(error) => {
             tracing::debug!(%error, "nothing was put in short");

@@ -145,6 +145,12 @@ impl Run {
         Self { past: None, ..self.clone() }
     }
 
+    /// The same run with nothing in the place of what was put in short.
+    pub(crate) fn without_summary(&self) -> Self {
+        let past = self.past.as_ref().map(|past| Past { text: String::new(), ..past.clone() });
+        Self { past, ..self.clone() }
+    }
+
     /// Whether something of it was put in short.
     pub(crate) fn has_past(&self) -> bool {
         self.past.is_some()

@@ -109,7 +109,8 @@ impl File {
     #[must_use]
     pub fn told(&self) -> FileTold {
         let url = match &self.content {
-            Content::Url(url) => Some(url.clone()),
+            // What follows may be a key to it, and nobody who is told needs that.
+            Content::Url(url) => url.split(['?', '#']).next().map(str::to_owned),
             Content::Pieces(_) => None,
         };
         let (name, media_type) = (self.name.clone(), self.media_type.clone());
@@ -128,7 +129,7 @@ pub struct FileTold {
     /// Its size, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Where it is, when that is not here.
+    /// Where it is, when that is not here; without a query, which may hold a key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
@@ -191,7 +192,7 @@ mod tests {
         };
         let files = [
             file("notes.md", Some("text/markdown"), pieces(&[512, 30])),
-            file("page", None, Content::Url("https://a.example/p".into())),
+            file("page", None, Content::Url("https://a.example/p?key=secret#top".into())),
         ];
         let told_of: Vec<FileTold> = files.iter().map(File::told).collect();
         assert!(

@@ -77,7 +77,11 @@ pub fn builtin(
         Arc::new(ReadFile(workspace.clone())),
         Arc::new(WriteFile(workspace)),
         Arc::new(HttpGet::new(egress.clone(), config.http.body_bytes_max, config.http.timeout_ms)),
-        Arc::new(ReadAttachment::new(egress.clone(), config.http.body_bytes_max)),
+        Arc::new(ReadAttachment::new(
+            egress.clone(),
+            config.http.body_bytes_max,
+            config.http.timeout_ms,
+        )),
         Arc::new(HttpPost::new(egress, config.http.body_bytes_max, config.http.timeout_ms)),
         Arc::new(AskModel(model)),
         Arc::new(Stop),

@@ -107,7 +107,7 @@ pub(crate) struct JobArgs {
     /// The language agents and people are spoken to in [default: that of the goal]
     #[arg(long, value_name = "en|zh", value_parser = language)]
     pub(crate) language: Option<Language>,
-    /// A file that comes with the job, or the URL of one; may be given again
+    /// A file that comes with the job, or the URL of one; may be given again, at most 16 MiB each
     #[arg(long = "file", value_name = "PATH|URL")]
     pub(crate) files: Vec<String>,
     /// Run the plan without asking whether it is right

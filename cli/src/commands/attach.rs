@@ -1,6 +1,6 @@
 //! Files that come with a job: read here, uploaded before the job is stored.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use client::Client;
 use proto::{
@@ -9,7 +9,7 @@ use proto::{
     limits,
 };
 
-use crate::{failure::CliError, input};
+use crate::{failure::CliError, input, interrupt::Interrupts};
 
 /// A file that is named on the command line.
 pub(super) enum Named {
@@ -28,7 +28,48 @@ pub(super) fn read(named: &[String]) -> Result<Vec<Named>, CliError> {
         let why = format!("{} are too many; at most {} are taken", named.len(), limits::FILES_MAX);
         return Err(CliError::input("file", why));
     }
-    named.iter().map(|named| one(named)).collect()
+    let mut files = named.iter().map(|named| one(named)).collect::<Result<Vec<_>, _>>()?;
+    let bytes: u64 = files.iter().map(Named::bytes).sum();
+    if bytes > limits::FILES_BYTES_MAX {
+        let max = limits::FILES_BYTES_MAX;
+        let why = format!("all files have {bytes} bytes; at most {max} are taken");
+        return Err(CliError::input("file", why));
+    }
+    tell_apart(&mut files)?;
+    Ok(files)
+}
+
+/// Numbers files that are called alike: each file of a job has a name of its own.
+fn tell_apart(files: &mut [Named]) -> Result<(), CliError> {
+    let mut taken = BTreeSet::new();
+    for file in files {
+        let name = file.name_mut();
+        let (stem, extension) = match name.as_str().rsplit_once('.') {
+            Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
+            Some(_) | None => (name.as_str(), String::new()),
+        };
+        let numbered = (2..).map(|n| format!("{stem} ({n}){extension}"));
+        let mut names = std::iter::once(name.to_string()).chain(numbered);
+        let free = names.find(|name| !taken.contains(name)).unwrap_or_default();
+        *name = FileName::new(free.clone()).map_err(|e| CliError::input("file", e.to_string()))?;
+        taken.insert(free);
+    }
+    Ok(())
+}
+
+impl Named {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Content(_, content) => content.len() as u64,
+            Self::Url(..) => 0,
+        }
+    }
+
+    fn name_mut(&mut self) -> &mut FileName {
+        match self {
+            Self::Content(name, _) | Self::Url(name, _) => name,
+        }
+    }
 }
 
 fn one(named: &str) -> Result<Named, CliError> {
@@ -54,14 +95,37 @@ pub(super) async fn upload(
     client: &Client,
     files: Vec<Named>,
 ) -> Result<Vec<SubmitFile>, CliError> {
-    let mut uploaded = Vec::with_capacity(files.len());
-    for file in files {
-        uploaded.push(match file {
-            Named::Content(name, content) => client.attach(name, content).await?,
-            Named::Url(name, url) => {
-                SubmitFile { name, media_type: None, content: FileSource::Url(url) }
-            }
-        });
+    let mut interrupts = Interrupts::take()?;
+    let upload = async {
+        let mut uploaded = Vec::with_capacity(files.len());
+        for file in files {
+            uploaded.push(match file {
+                Named::Content(name, content) => client.attach(name, content).await?,
+                Named::Url(name, url) => {
+                    SubmitFile { name, media_type: None, content: FileSource::Url(url) }
+                }
+            });
+        }
+        Ok(uploaded)
+    };
+    tokio::select! {
+        uploaded = upload => uploaded,
+        () = interrupts.next() => {
+            Err(CliError::interrupted("interrupted while files were uploaded; there is no job"))
+        }
     }
-    Ok(uploaded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_called_alike_are_numbered() {
+        let url = |name: &str| Named::Url(FileName::new(name).unwrap(), String::new());
+        let mut files = ["a.md", "a.md", ".env", "a (2).md", "a.md", ".env"].map(url);
+        tell_apart(&mut files).unwrap();
+        let names: Vec<_> = files.iter_mut().map(|file| file.name_mut().to_string()).collect();
+        assert_eq!(names, ["a.md", "a (2).md", ".env", "a (2) (2).md", "a (3).md", ".env (2)"]);
+    }
 }

@@ -31,7 +31,7 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
         JobsCommand::Describe(args) => {
             let client = connect::client(global, output).await?;
             let view = connect::job(&client, &args.job).await?;
-            let edits = match args.revisions {
+            let edits = match args.revisions && !output.format.is_json() {
                 true => super::show::edits(&client, &view.job).await?,
                 false => Vec::new(),
             };

@@ -19,7 +19,7 @@ use proto::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-const VERBS: [&str; 13] = [
+const VERBS: [&str; 14] = [
     verbs::SUBMIT,
     verbs::GET,
     verbs::LIST,
@@ -33,6 +33,7 @@ const VERBS: [&str; 13] = [
     verbs::AGENTS,
     verbs::SET_AGENT,
     verbs::DROP_AGENT,
+    verbs::UPLOAD,
 ];
 
 fn document() -> String {
@@ -73,6 +74,8 @@ fn request(verb: &str, body: &str) {
         verbs::AGENTS => check::<Agents>(body),
         verbs::SET_AGENT => check::<SetAgent>(body),
         verbs::DROP_AGENT => check::<DropAgent>(body),
+        // Its request is the bytes themselves.
+        verbs::UPLOAD => assert!(!body.is_empty()),
         other => panic!("{other} takes no {body}"),
     }
 }
@@ -104,6 +107,7 @@ fn reply(verb: &str, text: &str) {
         verbs::CREW => check::<Crew>(text),
         verbs::AGENTS => check::<AgentList>(text),
         verbs::SET_AGENT | verbs::DROP_AGENT => check::<AgentChanged>(text),
+        verbs::UPLOAD => check::<Uploaded>(text),
         "refusal" => check::<Refusal>(text),
         other => panic!("no verb {other}"),
     }

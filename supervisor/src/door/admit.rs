@@ -233,8 +233,7 @@ fn callees(agent: &Agent, agents: &Catalogue, prices: &ByModel<Price>) -> Result
             continue;
         }
         let at = |failure: Failure| failure.at("agent.agents");
-        let mut callee = named(&name, agents).map_err(at)?;
-        pricing::of_sub_agent(&mut callee, agent, prices).map_err(at)?;
+        let callee = named(&name, agents).map_err(at)?;
         wanted.extend(callee.agents.iter().map(|sub| sub.name.clone()));
         let about = agents.entry(&name).map(|entry| entry.about).unwrap_or_default();
         found.insert(name, Callee { about, agent: callee });
@@ -243,6 +242,11 @@ fn callees(agent: &Agent, agents: &Catalogue, prices: &ByModel<Price>) -> Result
             let why = format!("agent.agents: leads to more than {max} agents");
             return Err(Failure::new(Code::TooLarge, why).at("agent.agents"));
         }
+    }
+    for name in pricing::limited(agent, &found) {
+        let Some(callee) = found.get_mut(&name) else { continue };
+        pricing::of_sub_agent(&mut callee.agent, agent, prices)
+            .map_err(|failure| failure.at("agent.agents"))?;
     }
     Ok(found)
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream};
 use proto::{
     door::{FileSource, SubmitFile, Uploaded},
     error::{Code, Failure},
@@ -19,6 +20,9 @@ use runtime::{
 use url::Url;
 
 use super::Door;
+
+/// Pieces that are looked at at a time: 4 MiB.
+const PIECES_AT_ONCE: usize = 8;
 
 impl Door {
     /// Stores a piece: the request's bytes as they are.
@@ -107,14 +111,15 @@ fn source(content: &FileSource, field: &str) -> Result<u64, Failure> {
             }
         }
         FileSource::Url(url) => {
+            let names_nobody = |url: &Url| url.username().is_empty() && url.password().is_none();
             let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
             let fits = url.len() <= limits::FILE_URL_BYTES_MAX;
             match Url::parse(url) {
-                Ok(parsed) if fits && is_web(&parsed) && parsed.password().is_none() => Ok(0),
+                Ok(parsed) if fits && is_web(&parsed) && names_nobody(&parsed) => Ok(0),
                 Ok(_) | Err(_) => {
                     let max = limits::FILE_URL_BYTES_MAX;
                     let why = format!(
-                        ".url: must be an http or https URL of at most {max} bytes, without a password"
+                        ".url: must be an http or https URL of at most {max} bytes, without a user or a password"
                     );
                     Err(refused(Code::InvalidRequest, why))
                 }
@@ -135,20 +140,39 @@ pub(super) async fn keep(
     for (at, file) in files.into_iter().enumerate() {
         let SubmitFile { name, media_type, content } = file;
         let content = match content {
-            FileSource::Url(url) => Content::Url(url),
+            FileSource::Url(url) => Content::Url(Url::parse(&url).map_or(url, Url::into)),
             FileSource::Text(text) if text.is_empty() => Content::Pieces(Vec::new()),
             FileSource::Text(text) => Content::Pieces(vec![put(objects, text.into()).await?]),
             FileSource::Pieces(pieces) => {
-                for (n, piece) in pieces.iter().enumerate() {
-                    let field = format!("files[{at}].content.pieces[{n}]");
-                    there(piece, &field, objects).await?;
-                }
+                all_there(&pieces, &format!("files[{at}].content"), objects).await?;
                 Content::Pieces(pieces)
             }
         };
         kept.push(File { name, media_type, content });
     }
     Ok(kept)
+}
+
+/// Keeps the files of another job for one that goes on from it: what is old and stays could be collected
+/// while nobody has stored yet that it is needed.
+///
+/// # Errors
+/// A piece that is gone; or the object store cannot be used.
+pub(super) async fn renew(files: &[File], objects: &dyn Objects) -> Result<(), Failure> {
+    for file in files {
+        if let Content::Pieces(pieces) = &file.content {
+            all_there(pieces, "fork.job", objects).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether every piece is there, some at a time.
+async fn all_there(pieces: &[Piece], field: &str, objects: &dyn Objects) -> Result<(), Failure> {
+    let checks = pieces.iter().enumerate().map(|(n, piece)| async move {
+        there(piece, &format!("{field}.pieces[{n}]"), objects).await
+    });
+    stream::iter(checks).buffered(PIECES_AT_ONCE).try_collect().await
 }
 
 /// Whether a piece is there. It is stored once more, which keeps one that is old from being

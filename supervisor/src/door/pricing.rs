@@ -3,10 +3,14 @@
 //!
 //! Must never let a limit on money through that could not be looked at.
 
+use std::collections::BTreeSet;
+
 use proto::{
     agent::{Agent, PlanWhen},
     budget::{Budget, Price},
     error::{Code, Failure},
+    family::{Callee, Callees},
+    id::AgentName,
     policy::Detector,
     price::{ByModel, ModelPrice},
 };
@@ -19,16 +23,13 @@ pub(super) fn of_job(agent: &mut Agent, known: &ByModel<Price>) -> Result<(), Fa
     priced(agent, known, &Budget::default())
 }
 
-/// The same for an agent that the job may hand tasks to: the job's limit holds for it too.
-/// What the job's own agent says of a model counts before what is configured.
+/// The same for an agent that the job may hand tasks to, where a limit holds for it: its own, or that
+/// of one above it. What the job's own agent says of a model counts before what is configured.
 pub(super) fn of_sub_agent(
     agent: &mut Agent,
     above: &Agent,
     known: &ByModel<Price>,
 ) -> Result<(), Failure> {
-    if agent.budget.money.is_none() && above.budget.money.is_none() {
-        return Ok(());
-    }
     let mut said = above.budget.clone();
     match &above.model {
         // The agent's own model may be the very one that has no name here.
@@ -39,6 +40,24 @@ pub(super) fn of_sub_agent(
         None => said.price = said.price.filter(|_| agent.model.is_none()),
     }
     priced(agent, known, &said)
+}
+
+/// Those of the agents that tasks may be handed to for which a limit on money holds: their own, or that
+/// of one who may hand them a task, however far above.
+pub(super) fn limited(agent: &Agent, callees: &Callees) -> BTreeSet<AgentName> {
+    let own = |callee: &Callee| callee.agent.budget.money.is_some();
+    let below = |agent: &Agent| agent.agents.iter().map(|sub| sub.name.clone()).collect::<Vec<_>>();
+    let mut found: BTreeSet<AgentName> =
+        callees.iter().filter(|(_, callee)| own(callee)).map(|(name, _)| name.clone()).collect();
+    let mut wanted: Vec<AgentName> = found.iter().cloned().collect();
+    if agent.budget.money.is_some() {
+        wanted.extend(below(agent).into_iter().filter(|name| found.insert(name.clone())));
+    }
+    while let Some(name) = wanted.pop() {
+        let next = callees.get(&name).map(|callee| below(&callee.agent)).unwrap_or_default();
+        wanted.extend(next.into_iter().filter(|name| found.insert(name.clone())));
+    }
+    found
 }
 
 /// Puts in the price of every model that may be asked and has none yet.

@@ -44,18 +44,11 @@ impl Door {
             // A fork that is there is not made again: the other job may have been purged since.
             let there = self.broker.log.read(&job, Seq(0)).await?;
             if let Some(first) = there.first() {
-                same(&job, first, &admitted.submitted.digest)?;
-                let shard = self.broker.log.subjects().shard_of(&job);
-                return Handled::json(&door::Submitted {
-                    job,
-                    shard,
-                    seq: first.seq,
-                    created: false,
-                    warnings: Vec::new(),
-                });
+                return self.attached(job, first, &admitted.submitted.digest);
             }
             admitted.submitted =
                 forking::submission(&*self.broker.log, fork, admitted.submitted).await?;
+            files::renew(&admitted.submitted.files, &*self.broker.objects).await?;
         }
         if secrets::looks_like_one(&admitted.submitted.goal) {
             tracing::warn!(%job, "the goal looks as if it holds a secret; it is stored as it is");
@@ -66,6 +59,10 @@ impl Door {
             *joined = conversation::join(&**log, &**kv, &joined.id, &job, &agent.memory).await?;
         }
         if !admitted.files.is_empty() {
+            // Looking through large files takes a while: a request that was sent again is answered first.
+            if let Some(first) = self.broker.log.read(&job, Seq(0)).await?.first() {
+                return self.attached(job, first, &admitted.submitted.digest);
+            }
             admitted.submitted.files = files::keep(admitted.files, &*self.broker.objects).await?;
         }
         let warnings = self.unannounced(&admitted.submitted);
@@ -85,6 +82,14 @@ impl Door {
 }
 
 impl Door {
+    /// The answer to a submission of a job that is there.
+    fn attached(&self, job: JobId, first: &Entry, digest: &str) -> Result<Handled, Failure> {
+        same(&job, first, digest)?;
+        let shard = self.broker.log.subjects().shard_of(&job);
+        let (seq, warnings) = (first.seq, Vec::new());
+        Handled::json(&door::Submitted { job, shard, seq, created: false, warnings })
+    }
+
     /// Tools that the job's agents name and no worker announces.
     fn unannounced(&self, submitted: &Submitted) -> Vec<String> {
         let callees = submitted.agents.iter().flat_map(|(name, callee)| {

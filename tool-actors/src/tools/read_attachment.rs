@@ -5,14 +5,14 @@ use proto::{
     file::{Content, File},
     lang::Language,
     limits,
-    tool::{Effect, Fault, ToolResult, ToolSpec},
+    tool::{Effect, ToolResult, ToolSpec},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{object, read, say, spec};
 use crate::{
-    egress::{Egress, EgressError, Get},
+    egress::{Egress, Get},
     tool::{CallContext, Tool, ToolFault},
 };
 
@@ -26,13 +26,14 @@ const CHARS_MAX: usize = 100_000;
 pub struct ReadAttachment {
     egress: Egress,
     bytes_max: usize,
+    timeout_ms: u64,
 }
 
 impl ReadAttachment {
     /// Fetches those that are addresses through that client, at most that many bytes.
     #[must_use]
-    pub fn new(egress: Egress, bytes_max: usize) -> Self {
-        Self { egress, bytes_max }
+    pub fn new(egress: Egress, bytes_max: usize, timeout_ms: u64) -> Self {
+        Self { egress, bytes_max, timeout_ms }
     }
 }
 
@@ -50,6 +51,13 @@ struct Args {
     #[serde(default)]
     from: usize,
     max_chars: Option<usize>,
+}
+
+/// What was read of a file.
+struct Read {
+    bytes: Vec<u8>,
+    /// Whether there is more than may be fetched.
+    truncated: bool,
 }
 
 /// What a call wants of each file.
@@ -71,8 +79,14 @@ impl Tool for ReadAttachment {
             }),
             &["files"],
         );
-        let words = "Reads text files that came with the task; `next` is where a file goes on.";
-        ToolSpec { concurrency: 8, ..spec("read_attachment", words, Effect::Pure, schema) }
+        let words = "Reads text files that came with the task; `next` is where a file goes on, `truncated` that there is more than can be fetched.";
+        // The client's own limit says more about what took so long, so it comes first.
+        let timeout_ms = self.timeout_ms.saturating_add(10_000);
+        ToolSpec {
+            timeout_ms,
+            concurrency: 8,
+            ..spec("read_attachment", words, Effect::Pure, schema)
+        }
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
@@ -88,17 +102,11 @@ impl Tool for ReadAttachment {
                 None => return Ok(ToolResult::failed(missing(language, which, &files))),
             }
         }
-        let mut given = Vec::with_capacity(found.len());
-        for (number, file) in &found {
-            let mut shown = json!({"number": number, "name": file.name});
-            let said = match self.content(&context, file).await? {
-                Ok(bytes) => words(language, &bytes, part),
-                Err(why) => json!({"error": why}),
-            };
-            if let (Value::Object(all), Value::Object(said)) = (&mut shown, said) {
-                all.extend(said);
-            }
-            given.push(shown);
+        let read = found.iter().map(|(number, file)| self.shown(&context, (*number, *file), part));
+        let given = futures::future::try_join_all(read).await?;
+        let errors: Vec<_> = given.iter().filter_map(|shown| shown["error"].as_str()).collect();
+        if errors.len() == given.len() {
+            return Ok(ToolResult::failed(errors.join("; ")));
         }
         let names: Vec<_> = found.iter().map(|(_, file)| file.name.as_str()).collect();
         let names = names.join(", ");
@@ -112,24 +120,49 @@ impl Tool for ReadAttachment {
 }
 
 impl ReadAttachment {
+    /// What is given of one file. One that cannot be fetched keeps nobody from the others.
+    async fn shown(
+        &self,
+        context: &CallContext,
+        (number, file): (usize, &File),
+        part: Part,
+    ) -> Result<Value, ToolFault> {
+        let mut shown = json!({"number": number, "name": file.name});
+        let said = match self.content(context, file).await? {
+            Ok(Read { bytes, truncated }) => {
+                let mut said = words(context.language, &bytes, part);
+                if truncated {
+                    said["truncated"] = json!(true);
+                }
+                said
+            }
+            Err(why) => json!({"error": why}),
+        };
+        if let (Value::Object(all), Value::Object(said)) = (&mut shown, said) {
+            all.extend(said);
+        }
+        Ok(shown)
+    }
+
     /// The bytes of a file, or why there are none that a model could do something about.
     async fn content(
         &self,
         context: &CallContext,
         file: &File,
-    ) -> Result<Result<Vec<u8>, String>, ToolFault> {
+    ) -> Result<Result<Read, String>, ToolFault> {
         let url = match &file.content {
-            Content::Pieces(pieces) => return context.files.read(pieces).await.map(Ok),
+            Content::Pieces(pieces) => {
+                let bytes = context.files.read(pieces).await?;
+                return Ok(Ok(Read { bytes, truncated: false }));
+            }
             Content::Url(url) => url.clone(),
         };
         let headers = self.egress.tracing(context.trace);
         match self.egress.get(Get { url, headers, max_bytes: self.bytes_max }).await {
-            Ok(fetched) if (200..300).contains(&fetched.status) => Ok(Ok(fetched.body)),
-            Ok(fetched) => Ok(Err(format!("the server answered with status {}", fetched.status))),
-            Err(error @ EgressError::Timeout(_)) => {
-                Err(ToolFault::new(Fault::Timeout, error.to_string()))
+            Ok(fetched) if (200..300).contains(&fetched.status) => {
+                Ok(Ok(Read { bytes: fetched.body, truncated: fetched.truncated }))
             }
-            Err(error) if error.is_transient() => Err(ToolFault::unavailable(error.to_string())),
+            Ok(fetched) => Ok(Err(format!("the server answered with status {}", fetched.status))),
             Err(error) => Ok(Err(error.to_string())),
         }
     }

@@ -48,6 +48,10 @@ fn the_first_file_that_cannot_be_taken_is_named() {
             vec![file("a", url("https://u:p@a.example/"))],
             Some((Code::InvalidRequest, "files[0].content")),
         ),
+        (
+            vec![file("a", url("https://token@a.example/"))],
+            Some((Code::InvalidRequest, "files[0].content")),
+        ),
         (vec![file("a", url("a.example/x"))], Some((Code::InvalidRequest, "files[0].content"))),
         (
             vec![file("a", pieces(vec![piece(1), strange]))],

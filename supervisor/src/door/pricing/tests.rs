@@ -28,7 +28,6 @@ fn booked(agent: &Agent) -> Booked<'_> {
 }
 
 #[rstest]
-#[case::nothing_is_limited(json!({"plan": {"model": "small"}}), None, &[])]
 #[case::the_usual_one(json!({"budget": {"money": 1.0}}), Some(1.0), &[])]
 #[case::by_its_name(json!({"model": "usual", "budget": {"money": 1.0}}), Some(1.0), &[])]
 #[case::another_one(json!({"model": "org/large.v1", "budget": {"money": 1.0}}), Some(20.0), &[])]
@@ -108,4 +107,25 @@ fn a_sub_agent_pays_the_price_of_its_own_models(
     of_job(&mut above, &known()).unwrap();
     let found = of_sub_agent(&mut agent, &above, &known()).map_err(|failure| failure.code);
     assert_eq!(found.map(|()| booked(&agent)), expected);
+}
+
+/// Whoever is somewhere below a limit is limited, and nobody else.
+#[test]
+fn a_limit_holds_for_everybody_below_it() {
+    let callee = |policies: Value| Callee { about: String::new(), agent: agent(policies) };
+    let sub =
+        |names: &[&str]| json!(names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>());
+    let name = |name: &str| AgentName::new(name).unwrap();
+    let callees = Callees::from_iter([
+        (name("free"), callee(json!({"agents": sub(&["leaf", "other"])}))),
+        (name("limited"), callee(json!({"budget": {"money": 0.5}, "agents": sub(&["middle"])}))),
+        (name("middle"), callee(json!({"agents": sub(&["leaf", "limited"])}))),
+        (name("leaf"), callee(json!({}))),
+        (name("other"), callee(json!({}))),
+    ]);
+    let root = agent(json!({"agents": sub(&["free", "limited"])}));
+    let found = limited(&root, &callees);
+    assert_eq!(found, BTreeSet::from(["limited", "middle", "leaf"].map(name)));
+    let root = agent(json!({"budget": {"money": 9.0}, "agents": sub(&["free", "limited"])}));
+    assert_eq!(limited(&root, &callees).len(), 5);
 }

@@ -7,6 +7,7 @@ use stateright::Property;
 use super::{
     Game,
     memory::{Log, Memory},
+    steps::Move,
     world::{CHILD, PARENT, World, places},
 };
 
@@ -20,7 +21,7 @@ pub(super) const BEGUN_ONCE: &str = "a child is begun once";
 pub(super) const COUNTED_ONCE: &str = "the end of a child is counted once";
 pub(super) const COUNTED_TRULY: &str = "a child ended as the one above counted it";
 pub(super) const WAITS_OR_CALLS_OFF: &str =
-    "a job ends when its child has, or has told it that nobody waits for it";
+    "a job ends when its child has, or when it has noted that it was called off";
 pub(super) const NOBODY_IS_LEFT: &str =
     "when the one above has ended and all is quiet, so has the child";
 pub(super) const WAITS_ARE_TRUE: &str = "who rests waits for what is on its way";
@@ -73,7 +74,7 @@ pub(super) fn always() -> Vec<Property<Game>> {
                 |parent: &Log, child: &Log| parent.ended && (child.ended || !child.is_there());
             !world.is_quiet()
                 || game.says(world, have_ended)
-                || game.with(|memory| !game.moves(world, memory).is_empty())
+                || game.with(|memory| game.moves(world, memory).iter().any(Move::goes_on))
         }),
     ];
     let of_logs: [fn(&Game, &World) -> bool; 7] = [

@@ -40,6 +40,10 @@ enum Plant {
     ForgetChildren,
     /// The job above is not told how a child ended.
     ForgetParent,
+    /// The broker stores every decision, whatever its writer had seen.
+    NoCompareAndSet,
+    /// The job above is told of another end than the one that is stored.
+    TellAnotherEnd,
 }
 
 /// A family, and what may happen to it.

@@ -4,6 +4,8 @@
 use proto::{
     decision::{Decision, Note},
     fact::Fact,
+    family::{ChildSaid, News},
+    job::Outcome,
 };
 
 use super::{
@@ -42,6 +44,7 @@ impl Game {
             Some(Plant::TellAfterStoring) => Vec::new(),
             Some(Plant::ForgetChildren) if is_child_told => Vec::new(),
             Some(Plant::ForgetParent) if is_end => Vec::new(),
+            Some(Plant::TellAnotherEnd) if is_end => tell.into_iter().map(another_end).collect(),
             // What would be said once the decision is stored.
             Some(Plant::SubmitFirst) if is_spawn => {
                 let longer = memory.append(log, Saying::Decision { next, after });
@@ -171,7 +174,7 @@ impl Game {
             world.give_up(job, who);
             return;
         }
-        let stored = store(world, memory, (job, next, fold.after));
+        let stored = store(self.plant, world, memory, (job, next, fold.after));
         let settles = is_conclusion(&memory.nexts[next as usize].decision);
         let me = world.actor(job, who);
         me.fresh = false;
@@ -194,7 +197,7 @@ impl Game {
                 tell.into_iter().for_each(|tell| self.deliver(world, memory, tell));
             }
             Some(Letter::Decision { job, next, after }) => {
-                store(world, memory, (job, next, after));
+                store(self.plant, world, memory, (job, next, after));
             }
             None => {}
         }
@@ -202,9 +205,14 @@ impl Game {
 }
 
 /// The broker's part: compare and set.
-fn store(world: &mut World, memory: &mut Memory, (job, next, after): (u8, u32, u8)) -> Option<u8> {
+fn store(
+    plant: Option<Plant>,
+    world: &mut World,
+    memory: &mut Memory,
+    (job, next, after): (u8, u32, u8),
+) -> Option<u8> {
     let log = world.log(job);
-    if memory.log(log).decided != after {
+    if memory.log(log).decided != after && plant != Some(Plant::NoCompareAndSet) {
         return None;
     }
     let at = u8::try_from(memory.log(log).entries.len()).ok()?;
@@ -214,6 +222,19 @@ fn store(world: &mut World, memory: &mut Memory, (job, next, after): (u8, u32, u
     side.log = longer;
     side.commands |= u32::from(is_command) << at;
     Some(at)
+}
+
+/// What is said of an end, with another one.
+fn another_end(tell: Tell) -> Tell {
+    match tell {
+        Tell::Say { job, mut fact } => {
+            if let Fact::Child(ChildSaid { news: News::Ended { outcome, .. }, .. }) = &mut *fact {
+                *outcome = Outcome::Canceled { reason: Some("said by a bug".to_owned()) };
+            }
+            Tell::Say { job, fact }
+        }
+        Tell::Submit { .. } => tell,
+    }
 }
 
 fn is_conclusion(decision: &Decision) -> bool {

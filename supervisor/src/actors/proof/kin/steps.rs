@@ -40,6 +40,24 @@ pub(super) enum Move {
     Cancel,
 }
 
+impl Move {
+    /// Whether it comes by itself: nobody may count on a cancel or on trouble to go on.
+    pub(super) fn goes_on(&self) -> bool {
+        match self {
+            Self::Cancel | Self::TurnPin { .. } | Self::Crash { .. } => false,
+            Self::Hand { .. }
+            | Self::Take { .. }
+            | Self::Say { .. }
+            | Self::Write { .. }
+            | Self::Read { .. }
+            | Self::Rest { .. }
+            | Self::Arrive
+            | Self::Answer { .. }
+            | Self::Reply => true,
+        }
+    }
+}
+
 /// What can go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trouble {

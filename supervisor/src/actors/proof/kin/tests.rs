@@ -63,6 +63,8 @@ fn a_small_family_keeps_every_claim_whatever_goes_wrong(
 #[case(Plant::SubmitUnguarded, &[Trouble::Supervisors], claims::BEGUN_ONCE)]
 #[case(Plant::ForgetChildren, &[], claims::NOBODY_IS_LEFT)]
 #[case(Plant::ForgetParent, &[], claims::WAITS_ARE_TRUE)]
+#[case(Plant::NoCompareAndSet, &[Trouble::Pins], claims::ONE_DECISION_PER_POSITION)]
+#[case(Plant::TellAnotherEnd, &[], claims::COUNTED_TRULY)]
 fn a_planted_bug_of_families_is_found(
     #[case] plant: Plant,
     #[case] of: &'static [Trouble],
