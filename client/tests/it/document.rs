@@ -10,7 +10,7 @@ use proto::{
     door::{
         AgentChanged, AgentList, Agents, AnswerTaken, Crew, Dead, DeadLetters, DropAgent, Get,
         GiveAnswer, Inbox, InboxPage, List, Listed, Refusal, SendSignal, SetAgent, Signaled,
-        Submit, Submitted, Tools, Watch, Watched, verbs,
+        Submit, Submitted, Tools, Uploaded, Watch, Watched, verbs,
     },
     error::Code,
     strict,

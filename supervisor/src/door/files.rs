@@ -169,15 +169,14 @@ pub(super) async fn renew(files: &[File], objects: &dyn Objects) -> Result<(), F
 
 /// Whether every piece is there, some at a time.
 async fn all_there(pieces: &[Piece], field: &str, objects: &dyn Objects) -> Result<(), Failure> {
-    let checks = pieces.iter().enumerate().map(|(n, piece)| async move {
-        there(piece, &format!("{field}.pieces[{n}]"), objects).await
-    });
+    let check = |(n, piece)| there(piece, format!("{field}.pieces[{n}]"), objects);
+    let checks: Vec<_> = pieces.iter().enumerate().map(check).collect();
     stream::iter(checks).buffered(PIECES_AT_ONCE).try_collect().await
 }
 
 /// Whether a piece is there. It is stored once more, which keeps one that is old from being
 /// collected while nobody refers to it yet.
-async fn there(piece: &Piece, field: &str, objects: &dyn Objects) -> Result<(), Failure> {
+async fn there(piece: &Piece, field: String, objects: &dyn Objects) -> Result<(), Failure> {
     let bytes = match objects.get(&piece.sha256).await {
         Ok(bytes) => bytes,
         Err(ObjectError::Missing(_)) => {

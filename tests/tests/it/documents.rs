@@ -232,6 +232,11 @@ const PROVED: &[Proof] = &[
         marker: "fn a_small_job_keeps_every_claim_whatever_goes_wrong",
     },
     Proof {
+        command: "cargo test -p callboard-supervisor --lib proof::kin",
+        file: "supervisor/src/actors/proof/kin/tests.rs",
+        marker: "fn a_small_family_keeps_every_claim_whatever_goes_wrong",
+    },
+    Proof {
         command: "deploy/nats/keys",
         file: "tests/tests/it/permissions/broker.rs",
         marker: r#"Command::new(dir.path().join("keys"))"#,

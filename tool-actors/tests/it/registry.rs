@@ -57,6 +57,7 @@ async fn the_built_in_tools_are_announced_and_answer() {
             "http_post",
             "list_tasks",
             "model",
+            "read_attachment",
             "read_file",
             "sleep",
             "stop",

@@ -1,3 +1,5 @@
+//! What is wrong with the files of a submission, each mistake by the field that is named.
+
 use proto::file::FileName;
 
 use super::*;
