@@ -102,7 +102,7 @@ const PLANTED: &[(Plant, u64)] = &[
     (Plant::NeverUnwanted, 326),
     (Plant::CountOldResults, 22),
     (Plant::ForgetParent, 6),
-    (Plant::ForgetChildren, 27),
+    (Plant::ForgetChildren, 233),
     (Plant::ShortFork, 100_004),
 ];
 
