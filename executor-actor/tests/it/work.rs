@@ -368,8 +368,9 @@ rules:
     let (after, _) = stage.fact().await;
     let rows: String = (1..=500).map(|n| format!("row {n};")).collect();
     stage.called("g0.s1.r1.t1.c0", json!({"success": true, "data": rows})).await;
+    let ends = format!("{} … {}", &rows[..100], &rows[rows.len() - 100..]);
     let reply = json!({
-        "id": "c1", "name": "create_task", "text": "row 1; … row 500;",
+        "id": "c1", "name": "create_task", "text": ends,
         "whole": {"work": "g0.s1.r1.t1.c0", "attempt": 1}
     });
     let turn = json!({"work": "g0.s1.r1.t2", "turn": 2, "after": after});
