@@ -39,13 +39,14 @@ async fn open(script: &str, roles: &[&str]) -> (Company, Vec<Process>, Client) {
     let processes = roles.iter().map(|roles| company.serve(roles, roles)).collect();
     let client = Client::new(&connect(&company).await);
     wait_for_door(&client).await;
-    // Commands are those of the tools that are there.
+    // Commands are those of the tools that are there, and words need somebody who plans.
+    let plans = roles.iter().any(|roles| roles.contains("planner"));
     for _ in 0..300 {
-        if client
-            .tools()
-            .await
-            .is_ok_and(|tools| tools.tools.iter().any(|t| t.name.as_str() == "list_tasks"))
-        {
+        let tools = client.tools().await.map(|tools| tools.tools).unwrap_or_default();
+        let crew = client.crew().await.map(|crew| crew.workers).unwrap_or_default();
+        let mut pools = crew.iter().flat_map(|worker| &worker.pools);
+        let has_planner = pools.any(|load| load.pool.starts_with("plan."));
+        if tools.iter().any(|tool| tool.name.as_str() == "list_tasks") && has_planner == plans {
             break;
         }
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;

@@ -84,7 +84,6 @@ fn a_model_whose_price_nobody_knows_is_named_with_what_to_do(
 }
 
 #[rstest]
-#[case::nothing_is_limited(json!({}), json!({"model": "secret"}), Ok((None, vec![])))]
 #[case::the_limit_of_the_job_holds_for_it(
     json!({"budget": {"money": 1.0}}), json!({"model": "small", "plan": {"model": "org/large.v1"}}), Ok((Some(0.1), vec![("org/large.v1", 20.0)]))
 )]
