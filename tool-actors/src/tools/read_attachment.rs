@@ -205,3 +205,41 @@ fn missing(language: Language, which: &Which, files: &[File]) -> String {
         (Language::Zh, false) => format!("没有文件 {which}。{there}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proto::file::FileName;
+    use wiremock::{Mock, MockServer, ResponseTemplate, matchers::path};
+
+    use super::*;
+    use crate::{config::EgressConfig, egress::SystemLookup, tools::tests::context};
+
+    #[tokio::test]
+    async fn an_address_says_that_it_has_more_than_may_be_fetched_or_why_it_cannot_be() {
+        let server = MockServer::start().await;
+        let long = ResponseTemplate::new(200).set_body_raw("123456789", "text/plain");
+        Mock::given(path("/long")).respond_with(long).mount(&server).await;
+        let config = EgressConfig { allow_private: true, ..EgressConfig::default() };
+        let egress = Egress::new(config, Arc::new(SystemLookup)).unwrap();
+        let context = context("key", Language::En);
+        for (at, bytes_max, from, expected) in [
+            ("long", 100, 6, json!({"bytes": 9, "text": "789", "next": null})),
+            ("long", 100, 0, json!({"bytes": 9, "text": "1234", "next": 4})),
+            ("long", 4, 2, json!({"bytes": 4, "text": "34", "next": null, "truncated": true})),
+            ("none", 100, 0, json!({"error": "the server answered with status 404"})),
+        ] {
+            let tool = ReadAttachment::new(egress.clone(), bytes_max, 1000);
+            let file = File {
+                name: FileName::new("f").unwrap(),
+                media_type: None,
+                content: Content::Url(format!("{}/{at}", server.uri())),
+            };
+            let shown = tool.shown(&context, (1, &file), Part { from, chars: 4 }).await.unwrap();
+            let mut whole = json!({"number": 1, "name": "f"});
+            whole.as_object_mut().unwrap().extend(expected.as_object().unwrap().clone());
+            assert_eq!(shown, whole, "{at} of {bytes_max} bytes");
+        }
+    }
+}

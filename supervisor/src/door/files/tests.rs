@@ -1,6 +1,12 @@
 //! What is wrong with the files of a submission, each mistake by the field that is named.
 
-use proto::file::FileName;
+use std::{sync::Arc, time::Duration};
+
+use proto::{file::FileName, id::WorkerId, subject::Subjects};
+use runtime::{
+    memory::{Memory, MemoryOptions, VirtualClock},
+    objects::RENEWED_AFTER,
+};
 
 use super::*;
 
@@ -73,4 +79,24 @@ fn the_first_file_that_cannot_be_taken_is_named() {
         let said = check(&files).err().map(|failure| (failure.code, failure.field.unwrap()));
         assert_eq!(said, refused.map(|(code, at)| (code, at.to_owned())), "{files:?}");
     }
+}
+
+/// What a fork keeps is as safe from whoever collects as what was uploaded just now.
+#[tokio::test(start_paused = true)]
+async fn files_that_a_fork_keeps_are_stored_anew_and_one_that_is_gone_is_named() {
+    let options = MemoryOptions { clock: Arc::new(VirtualClock::new()), ..Default::default() };
+    let memory = Memory::new(Subjects::new("t", 1).unwrap(), options);
+    let objects = memory.connect(WorkerId::new("w").unwrap()).objects;
+    let old = put(&*objects, Bytes::from("kept")).await.unwrap();
+    let file = |pieces| File {
+        name: FileName::new("f").unwrap(),
+        media_type: None,
+        content: Content::Pieces(pieces),
+    };
+    tokio::time::sleep(RENEWED_AFTER * 2).await;
+    assert!(objects.list().await.unwrap()[0].age > RENEWED_AFTER);
+    renew(&[file(vec![old.clone()])], &*objects).await.unwrap();
+    assert_eq!(objects.list().await.unwrap()[0].age, Duration::ZERO);
+    let gone = renew(&[file(vec![old, piece(1)])], &*objects).await.unwrap_err();
+    assert_eq!(gone.field.as_deref(), Some("fork.job.pieces[1]"));
 }
