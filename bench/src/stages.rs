@@ -11,11 +11,12 @@ use std::{
 use futures::{StreamExt, TryStreamExt, stream};
 use proto::{
     decision::Decision,
+    entry::Entry,
     fact::Fact,
     id::{JobId, Seq, WorkId},
     record::Known,
 };
-use runtime::{broker::Broker, log::Entry};
+use runtime::broker::Broker;
 use serde::Serialize;
 
 use crate::{

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use machine::timeline::Timeline;
 use proto::{
     decision::Decision,
     excerpt,
@@ -15,7 +16,6 @@ use proto::{
     revision::{Change, Line},
     step::StepState,
     subject::Family,
-    timeline::Timeline,
 };
 
 /// Characters of a step's words.

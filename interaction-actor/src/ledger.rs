@@ -9,9 +9,11 @@ use std::{
     sync::Arc,
 };
 
+use machine::timeline::{Timeline, Turn};
 use proto::{
     agent::Agent,
     decision::{Closed, Decision, Note},
+    entry::Entry,
     fact::{Answered, Fact, Signal, Source},
     family::Parent,
     id::{AgentName, AskId, Generation, Seq},
@@ -19,9 +21,7 @@ use proto::{
     lang::Language,
     record::{Known, Record, Unreadable},
     subject::Family,
-    timeline::{Timeline, Turn},
 };
-use runtime::log::Entry;
 
 /// The questions of one job.
 #[derive(Debug, Clone, Default)]
@@ -162,7 +162,7 @@ impl Ledger {
             Fact::Submitted(submitted) => {
                 if self.goal.is_none() {
                     if let Some(forked) = &submitted.forked {
-                        self.generation = forked.generation();
+                        self.generation = machine::timeline::fork_generation(forked);
                     }
                     self.goal = Some(submitted.goal);
                     self.language = submitted.language;

@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    id::{Generation, JobId, Seq},
+    id::{JobId, Seq},
     record::{Record, Unreadable},
     subject::Family,
-    timeline::Timeline,
 };
 
 /// What a position of a record that was taken along is moved up by, each time that it is: no stream
@@ -42,20 +41,6 @@ pub struct ForkedRecord {
     pub family: String,
     /// The record, as it was stored.
     pub record: Value,
-}
-
-impl Forked {
-    /// The generation in which the fork begins.
-    #[must_use]
-    pub fn generation(&self) -> Generation {
-        let mut timeline = Timeline::default();
-        for stored in &self.records {
-            let Ok(family) = stored.family() else { continue };
-            let known = stored.record().and_then(|record| record.known()).ok();
-            timeline.take(stored.seq, &family, known.as_ref());
-        }
-        timeline.generation().next()
-    }
 }
 
 impl ForkedRecord {

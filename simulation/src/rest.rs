@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use machine::{Job, replay, rollback_target};
 use proto::{
     decision::DecisionKind,
+    entry::Entry,
     id::{AskId, JobId},
     job::SubStatus,
     subject::Family,
 };
-use runtime::log::Entry;
-use supervisor::{machine::Job, replay};
 
 use crate::{people::Told, verdict::Logs};
 
@@ -42,7 +42,7 @@ pub(crate) fn moving(logs: &Logs, told: &Told) -> Vec<JobId> {
 /// Whether a job has ended, and nobody ever wanted it back.
 pub(crate) fn is_over(entries: &[Entry]) -> bool {
     let is_end = |entry: &Entry| matches!(entry.family, Family::Do(DecisionKind::Finish, _));
-    entries.iter().any(is_end) && !entries.iter().any(|entry| replay::wants_back(entry).is_some())
+    entries.iter().any(is_end) && !entries.iter().any(|entry| rollback_target(entry).is_some())
 }
 
 fn rest(id: &JobId, logs: &Logs, told: &Told, known: &mut BTreeMap<JobId, Rest>) -> Rest {
@@ -53,7 +53,7 @@ fn rest(id: &JobId, logs: &Logs, told: &Told, known: &mut BTreeMap<JobId, Rest>)
     if is_over(entries) {
         return Rest::Ended;
     }
-    let job = replay::replay(id, entries);
+    let job = replay(id, entries);
     let mut below = |child: &JobId| rest(child, logs, told, known);
     let rest = alone(id, &job, told, &mut below);
     known.insert(id.clone(), rest);

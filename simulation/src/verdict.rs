@@ -6,8 +6,10 @@ pub(crate) mod kin;
 
 use std::collections::BTreeMap;
 
+use machine::{Job, Replay, check, replay};
 use proto::{
     decision::{Decision, DecisionKind},
+    entry::Entry,
     fact::{Fact, Signal, TurnReply, Turned},
     id::{Generation, JobId},
     job::Outcome,
@@ -15,13 +17,7 @@ use proto::{
     subject::Family,
     tool::Effect,
 };
-use runtime::log::Entry;
 use sha2::{Digest, Sha256};
-use supervisor::{
-    check,
-    machine::Job,
-    replay::{self, Replay},
-};
 use tokio::time::{Duration, Instant};
 
 use crate::{ledger::Run, link::Standing, people::Told, story::Story};
@@ -60,7 +56,7 @@ pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
     for (id, entries) in logs {
         let checked = check::check(id, entries);
         wrong.extend(checked.findings.iter().map(|finding| format!("{id}: {finding}")));
-        let job = replay::replay(id, entries);
+        let job = replay(id, entries);
         if !job.has_ended() && job.has_work_out() {
             wrong.push(format!("{id}: waits for a worker, and workers are there"));
         }
@@ -91,7 +87,7 @@ pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
 /// How the jobs of a world ended, and what it took.
 pub(crate) fn tally(evidence: &Evidence, story: &Story) {
     for (id, entries) in &evidence.logs {
-        let job = replay::replay(id, entries);
+        let job = replay(id, entries);
         story.count(match job.outcome() {
             Some(Outcome::Completed { .. }) => "jobs completed",
             Some(Outcome::Failed { .. }) => "jobs failed",
@@ -229,7 +225,7 @@ fn miscounted(id: &JobId, entries: &[Entry]) -> Option<String> {
         };
         let Decision::Finish(finish) = *decision else { return None };
         // One that was decided before a roll-back nobody knew of counts for nothing.
-        if finish.generation < replay::replay(id, &entries[..end]).generation() {
+        if finish.generation < replay(id, &entries[..end]).generation() {
             return None;
         }
         // Facts that came while it was decided are not in it, nor those that came while others of its
@@ -237,7 +233,7 @@ fn miscounted(id: &JobId, entries: &[Entry]) -> Option<String> {
         let decided = entries[..end]
             .iter()
             .rposition(|e| matches!(e.family, Family::Do(..)) && !kin::is_telling(e));
-        let counts = |to: usize| replay::replay(id, &entries[..to]).view().map(|view| view.usage);
+        let counts = |to: usize| replay(id, &entries[..to]).view().map(|view| view.usage);
         let from = decided.map_or(1, |at| at + 1);
         let fits = (from..=end).any(|to| counts(to) == Some(finish.usage));
         (!fits).then(|| format!("{id}: it says at its end that it cost {:?}", finish.usage))

@@ -9,10 +9,11 @@ use std::{
 
 use proto::{
     decision::Decision,
+    entry::Entry,
     id::{Generation, JobId, Seq, WorkerId},
     record::Known,
 };
-use runtime::{broker::Broker, kv::Bucket, log::Entry};
+use runtime::{broker::Broker, kv::Bucket};
 use tokio::time::Instant;
 
 use crate::{

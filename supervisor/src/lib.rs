@@ -4,11 +4,6 @@
 //! it. This crate never calls another actor crate: they meet in subjects.
 
 pub mod actors;
-pub mod check;
-pub mod dead;
 pub mod door;
 pub mod fsck;
-pub mod golden;
-pub mod machine;
 pub mod purge;
-pub mod replay;

@@ -8,6 +8,7 @@ use std::{
 
 use client::Client;
 use futures::{StreamExt, stream};
+use machine::check::{Checked, check};
 use proto::{
     door::{AgentChoice, Submit},
     id::{AgentName, JobId, Seq, Shard, WorkerId},
@@ -17,10 +18,7 @@ use runtime::{
     broker::Broker,
     nats::{self, NatsOptions},
 };
-use supervisor::{
-    check::{Checked, check},
-    fsck::{self, Report, Scope},
-};
+use supervisor::fsck::{self, Report, Scope};
 
 use crate::company::{self, Company};
 
@@ -88,7 +86,7 @@ pub async fn ended(broker: &Broker, ids: &[JobId], patience: Duration) -> BTreeM
             if checked.outcome.is_some() {
                 ended.insert(id.clone(), checked);
             } else if began.elapsed() > patience {
-                let view = supervisor::replay::replay(id, &entries).view();
+                let view = machine::replay(id, &entries).view();
                 panic!(
                     "{} of {} jobs have not ended, such as {checked:#?}: {view:#?}",
                     ids.len() - ended.len(),

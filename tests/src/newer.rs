@@ -11,6 +11,7 @@ use futures::{StreamExt, stream::BoxStream};
 use jiff::Timestamp;
 use proto::{
     decision::{Decision, DecisionKind, pools},
+    entry::Entry,
     fact::Fact,
     id::{JobId, Pool, Seq, Shard, TimerName, WorkerId},
     record::Record,
@@ -20,7 +21,7 @@ use proto::{
 use runtime::{
     broker::Broker,
     log::{
-        Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
+        Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
         Storage, Submission,
     },
     testing::RawWriter,

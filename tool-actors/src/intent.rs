@@ -6,15 +6,16 @@
 
 use std::time::Duration;
 
+use machine::timeline::Timeline;
 use proto::{
     decision::CallWork,
+    entry::Entry,
     fact::{Fact, Started},
     id::{Generation, JobId, Seq},
     record::{Known, Unreadable},
-    timeline::Timeline,
     trace::TraceContext,
 };
-use runtime::log::{Entry, Log, LogError};
+use runtime::log::{Log, LogError};
 
 /// Wait before the log is tried again.
 const AGAIN: Duration = Duration::from_millis(500);

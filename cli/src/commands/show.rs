@@ -5,12 +5,12 @@ use std::pin::pin;
 
 use client::{Client, WatchOptions};
 use futures::StreamExt;
+use machine::timeline::Timeline;
 use proto::{
     door::Watched,
     id::{JobId, Seq},
     record::{Known, Record},
     subject::Family,
-    timeline::Timeline,
 };
 use serde_json::{Value, json};
 

@@ -10,6 +10,7 @@ use model::{
 };
 use proto::{
     decision::Decision,
+    entry::Entry,
     fact::Fact,
     id::{JobId, Seq},
     record::Known,
@@ -21,7 +22,7 @@ use runtime::{
     broker::Broker,
     bus::Message,
     kv::Bucket,
-    log::{Entry, Guarded, LogError},
+    log::{Guarded, LogError},
     memory::{self, MemoryOptions},
     registry::Registry,
 };

@@ -222,7 +222,7 @@ impl Office {
         let timer = TimerName::new("ask-q1").unwrap();
         let now = jiff::Timestamp::now();
         self.broker.log.arm(job, &timer, now, new_trace()).await.unwrap();
-        let is_fired = |entry: &runtime::log::Entry| {
+        let is_fired = |entry: &proto::entry::Entry| {
             entry.record.as_ref().is_ok_and(|record| record.kind == "fired")
         };
         while !self.broker.log.read(job, Seq(0)).await.unwrap().iter().any(is_fired) {

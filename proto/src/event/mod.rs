@@ -3,13 +3,12 @@
 //! them back: whoever decides, folds records.
 
 mod id;
-mod project;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::{id::EventId, project::Projection};
+pub use self::id::EventId;
 use crate::{
     decision::Closed,
     id::{AskId, Attempt, JobId, StepId, ToolName, WorkId},

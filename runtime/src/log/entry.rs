@@ -1,39 +1,8 @@
-//! A record where it stands in the log, and a record in the hands of a worker.
+//! A record in the hands of a worker.
 
 use async_trait::async_trait;
-use jiff::Timestamp;
-use proto::{
-    id::{JobId, Seq},
-    record::{Record, Unreadable},
-    subject::Family,
-    trace::TraceContext,
-};
+use proto::entry::Entry;
 use tokio::sync::OwnedSemaphorePermit;
-
-/// A record where it stands in the log. A body that was in the object store has been put back.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// Its position in the shard's stream.
-    pub seq: Seq,
-    /// When it was stored, by the server's clock.
-    pub time: Timestamp,
-    /// The job.
-    pub job: JobId,
-    /// Who was entitled to write it, by its subject.
-    pub family: Family,
-    /// The record, or why it is none.
-    pub record: Result<Record, Unreadable>,
-    /// The trace it belongs to.
-    pub trace: Option<TraceContext>,
-}
-
-impl Entry {
-    /// Whether there is nothing to it but its position. Such an entry is read, and never handed out.
-    #[must_use]
-    pub fn is_forged(&self) -> bool {
-        matches!(self.record, Err(Unreadable::Forged))
-    }
-}
 
 /// A record that was handed out. Dropping it without acknowledging has it handed out again.
 #[derive(Debug)]

@@ -14,6 +14,7 @@ use futures::stream::BoxStream;
 use jiff::Timestamp;
 use proto::{
     decision::{Decision, DecisionKind},
+    entry::Entry,
     fact::{Fact, Fired, Source},
     id::{JobId, Pool, Seq, Shard, TimerName, WorkerId},
     record::Record,
@@ -31,8 +32,8 @@ use super::{
     write::Publish,
 };
 use crate::log::{
-    Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
-    Storage, Submission, claim,
+    Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad, Storage,
+    Submission, claim,
     settle::{self, Patience},
 };
 

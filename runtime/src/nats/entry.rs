@@ -10,6 +10,7 @@
 
 use async_nats::HeaderMap;
 use proto::{
+    entry::Entry,
     fact::Source,
     id::JobId,
     record::Unreadable,
@@ -19,7 +20,7 @@ use proto::{
 
 use super::read::Stored;
 use crate::{
-    log::{Entry, LogError, claim},
+    log::{LogError, claim},
     objects::Objects,
 };
 

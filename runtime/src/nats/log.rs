@@ -9,6 +9,7 @@ use futures::{StreamExt, stream::BoxStream};
 use jiff::Timestamp;
 use proto::{
     decision::{Decision, DecisionKind},
+    entry::Entry,
     fact::{Fact, Fired, Source},
     id::{JobId, Pool, Seq, Shard, TimerName, WorkerId},
     record::Record,
@@ -29,7 +30,7 @@ use super::{
 };
 use crate::{
     log::{
-        Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
+        Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
         Storage, Submission, claim,
         settle::{self, Patience},
     },

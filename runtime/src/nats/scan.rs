@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use proto::{
+    entry::Entry,
     id::{JobId, Seq, Shard},
     subject::{Family, Subjects},
 };
@@ -15,7 +16,7 @@ use super::{
     log::NatsLog,
     read::{self, Page, Stored},
 };
-use crate::log::{Entry, LogError};
+use crate::log::LogError;
 
 /// Positions that are looked through first; each further step back is twice as long.
 const WINDOW: u64 = 2_000;

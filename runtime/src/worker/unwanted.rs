@@ -3,13 +3,14 @@
 
 use proto::{
     decision::{Decision, DecisionKind},
+    entry::Entry,
     fact::{Fact, Signal, Source},
     id::{Attempt, JobId, Seq, WorkId},
     record::{Body, Known, Record},
     subject::Family,
 };
 
-use crate::log::{Entry, Log, LogError};
+use crate::log::{Log, LogError};
 
 /// Looks through a job's records after a command, each of them once.
 #[derive(Debug)]

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use machine::{Job, Replay, golden, rollback_target};
 use proto::{
     decision::Decision,
+    entry::Entry,
     fact::{Answered, Fact, Signal, Signaled, Source},
     id::{AskId, JobId, Seq, WorkId},
     interaction::QuestionKind,
@@ -12,16 +14,8 @@ use proto::{
     subject::Family,
     trace::TraceContext,
 };
-use runtime::{
-    broker::Broker,
-    log::{Entry, Guarded},
-};
+use runtime::{broker::Broker, log::Guarded};
 use serde_json::{Value, json};
-use supervisor::{
-    golden,
-    machine::Job,
-    replay::{Replay, wants_back},
-};
 
 use super::Recording;
 
@@ -64,7 +58,7 @@ impl Acts {
                     // What another job passed on is passed on again.
                     Fact::Signaled(signaled) if n >= cut && signaled.parent_seq.is_none() => {
                         let at = standing(replay.job());
-                        let to = wants_back(entry).and_then(|to| mark_of(&own, to));
+                        let to = rollback_target(entry).and_then(|to| mark_of(&own, to));
                         left.push_back(Act::Signal { at, signaled, to });
                     }
                     Fact::Answered(_)

@@ -9,14 +9,15 @@ mod recording;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::{StreamExt, future::join_all};
+use machine::{Job, check, golden, replay};
 use model::script::{Script, ScriptModel};
 use proto::{
+    entry::Entry,
     id::{JobId, Seq},
     tool::Effect,
 };
-use runtime::{broker::Broker, log::Entry};
+use runtime::broker::Broker;
 use serde_json::{Value, json};
-use supervisor::{check, golden, machine::Job, replay};
 
 pub(crate) use self::props::{Reported, Stage, toolset};
 use self::{acts::Acts, props::Trick};
@@ -105,7 +106,7 @@ async fn run(recording: &Recording, mind: ScriptModel, cut: usize, mishap: &Mish
     for id in &jobs {
         let entries = witness.log.read(id, Seq(0)).await.unwrap_or_default();
         if id == recording.job() {
-            played.end = end(&replay::replay(id, &entries));
+            played.end = end(&replay(id, &entries));
         }
         let findings = check::check(id, &entries).findings;
         played.wrong.extend(findings.iter().map(|finding| format!("{id}: {finding}")));
@@ -122,10 +123,10 @@ async fn follow(witness: &Broker, recording: &Recording, id: &JobId, cut: usize)
     let mut job = Job::new(id.clone());
     let mut heard: Vec<Entry> = Vec::new();
     while let Ok(Some(Ok(entry))) = tokio::time::timeout(STILL, entries.next()).await {
-        replay::apply(&mut job, &entry);
+        job.take(&entry);
         heard.push(entry);
-        if job.must_be_folded_anew() {
-            job = replay::replay(id, &heard);
+        if job.must_be_refolded() {
+            job = replay(id, &heard);
         }
         if job.has_ended() && acts.are_done() {
             return;

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use machine::{Job, Replay, replay};
 use proto::{
     decision::Decision,
+    entry::Entry,
     fact::Fact,
     id::{Attempt, JobId, Seq, TimerName, WorkId},
     record::{Known, Record},
@@ -14,12 +16,8 @@ use proto::{
     tool::Effect,
     trace::TraceContext,
 };
-use runtime::{broker::Broker, log::Entry, memory::Memory};
+use runtime::{broker::Broker, memory::Memory};
 use serde_json::{Value, json};
-use supervisor::{
-    machine::Job,
-    replay::{self, Replay},
-};
 
 /// Shards that an installation may have whose logs are recorded.
 const SHARDS_MAX: u16 = 256;
@@ -93,7 +91,7 @@ impl Recording {
     /// The job at its recorded end.
     #[must_use]
     pub fn whole(&self) -> Job {
-        replay::replay(self.job(), &self.of(self.job()))
+        replay(self.job(), &self.of(self.job()))
     }
 
     /// All jobs in it.

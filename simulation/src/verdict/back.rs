@@ -3,20 +3,17 @@
 
 use std::collections::BTreeMap;
 
+use machine::timeline::{Timeline, Turn};
+use machine::{Job, Replay, replay};
 use proto::{
+    entry::Entry,
     fact::{Fact, Signal},
     fork::Forked,
     id::{JobId, Seq, WorkId},
     record::Known,
     subject::Family,
-    timeline::{Timeline, Turn},
     tool::Effect,
     view::{JobView, StepView},
-};
-use runtime::log::Entry;
-use supervisor::{
-    machine::Job,
-    replay::{self, Replay},
 };
 
 use super::Logs;
@@ -78,8 +75,8 @@ fn until(entries: &[Entry], seq: Seq) -> &[Entry] {
 
 /// What a job had come to where it went back to, and has not any more, or has otherwise.
 fn kept(id: &JobId, entries: &[Entry], back: &Back) -> Vec<String> {
-    let there = replay::replay(id, until(entries, back.to));
-    let since = replay::replay(id, until(entries, back.at));
+    let there = replay(id, until(entries, back.to));
+    let since = replay(id, until(entries, back.at));
     let mut wrong = differ(&there, &since);
     if since.generation() <= there.generation() {
         wrong.push("it is in no later generation".to_owned());
@@ -200,8 +197,8 @@ fn other_than_its_origin(
     if there != along {
         wrong.push(of("its records are others".to_owned()));
     }
-    let was = replay::replay(&forked.job, origin);
-    let is = replay::replay(id, entries.split_at(1).0);
+    let was = replay(&forked.job, origin);
+    let is = replay(id, entries.split_at(1).0);
     wrong.extend(differ(&was, &is).into_iter().map(of));
     if let Some(view) = is.view().filter(|view| view.parent.is_some() || !view.children.is_empty())
     {

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use machine::{Job, Replay};
 use proto::{
     decision::{Decision, Note, SpawnWork},
+    entry::Entry,
     fact::Fact,
     family::{ChildSaid, News},
     id::{Attempt, JobId, WorkId},
@@ -11,8 +13,6 @@ use proto::{
     message::Usage,
     record::Known,
 };
-use runtime::log::Entry;
-use supervisor::{machine::Job, replay::Replay};
 
 use super::Logs;
 
@@ -175,7 +175,7 @@ fn about(id: &JobId, parent: &Read, spawn: &SpawnWork, entries: &[Entry]) -> Vec
         }
         return wrong;
     }
-    let job = supervisor::replay::replay(child, entries);
+    let job = machine::replay(child, entries);
     let is_its = job.view().and_then(|view| view.parent).is_some_and(|parent| {
         parent.job == *id && parent.work == *work && parent.attempt == *attempt
     });
@@ -259,7 +259,7 @@ fn miscounted(id: &JobId, read: &Read) -> Option<String> {
 fn unwanted(logs: &Logs) -> Vec<String> {
     let mut wrong = Vec::new();
     for (id, entries) in logs {
-        let parent = supervisor::replay::replay(id, entries).view().and_then(|view| view.parent);
+        let parent = machine::replay(id, entries).view().and_then(|view| view.parent);
         let Some(parent) = parent else { continue };
         let above = logs.get(&parent.job).map_or(&[][..], Vec::as_slice);
         let decided = above.iter().find_map(|entry| {

@@ -11,14 +11,15 @@ use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 use jiff::Timestamp;
 use proto::{
     decision::{Decision, DecisionKind},
+    entry::Entry,
     fact::{Fact, Signal},
     id::{JobId, Pool, Seq, Shard, TimerName},
     subject::{Family, Subjects},
     trace::TraceContext,
 };
 use runtime::log::{
-    Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
-    Storage, Submission,
+    Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad, Storage,
+    Submission,
 };
 use tokio::sync::Semaphore;
 

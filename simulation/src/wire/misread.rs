@@ -8,10 +8,10 @@ use std::{
 
 use proto::{
     decision::Decision,
+    entry::Entry,
     id::{Attempt, JobId, WorkId},
     record::Record,
 };
-use runtime::log::Entry;
 use serde_json::{Value, json};
 
 use crate::plant::Plant;

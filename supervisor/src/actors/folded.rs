@@ -3,20 +3,17 @@
 
 use std::collections::BTreeSet;
 
+use machine::{At, Job, Replay, replay, rollback_target};
 use proto::{
     decision::Decision,
+    entry::Entry,
     id::{JobId, Seq},
     record::{Known, kind_label},
     subject::Family,
     trace::TraceContext,
 };
-use runtime::log::Entry;
 
 use super::observe::{Standpoint, Taken};
-use crate::{
-    machine::{At, Job},
-    replay,
-};
 
 /// The fold, and enough to put a fact in its place that was stored before a decision and arrives
 /// after it: facts arrive in the order of the log, so it is never older than the last one that did.
@@ -61,7 +58,7 @@ impl Folded {
         let trace = entries.iter().find_map(|entry| entry.trace);
         let trace = trace
             .unwrap_or_else(|| TraceContext::new(fastrand::u128(..), fastrand::u64(..), false));
-        let mut replay = replay::Replay::of(job, entries);
+        let mut replay = Replay::of(job, entries);
         let mut taken = Taken::default();
         let first = news.first(entries);
         for entry in entries {
@@ -87,11 +84,11 @@ impl Folded {
     }
 
     fn place(&mut self, entry: &Entry) -> Result<(), MustRead> {
-        if entry.seq <= self.base.seq() || replay::wants_back(entry).is_some() {
+        if entry.seq <= self.base.seq() || rollback_target(entry).is_some() {
             return Err(MustRead);
         }
         if entry.seq > self.job.seq() {
-            replay::apply(&mut self.job, entry);
+            self.job.take(entry);
             self.tail.clear();
             self.base.clone_from(&self.job);
             return Ok(());
@@ -100,7 +97,7 @@ impl Folded {
         let later = self.tail.split_off(later);
         let earlier = std::mem::replace(&mut self.tail, later);
         earlier.iter().for_each(|(at, decision)| apply_decision(&mut self.base, *at, decision));
-        replay::apply(&mut self.base, entry);
+        self.base.take(entry);
         self.job.clone_from(&self.base);
         self.tail.iter().for_each(|(at, decision)| apply_decision(&mut self.job, *at, decision));
         Ok(())

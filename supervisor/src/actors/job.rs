@@ -5,15 +5,17 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use proto::{
     decision::{Decision, DecisionKind, Note},
+    entry::Entry,
     id::{JobId, Seq, Shard},
     trace::TraceContext,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use runtime::{
     broker::Broker,
-    log::{Delivery, Entry, Guarded, LogError},
+    log::{Delivery, Guarded, LogError},
 };
 
+use machine::{Job, Next};
 use tracing::Instrument;
 
 use super::{
@@ -23,7 +25,6 @@ use super::{
     shard::ShardMsg,
     tell,
 };
-use crate::machine::{Job, Next};
 
 /// Decisions one look may lead to. A job that wants more is not converging.
 const DECISIONS_MAX: usize = 2 * proto::limits::PLAN_STEPS_MAX + 100;

@@ -6,6 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
+use machine::{Job, replay};
 use proto::id::{JobId, Seq};
 use ractor::ActorRef;
 use runtime::log::LogError;
@@ -15,7 +16,6 @@ use super::{
     observe::{Census, swept},
     shard::{ShardArgs, ShardMsg},
 };
-use crate::{machine::Job, replay};
 
 /// Jobs looked at before the next pause.
 const PAGE: usize = 100;
@@ -125,7 +125,7 @@ struct Seen {
 async fn wants_work(args: ShardArgs, job: JobId, round: Round) -> Result<Seen, LogError> {
     let look = async || {
         let entries = args.broker.log.read(&job, Seq(0)).await?;
-        Ok::<_, LogError>(replay::replay(&job, &entries))
+        Ok::<_, LogError>(replay(&job, &entries))
     };
     let missing = |folded: &Job| (folded.seq(), folded.decide().is_some());
     let mut folded = look().await?;

@@ -2,13 +2,14 @@
 //! may be said again: a job is begun once however often it is submitted, and the fold counts what it
 //! hears once.
 
+use machine::Tell;
 use proto::{fact::Fact, id::JobId, trace::TraceContext};
 use runtime::{
     broker::Broker,
     log::{LogError, Submission},
 };
 
-use crate::{door::first_submission, machine::Tell};
+use crate::door::first_submission;
 
 /// Says all of it, in order. `trace` goes on in what it leads to.
 pub(super) async fn tell(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use machine::dead_letters as dead;
 use proto::{
     door::{Dead, DeadLetter, DeadLetters},
     error::{Code, Failure},
@@ -16,7 +17,6 @@ use runtime::{
 };
 
 use super::{Door, fold, list::Submissions};
-use crate::dead;
 
 /// Letters when no number is asked for.
 const USUAL: u32 = 50;

@@ -2,15 +2,16 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use machine::events::Projection;
+use machine::{Job, replay};
 use proto::{
+    entry::Entry,
     error::{Code, Failure},
-    event::{Event, Projection},
+    event::Event,
     id::{JobId, Seq},
     view::{JobSummary, JobView},
 };
-use runtime::log::{Entry, Log};
-
-use crate::{machine::Job, replay};
+use runtime::log::Log;
 
 /// A job as its whole log says it is.
 ///
@@ -32,21 +33,21 @@ pub(super) async fn read(log: &dyn Log, job: &JobId) -> Result<Vec<Entry>, Failu
 
 /// Folds a whole log.
 pub(super) fn whole(job: &JobId, entries: &[Entry]) -> Result<Job, Failure> {
-    apart(job, || replay::replay(job, entries))
+    apart(job, || replay(job, entries))
 }
 
 /// Folds what came since; reads the whole log anew when the job was rolled back. The job must not be
 /// used any more after an error.
 pub(super) async fn more(log: &dyn Log, job: &mut Job, entries: &[Entry]) -> Result<(), Failure> {
     let id = job.id().clone();
-    apart(&id, || entries.iter().for_each(|entry| replay::apply(job, entry)))?;
+    apart(&id, || entries.iter().for_each(|entry| job.take(entry)))?;
     anew(log, job).await
 }
 
 /// Folds a job anew that was rolled back. Not further than what was handed over: whoever follows the
 /// log is handed the rest.
 async fn anew(log: &dyn Log, job: &mut Job) -> Result<(), Failure> {
-    if job.must_be_folded_anew() {
+    if job.must_be_refolded() {
         let mut entries = read(log, job.id()).await?;
         entries.retain(|entry| entry.seq <= job.seq());
         *job = whole(&job.id().clone(), &entries)?;
@@ -68,7 +69,7 @@ pub(super) async fn events(
         if entry.seq <= job.seq() {
             continue;
         }
-        apart(&id, || replay::apply(job, entry))?;
+        apart(&id, || job.take(entry))?;
         anew(log, job).await?;
         events.extend(apart(&id, || {
             let Some(after) = job.view() else { return Vec::new() };

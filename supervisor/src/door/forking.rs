@@ -1,6 +1,7 @@
 //! A new job that goes on from a point of another one: what its first record takes along.
 
 use proto::{
+    entry::Entry,
     error::{Code, Failure},
     fact::{Fact, Submitted},
     fork::{DEPTH_MAX, Forked, ForkedRecord},
@@ -9,7 +10,7 @@ use proto::{
     point::{Fork, Point},
     record::{Known, Unreadable},
 };
-use runtime::log::{Entry, Log};
+use runtime::log::Log;
 
 use super::{below, fold, submit::first_submission, turning::Past};
 

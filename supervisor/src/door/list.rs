@@ -6,6 +6,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use proto::{
     door::{List, Listed},
+    entry::Entry,
     error::{Code, Failure},
     id::{ConversationId, JobId, Seq, Shard},
     job::{JobState, SubStatus},
@@ -14,7 +15,7 @@ use proto::{
 };
 use runtime::{
     config::Role,
-    log::{Entry, Log},
+    log::Log,
     service::{Call, Handled},
 };
 

@@ -7,8 +7,10 @@
 use std::time::Duration;
 
 use futures::StreamExt;
+use machine::Job;
 use proto::{
     door::{SendSignal, Signaled},
+    entry::Entry,
     error::{Code, Failure},
     fact::{self, Fact, Signal},
     id::{JobId, Seq, SnapshotName},
@@ -19,13 +21,11 @@ use proto::{
 };
 use runtime::{
     config::Role,
-    log::Entry,
     service::{Call, Handled},
 };
 use tokio::time::Instant;
 
 use super::{Door, below, fold, turning::Past};
-use crate::machine::Job;
 
 /// How long a cancel waits for the supervisor to end the job.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);

@@ -3,6 +3,7 @@
 use proto::{
     agent::Agent,
     door,
+    entry::Entry,
     error::{Code, Failure},
     fact::{Fact, Submitted},
     id::{JobId, Seq},
@@ -12,7 +13,7 @@ use proto::{
 use runtime::{
     broker::Broker,
     config::Role,
-    log::{Entry, Submission},
+    log::Submission,
     service::{Call, Handled},
 };
 use uuid::Uuid;

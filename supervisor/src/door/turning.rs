@@ -3,8 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use machine::{Job, Replay, replay};
 use proto::{
     decision::Decision,
+    entry::Entry,
     error::{Code, Failure},
     fact::Fact,
     family::News,
@@ -13,12 +15,6 @@ use proto::{
     point::Point,
     record::Known,
     tool::Effect,
-};
-use runtime::log::Entry;
-
-use crate::{
-    machine::Job,
-    replay::{self, Replay},
 };
 
 /// Records that a job needs to go on, below the limit of its log.
@@ -117,7 +113,7 @@ impl<'a> Past<'a> {
     pub(super) fn job_at(&self, seq: Seq) -> Job {
         let until = self.entries.partition_point(|entry| entry.seq <= seq);
         let (until, _) = self.entries.split_at(until);
-        replay::replay(self.job().id(), until)
+        replay(self.job().id(), until)
     }
 
     /// Looks whether the job can go on from a record, `field` being where that was given.
@@ -155,14 +151,14 @@ impl<'a> Past<'a> {
 
     /// Whether a roll-back of the log counted.
     pub(super) fn went_back(&self, marker: Seq) -> bool {
-        let mut timeline = proto::timeline::Timeline::default();
+        let mut timeline = machine::timeline::Timeline::default();
         self.entries.iter().any(|entry| {
             let known = match &entry.record {
                 Err(proto::record::Unreadable::Forged) => return false,
                 record => record.as_ref().ok().and_then(|record| record.known().ok()),
             };
             let turn = timeline.take(entry.seq, &entry.family, known.as_ref());
-            entry.seq == marker && matches!(turn, proto::timeline::Turn::Back(_))
+            entry.seq == marker && matches!(turn, machine::timeline::Turn::Back(_))
         })
     }
 

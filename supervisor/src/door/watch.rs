@@ -8,10 +8,13 @@
 use std::{pin::pin, time::Duration};
 
 use futures::{StreamExt, stream::BoxStream};
+use machine::Job;
+use machine::events::Projection;
 use proto::{
     door::{Watch, Watched},
+    entry::Entry,
     error::{Code, Failure},
-    event::{EventId, Projection},
+    event::EventId,
     id::Seq,
     limits, strict,
     wire::{self, Live, Said},
@@ -19,13 +22,12 @@ use proto::{
 use runtime::{
     bus::Message,
     config::Role,
-    log::{Entry, Log},
+    log::Log,
     service::{Call, Handled},
 };
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::{Door, fit, fold};
-use crate::machine::Job;
 
 /// Records that are folded before the job is shown again.
 const BURST: usize = 256;

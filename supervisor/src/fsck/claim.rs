@@ -3,17 +3,18 @@
 
 use std::collections::BTreeMap;
 
+use machine::{Waits, check, dead_letters as dead};
 use proto::{
     decision::{Decision, DecisionKind},
     door::{DeadKind, DeadLetter},
+    entry::Entry,
     id::{AskId, Attempt, JobId, Seq, TimerName, WorkId},
     record::{Known, Record},
     subject::Family,
 };
-use runtime::log::{Entry, Queue};
+use runtime::log::Queue;
 
 use super::Finding;
-use crate::{check, dead, machine::Waits};
 
 /// What a job's log claims.
 #[derive(Debug, Clone, PartialEq)]

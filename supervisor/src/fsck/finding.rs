@@ -2,14 +2,13 @@
 
 use std::fmt;
 
+use machine::check;
 use proto::{
     decision::DecisionKind,
     id::{AskId, JobId, Seq, TimerName},
 };
 use runtime::log::Queue;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
-
-use crate::check;
 
 /// Something that must not be.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures::StreamExt;
+use machine::dead_letters as dead;
 use proto::id::{AskId, JobId, Seq};
 use runtime::{
     broker::Broker,
@@ -10,7 +11,6 @@ use runtime::{
 };
 
 use super::{FsckError, Report, Scope, Wrong, finding::Finding};
-use crate::dead;
 
 /// Looks through the inbox, entry by entry, and again at what looks wrong.
 pub(super) async fn look(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use machine::replay;
 use proto::{
     door::{DeadKind, DeadLetter},
     id::{JobId, Seq},
@@ -17,7 +18,6 @@ use super::{
     claim::{Claim, Command},
     finding::{Finding, Standing},
 };
-use crate::replay;
 
 /// How far every queue of a shard has come.
 #[derive(Debug, Default)]
@@ -157,7 +157,7 @@ impl Judge<'_> {
         // One that was decided and is not submitted yet is a decision that is missing.
         for child in claim.children.iter().filter(|_| claim.due.is_none()) {
             let entries = broker.log.read(child, Seq(0)).await?;
-            let folded = replay::replay(child, &entries);
+            let folded = replay(child, &entries);
             if folded.parent().is_none_or(|parent| parent.job != *job) {
                 self.findings.push(Finding::NoChild { child: child.clone() });
             } else if folded.has_ended() {

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proto::{decision::Decision, id::JobId, record::Known};
-use runtime::{broker::Broker, log::Entry};
+use proto::{decision::Decision, entry::Entry, id::JobId, record::Known};
+use runtime::broker::Broker;
 
 use super::{Ended, Looked, PurgeError, Stays, Terms, looks};
 use crate::door::first_submission;

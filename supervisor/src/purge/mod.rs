@@ -11,18 +11,22 @@ mod objects;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
-use proto::id::{ConversationId, JobId, Seq, Shard};
+use machine::dead_letters as dead;
+use proto::{
+    entry::Entry,
+    id::{ConversationId, JobId, Seq, Shard},
+};
 use runtime::{
     broker::Broker,
     kv::{Bucket, KvError},
-    log::{Entry, LogError},
+    log::LogError,
     objects::ObjectError,
 };
 use serde::Serialize;
 
 use self::kin::Kin;
 pub use self::objects::{Garbage, OLDER_THAN, PATIENCE, collect, garbage};
-use crate::{dead, door::conversation};
+use crate::door::conversation;
 
 /// Jobs that are found at most; the rest is found when it is looked again.
 pub const JOBS_MAX: usize = 100_000;

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
+use machine::replay;
 use proto::{
     agent::Agent,
     conversation::Conversation,
@@ -22,7 +23,6 @@ use runtime::{
 };
 
 use super::*;
-use crate::replay::replay;
 
 struct Stage {
     memory: Memory,
@@ -79,7 +79,7 @@ impl Stage {
         job
     }
 
-    async fn folded(&self, job: &JobId) -> crate::machine::Job {
+    async fn folded(&self, job: &JobId) -> machine::Job {
         replay(job, &self.broker.log.read(job, Seq(0)).await.unwrap())
     }
 

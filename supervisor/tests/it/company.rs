@@ -4,12 +4,9 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use callboard_supervisor::{
-    actors::{ROLE, SupervisorActor, SupervisorArgs, SupervisorOptions},
-    machine::Job,
-    replay,
-};
+use callboard_supervisor::actors::{ROLE, SupervisorActor, SupervisorArgs, SupervisorOptions};
 use futures::StreamExt;
+use machine::{Job, replay};
 use proto::{
     agent::Agent,
     decision::{Decision, DecisionKind, pools},
@@ -242,7 +239,7 @@ impl Company {
 
     pub(crate) async fn folded(&self, job: &JobId) -> Job {
         let entries = self.broker.log.read(job, Seq(0)).await.unwrap();
-        replay::replay(job, &entries)
+        replay(job, &entries)
     }
 
     /// Waits for a record after which the job is as wanted.
@@ -252,10 +249,10 @@ impl Company {
         let found = tokio::time::timeout(Duration::from_secs(30), async {
             while !wanted(&folded) {
                 let entry = records.next().await.unwrap().unwrap();
-                replay::apply(&mut folded, &entry);
+                folded.take(&entry);
                 entries.push(entry);
-                if folded.must_be_folded_anew() {
-                    folded = replay::replay(job, &entries);
+                if folded.must_be_refolded() {
+                    folded = replay(job, &entries);
                 }
             }
         });

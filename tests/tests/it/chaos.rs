@@ -180,11 +180,7 @@ pub(crate) async fn approve_all(client: Client) {
 }
 
 /// Folds of all jobs, once all have ended.
-async fn all_ended(
-    broker: &Broker,
-    ids: &[JobId],
-    patience: Duration,
-) -> Vec<supervisor::machine::Job> {
+async fn all_ended(broker: &Broker, ids: &[JobId], patience: Duration) -> Vec<machine::Job> {
     let started = Instant::now();
     let mut ended = BTreeMap::new();
     while ended.len() < ids.len() {
@@ -194,7 +190,7 @@ async fn all_ended(
             }
             // The server may be down for the moment.
             let Ok(entries) = broker.log.read(id, Seq(0)).await else { continue };
-            let job = supervisor::replay::replay(id, &entries);
+            let job = machine::replay(id, &entries);
             if job.has_ended() {
                 ended.insert(id.clone(), job);
             }
@@ -202,7 +198,7 @@ async fn all_ended(
         if started.elapsed() > patience {
             let open: Vec<_> = ids.iter().filter(|id| !ended.contains_key(*id)).collect();
             let first = broker.log.read(open[0], Seq(0)).await.unwrap();
-            let view = supervisor::replay::replay(open[0], &first).view();
+            let view = machine::replay(open[0], &first).view();
             panic!("{} jobs never ended, such as {view:#?}", open.len());
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -212,7 +208,7 @@ async fn all_ended(
 
 /// Every job ended right: completed, or failed because a call was caught in the middle. No attempt
 /// was sent twice, and every attempt of a unit of work carried the same key.
-async fn check_logs(broker: &Broker, jobs: &[supervisor::machine::Job]) -> usize {
+async fn check_logs(broker: &Broker, jobs: &[machine::Job]) -> usize {
     let mut unknown = 0;
     for job in jobs {
         match job.outcome().unwrap() {

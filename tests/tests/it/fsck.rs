@@ -6,9 +6,11 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use callboard_tests::{company::Company, load};
 use futures::StreamExt;
 use jiff::{SignedDuration, Timestamp};
+use machine::replay;
 use proto::{
     agent::{Agent, OnGivenUp, PlanWhen},
     decision::{Decision, DecisionKind, Finish, pools},
+    entry::Entry,
     fact::{Answered, Called, Fact, PlanReply, Signal, Signaled, Source, Submitted, WorkError},
     id::{
         AskId, Attempt, Generation, JobId, Pool, Seq, Shard, StepId, TimerName, ToolName, WorkId,
@@ -25,15 +27,12 @@ use proto::{
 use runtime::{
     broker::Broker,
     kv::{self, Bucket},
-    log::{Delivery, Entry, Feed, Guarded},
+    log::{Delivery, Feed, Guarded},
     telemetry::new_trace,
     testing::RawWriter,
 };
 use serde_json::{Value, json};
-use supervisor::{
-    fsck::{self, Report, Scope, Standing},
-    replay::replay,
-};
+use supervisor::fsck::{self, Report, Scope, Standing};
 use tokio::sync::Semaphore;
 
 /// One for each job that must have a queue to itself.

@@ -17,6 +17,7 @@ use proto::{
     agent::{Agent, OnFailure, OnGivenUp, PlanWhen},
     digest,
     door::{AgentChoice, GiveAnswer, SendSignal, Submit},
+    entry::Entry,
     fact::Signal,
     id::{ConversationId, JobId, Seq, SnapshotName, StepId},
     interaction::Verdict,
@@ -27,7 +28,7 @@ use proto::{
     subject::{Family, Subjects},
     view::JobView,
 };
-use runtime::{broker::Broker, log::Entry};
+use runtime::broker::Broker;
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
@@ -396,7 +397,7 @@ async fn write(broker: &Broker, name: &str, job: &JobId) -> Value {
     json!({
         "sha256": digest::of_bytes(text.as_bytes()),
         "records": entries.len(),
-        "states": supervisor::golden::states(job, &entries),
+        "states": machine::golden::states(job, &entries),
     })
 }
 

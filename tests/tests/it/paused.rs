@@ -82,15 +82,15 @@ async fn a_supervisor_stopped_for_twenty_seconds_and_continued_changes_nothing_t
     load::proved(&broker).await;
 }
 
-async fn ended(broker: &runtime::broker::Broker, id: &JobId) -> supervisor::machine::Job {
+async fn ended(broker: &runtime::broker::Broker, id: &JobId) -> machine::Job {
     for _ in 0..600 {
         let entries = broker.log.read(id, Seq(0)).await.unwrap();
-        let job = supervisor::replay::replay(id, &entries);
+        let job = machine::replay(id, &entries);
         if job.has_ended() {
             return job;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let entries = broker.log.read(id, Seq(0)).await.unwrap();
-    panic!("{id} never ended: {:#?}", supervisor::replay::replay(id, &entries).view());
+    panic!("{id} never ended: {:#?}", machine::replay(id, &entries).view());
 }

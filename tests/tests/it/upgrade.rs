@@ -14,9 +14,11 @@ use callboard_tests::{
     newer::{self, Results},
 };
 use client::Client;
+use machine::check::{Finding, check};
 use proto::{
     agent::{Agent, Calling},
     decision::{Decision, DecisionKind},
+    entry::Entry,
     fact::{Called, Fact, Submitted},
     id::{Attempt, JobId, Pool, Seq, ToolName, WorkerId},
     job::SubStatus,
@@ -30,16 +32,12 @@ use runtime::{
     broker::Broker,
     clock::SystemClock,
     kv::Bucket,
-    log::Entry,
     presence::{Beacon, Crew, Status},
     registry,
     worker::{PoolActor, PoolArgs, PoolOptions, Task, Work},
 };
 use serde_json::{Value, json};
-use supervisor::{
-    actors::{ROLE, SupervisorActor, SupervisorArgs, SupervisorOptions},
-    check::{Finding, check},
-};
+use supervisor::actors::{ROLE, SupervisorActor, SupervisorArgs, SupervisorOptions};
 use tokio_util::sync::CancellationToken;
 
 use super::chaos::wait_for_door;

@@ -11,6 +11,7 @@ use futures::StreamExt;
 use proto::{
     agent::Agent,
     decision::{CallWork, Decision, DecisionKind},
+    entry::Entry,
     fact::{Called, Fact, Started, Submitted},
     id::{Attempt, JobId, Pool, Seq, StepId, ToolName, WorkId, WorkerId},
     lang::Language,
@@ -23,7 +24,7 @@ use proto::{
 use ractor::{Actor, ActorRef};
 use runtime::{
     broker::Broker,
-    log::{Entry, Guarded},
+    log::Guarded,
     memory::{Memory, MemoryOptions},
     nats::{self, NatsOptions},
     testing::NatsServer,

@@ -13,6 +13,7 @@ use std::{
 use futures::StreamExt;
 use proto::{
     decision::{Decision, DecisionKind, pools},
+    entry::Entry,
     fact::{Fact, PlanReply, Signal, Signaled},
     id::Seq,
     record::Record,
@@ -30,7 +31,7 @@ use self::stage::*;
 use super::*;
 use crate::{
     config::Config,
-    log::{Delivery, Depth, Entry, Guarded, LogError},
+    log::{Delivery, Depth, Guarded, LogError},
     memory::{self, MemoryOptions},
     telemetry::{self, Identity},
     testing::Lines,

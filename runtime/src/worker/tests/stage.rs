@@ -14,6 +14,7 @@ use futures::{StreamExt, stream::BoxStream};
 use jiff::Timestamp;
 use proto::{
     decision::{CallWork, Decision, DecisionKind, Finish, pools},
+    entry::Entry,
     fact::{Called, Fact},
     id::{Attempt, JobId, Pool, Seq, Shard, TimerName, WorkerId},
     job::Outcome,
@@ -35,8 +36,8 @@ use super::super::*;
 use crate::{
     broker::Broker,
     log::{
-        Ack, Armed, Delivery, Depth, Entry, Feed, Guarded, Log, LogError, Progress, ShardLoad,
-        Storage, Submission,
+        Ack, Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
+        Submission,
     },
     memory::{self, MemoryOptions},
 };

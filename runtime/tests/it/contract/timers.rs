@@ -4,14 +4,12 @@ use std::{collections::BTreeSet, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use proto::{
+    entry::Entry,
     fact::{Fact, Source},
     id::{JobId, Seq},
     subject::Family,
 };
-use runtime::{
-    broker::Broker,
-    log::{Entry, Guarded},
-};
+use runtime::{broker::Broker, log::Guarded};
 
 use super::{fixtures::Fixture, on_every_broker, words::*};
 

@@ -6,6 +6,7 @@ use futures::{Stream, StreamExt};
 use proto::{
     agent::Agent,
     decision::{CallWork, Decision, DecisionKind, Finish},
+    entry::Entry,
     fact::{Answered, Called, Fact, Fired, Signal, Signaled, Submitted},
     id::{AskId, Attempt, JobId, Pool, Seq, Shard, StepId, TimerName, ToolName, WorkId},
     interaction::Answer,
@@ -18,7 +19,7 @@ use proto::{
 };
 use runtime::{
     broker::Broker,
-    log::{Delivery, Entry, Feed, Guarded, LogError, Submission},
+    log::{Delivery, Feed, Guarded, LogError, Submission},
 };
 use tokio::sync::Semaphore;
 

@@ -4,13 +4,14 @@ use async_nats::{HeaderMap, jetstream};
 use bytes::Bytes;
 use proto::{
     decision::{DecisionKind, pools},
+    entry::Entry,
     fact::Source,
     id::Seq,
     subject::Family,
 };
 use runtime::{
     kv::{Bucket, Change, KvError},
-    log::{Entry, LogError},
+    log::LogError,
 };
 
 use crate::contract::{

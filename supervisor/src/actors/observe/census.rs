@@ -7,6 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak},
 };
 
+use machine::{Job, Standing};
 use opentelemetry::KeyValue;
 use proto::id::{Seq, Shard};
 use runtime::{
@@ -15,7 +16,6 @@ use runtime::{
 };
 
 use super::{Labels, figures::Figures, load, walk::Walk};
-use crate::machine::{Job, Standing};
 
 /// The figures of one shard.
 #[derive(Debug)]

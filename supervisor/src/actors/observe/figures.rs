@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
+use machine::Standing;
 use opentelemetry::StringValue;
 use proto::{
     id::{JobId, Seq},
@@ -11,7 +12,6 @@ use proto::{
 };
 
 use super::{Labels, label};
-use crate::machine::Standing;
 
 /// Jobs whose questions' age is known, at most; when there are more, the ages of the oldest are.
 const AGES_MAX: usize = 1_000;

@@ -8,6 +8,7 @@
 
 use std::time::Instant;
 
+use machine::{Job, Standing};
 use proto::{budget::Axis, id::Seq, trace::TraceContext};
 use runtime::{
     log::{Delivery, count_fact},
@@ -19,7 +20,6 @@ use super::{
     super::folded::kind, Census, INSTRUMENTS, Labels, figures::is_untouched, ignored, label,
     submitted,
 };
-use crate::machine::{Job, Standing};
 
 /// A job as it was counted last.
 #[derive(Debug, Default)]

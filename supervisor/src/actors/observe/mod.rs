@@ -11,6 +11,7 @@ mod walk;
 
 use std::sync::LazyLock;
 
+use machine::{Job, Standing};
 use opentelemetry::{
     KeyValue,
     metrics::{Counter, Histogram},
@@ -24,8 +25,6 @@ pub(super) use self::{
     label::Labels,
     look::{Look, Place, Standpoint, Taken, Tally},
 };
-
-use crate::machine::{Job, Standing};
 
 struct Instruments {
     submitted: Counter<u64>,

@@ -14,13 +14,13 @@ use proto::{
     subject::Family,
 };
 
+use machine::{At, Job, Standing};
 use runtime::telemetry::new_trace;
 
 use super::{
     Census, Labels, Look, Place, Standpoint, Taken, Tally, figures::Figures, look::Looking,
     walk::Walk,
 };
-use crate::machine::{At, Job, Standing};
 
 fn at(seq: u64) -> At {
     let time = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(i64::try_from(seq).unwrap());

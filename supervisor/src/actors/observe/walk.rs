@@ -6,10 +6,10 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
+use machine::{Job, Standing};
 use proto::id::{JobId, Seq};
 
 use super::{Labels, figures::Figures};
-use crate::machine::{Job, Standing};
 
 /// A walk that is under way.
 #[derive(Debug)]

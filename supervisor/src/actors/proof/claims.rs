@@ -1,5 +1,6 @@
 //! What must hold in every world, and what must happen in some: else the model would prove nothing.
 
+use machine::Next;
 use proto::{
     id::{Attempt, WorkId},
     job::Outcome,
@@ -12,7 +13,6 @@ use super::{
     script::Saying,
     world::{World, places},
 };
-use crate::machine::Next;
 
 pub(super) const ONE_DECISION_PER_POSITION: &str = "one decision for each position";
 pub(super) const DECIDED_ONCE: &str = "nothing is decided twice";

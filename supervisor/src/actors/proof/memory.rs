@@ -12,21 +12,18 @@ use std::{
     sync::Arc,
 };
 
+use machine::{Job, Next, replay};
 use proto::{
     decision::DecisionKind,
+    entry::Entry,
     id::{Attempt, Generation, JobId, Seq, TimerName, WorkId},
     subject::Family,
 };
-use runtime::log::Entry;
 
 use super::{
     super::folded::{Folded, News},
     claims,
     script::{Saying, Script},
-};
-use crate::{
-    machine::{Job, Next},
-    replay,
 };
 
 /// Positions of a log, one bit each.
@@ -274,7 +271,7 @@ impl Memory {
         let all = self.logs[log as usize].written.iter().enumerate();
         let known = all.filter(|(at, _)| known & (1 << at) != 0);
         let entries: Vec<Entry> = known.map(|(_, written)| written.entry.clone()).collect();
-        let replayed = replay::replay(&self.job, &entries);
+        let replayed = replay(&self.job, &entries);
         timeless(&replayed) == timeless(&folded.job)
     }
 }
@@ -355,9 +352,9 @@ impl LogNode {
         if written.saying == Saying::Back {
             let mut entries: Vec<Entry> = self.written.iter().map(|w| w.entry.clone()).collect();
             entries.push(written.entry.clone());
-            self.job = replay::replay(self.job.id(), &entries);
+            self.job = replay(self.job.id(), &entries);
         } else {
-            replay::apply(&mut self.job, &written.entry);
+            self.job.take(&written.entry);
         }
         let counts = self.job.ignored() == ignored;
         if self.job.poison().is_some() {

@@ -23,6 +23,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use machine::Next;
 use stateright::{Model, Property};
 
 use self::{
@@ -33,7 +34,6 @@ use self::{
     script::Script,
     world::World,
 };
-use crate::machine::Next;
 
 /// A job, and what may happen to it.
 struct Game {

@@ -1,9 +1,11 @@
 //! The play: which job it is, and what those outside say, word for word. Nothing here decides when.
 
 use jiff::{SignedDuration, Timestamp};
+use machine::golden;
 use proto::{
     agent::Agent,
     decision::Decision,
+    entry::Entry,
     fact::{Answered, Called, Fact, Fired, PlanReply, Planned, Signal, Signaled, Submitted},
     id::{Attempt, Generation, JobId, Pool, Seq, StepId, ToolName, WorkId, WorkerId},
     interaction::Answer,
@@ -16,11 +18,9 @@ use proto::{
     tool::{Approval, Binding, Effect, Fault, ToolResult},
     trace::TraceContext,
 };
-use runtime::log::Entry;
 use serde_json::json;
 
 use super::memory::{LogNode, Memory, Written};
-use crate::golden;
 
 /// A record, as short as it can be said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! `dead`, and the signal that has tried again what it shows.
 
-use callboard_supervisor::machine::Job;
+use machine::Job;
 use proto::{
     error::Code,
     fact::{Fact, Planned, Source},

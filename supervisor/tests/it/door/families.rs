@@ -50,7 +50,7 @@ async fn sending_below(hall: &Hall) -> (JobId, Seq, JobId) {
     let fact = planned("unattended", json!({"goal": "send"}), binding);
     tell(hall, &job, fact).await;
     let entries = hall.broker.log.read(&job, Seq(0)).await.unwrap();
-    let is = |entry: &&runtime::log::Entry| entry.record.as_ref().unwrap().kind == "planned";
+    let is = |entry: &&proto::entry::Entry| entry.record.as_ref().unwrap().kind == "planned";
     let at = entries.iter().find(is).unwrap().seq;
     let child =
         child_id(&job, Some(entries[0].seq), &WorkId::new("g0.r0.one").unwrap(), Attempt::FIRST);

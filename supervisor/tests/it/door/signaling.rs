@@ -29,7 +29,7 @@ async fn after_the_answer_to_a_cancel_nothing_new_starts() {
     assert_eq!(company.broker.log.read(&job, Seq(0)).await.unwrap().len(), records);
 }
 
-fn proto_working(job: &callboard_supervisor::machine::Job) -> bool {
+fn proto_working(job: &machine::Job) -> bool {
     job.last_decision() > Seq(0)
 }
 

@@ -1,10 +1,6 @@
 //! Points of a job's log: going back to one, naming one, and going on from one in another job.
 
-use callboard_supervisor::{
-    check,
-    machine::{Job, Tell},
-    replay,
-};
+use machine::{Job, Tell, check, replay};
 use proto::{
     decision::pools,
     error::Code,
@@ -77,7 +73,7 @@ pub(super) async fn tell(hall: &Hall, job: &JobId, fact: Fact) {
 pub(super) async fn drive(hall: &Hall, job: &JobId) -> Job {
     loop {
         let entries = hall.broker.log.read(job, Seq(0)).await.unwrap();
-        let folded = replay::replay(job, &entries);
+        let folded = replay(job, &entries);
         let Some(next) = folded.decide() else { return folded };
         let after = folded.last_decision();
         for told in next.tell {
@@ -99,7 +95,7 @@ pub(super) async fn drive(hall: &Hall, job: &JobId) -> Job {
 /// The position of the first record of a kind.
 async fn first(hall: &Hall, job: &JobId, kind: &str) -> u64 {
     let entries = hall.broker.log.read(job, Seq(0)).await.unwrap();
-    let is = |entry: &&runtime::log::Entry| entry.record.as_ref().unwrap().kind == kind;
+    let is = |entry: &&proto::entry::Entry| entry.record.as_ref().unwrap().kind == kind;
     entries.iter().find(is).unwrap().seq.0
 }
 

@@ -5,9 +5,12 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use callboard_supervisor::replay;
-use proto::event::{Event, Happened, InteractionEvent, Projection, StepPhase, Stream, ToolPhase};
-use runtime::log::Entry;
+use machine::events::Projection;
+use machine::{Replay, replay};
+use proto::{
+    entry::Entry,
+    event::{Event, Happened, InteractionEvent, StepPhase, Stream, ToolPhase},
+};
 
 use super::file::{self, History};
 
@@ -16,7 +19,7 @@ fn directory() -> PathBuf {
 }
 
 pub(super) fn events(job: &proto::id::JobId, entries: &[Entry]) -> Vec<Event> {
-    let (mut live, mut projection) = (replay::Replay::of(job, entries), Projection::default());
+    let (mut live, mut projection) = (Replay::of(job, entries), Projection::default());
     let mut events = Vec::new();
     for entry in entries {
         live.apply(entry);

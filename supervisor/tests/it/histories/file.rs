@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use jiff::Timestamp;
 use proto::{
+    entry::Entry,
     id::{JobId, Seq},
     record::Record,
     subject::Subjects,
 };
-use runtime::log::Entry;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -3,18 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use callboard_supervisor::{
-    machine::{At, Job},
-    replay,
-};
+use machine::{At, Job, replay};
 use proto::{
     decision::Decision,
+    entry::Entry,
     fact::{Answered, Fact, Signal, Signaled, Source},
     id::{AskId, Attempt, JobId, Seq, TimerName, WorkId, WorkerId},
     record::{Known, Record},
     subject::Family,
 };
-use runtime::log::Entry;
 
 use super::go_on::known;
 
@@ -85,10 +82,10 @@ impl GoBack {
             record: Ok(Record::of_fact(&fact, "back", &WorkerId::new("w").unwrap()).unwrap()),
             ..last.clone()
         };
-        let generation = replay::replay(id, entries).generation();
+        let generation = replay(id, entries).generation();
         let mut all = entries.to_vec();
         all.push(marker);
-        let job = replay::replay(id, &all);
+        let job = replay(id, &all);
         assert!(job.generation() > generation, "it did not count");
         let recorded = Recorded::of(entries);
         let mut said = BTreeMap::new();

@@ -3,18 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use callboard_supervisor::{
-    machine::{At, Job},
-    replay,
-};
+use machine::{At, Job, replay};
 use proto::{
     decision::Decision,
+    entry::Entry,
     fact::Fact,
     id::{AskId, Attempt, JobId, Seq, TimerName, WorkId},
     record::{Known, Record},
     subject::Family,
 };
-use runtime::log::Entry;
 
 /// Decisions after one fact. More would be a machine that never rests.
 const DECISIONS_MAX: usize = 500;
@@ -97,7 +94,7 @@ impl GoOn {
                 }
             }
         }
-        let job = replay::replay(job, &entries[..cut]);
+        let job = replay(job, &entries[..cut]);
         Self { seq: job.seq(), job, names, recorded }
     }
 

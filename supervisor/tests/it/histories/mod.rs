@@ -9,11 +9,10 @@ mod watched;
 
 use std::collections::BTreeSet;
 
-use callboard_supervisor::{
-    check,
+use machine::{
+    Job, check,
     golden::{label, state, states},
-    machine::Job,
-    replay,
+    replay, rollback_target,
 };
 use proto::{
     decision::{Decision, Note},
@@ -99,12 +98,12 @@ fn every_recorded_log_folds_as_it_did_after_each_record() {
         assert_eq!(entries.len(), listed.records, "{name}");
         let mut live = Job::new(job.clone());
         for (n, entry) in entries.iter().enumerate() {
-            replay::apply(&mut live, entry);
-            if live.must_be_folded_anew() {
-                live = replay::replay(&job, &entries[..=n]);
+            live.take(entry);
+            if live.must_be_refolded() {
+                live = replay(&job, &entries[..=n]);
             }
             assert!(live.poison().is_none(), "{name}, record {}: {:?}", entry.seq, live.poison());
-            let again = replay::replay(&job, &entries[..=n]);
+            let again = replay(&job, &entries[..=n]);
             assert_eq!(format!("{again:?}"), format!("{live:?}"), "{name}, record {}", entry.seq);
         }
         let found = check::check(&job, &entries).findings;
@@ -133,9 +132,9 @@ fn what_a_log_has_next_is_what_the_machine_decides_or_may_follow_all_the_same() 
                 }
                 Some(Known::Fact(_)) | None => {}
             }
-            replay::apply(&mut live, entry);
-            if live.must_be_folded_anew() {
-                live = replay::replay(&job, &entries[..=n]);
+            live.take(entry);
+            if live.must_be_refolded() {
+                live = replay(&job, &entries[..=n]);
                 proposed.clear();
             }
             if let Some(next) = live.decide() {
@@ -154,7 +153,7 @@ fn what_a_log_has_next_is_what_the_machine_decides_or_may_follow_all_the_same() 
 #[test]
 fn a_log_cut_at_any_record_goes_on_to_the_same_end() {
     for History { name, job, entries, .. } in file::all() {
-        let whole = end(&replay::replay(&job, &entries));
+        let whole = end(&replay(&job, &entries));
         for cut in after_the_last_roll_back(&entries).max(1)..entries.len() {
             let (before, rest) = entries.split_at(cut);
             let after = GoOn::from(&job, &entries, cut).through(rest);
@@ -166,13 +165,13 @@ fn a_log_cut_at_any_record_goes_on_to_the_same_end() {
 }
 
 /// Positions are others when a log goes on, so a roll-back that comes later would name another one.
-fn after_the_last_roll_back(entries: &[runtime::log::Entry]) -> usize {
-    entries.iter().rposition(|entry| replay::wants_back(entry).is_some()).map_or(0, |n| n + 1)
+fn after_the_last_roll_back(entries: &[proto::entry::Entry]) -> usize {
+    entries.iter().rposition(|entry| rollback_target(entry).is_some()).map_or(0, |n| n + 1)
 }
 
 /// The records before it is settled what a job comes to that works for another one.
-fn until_it_is_settled(entries: &[runtime::log::Entry]) -> usize {
-    let is_settled = |entry: &runtime::log::Entry| {
+fn until_it_is_settled(entries: &[proto::entry::Entry]) -> usize {
+    let is_settled = |entry: &proto::entry::Entry| {
         matches!(known(entry), Some(Known::Decision(decision))
             if matches!(*decision, Decision::Note(Note::Concluded { .. })))
     };
@@ -182,7 +181,7 @@ fn until_it_is_settled(entries: &[runtime::log::Entry]) -> usize {
 #[test]
 fn a_job_taken_back_to_any_record_goes_on_to_the_same_end() {
     for History { name, job, entries, .. } in file::all() {
-        let whole = end(&replay::replay(&job, &entries));
+        let whole = end(&replay(&job, &entries));
         // A job that works for another one goes back no more once that one hears what it comes to.
         let (open, _) = entries.split_at(until_it_is_settled(&entries));
         for cut in after_the_last_roll_back(open).max(1)..=open.len() {
@@ -199,7 +198,7 @@ fn a_job_taken_back_to_any_record_goes_on_to_the_same_end() {
 #[test]
 fn every_fact_that_comes_twice_changes_nothing() {
     for History { name, job, entries, .. } in file::all() {
-        let whole = end(&replay::replay(&job, &entries));
+        let whole = end(&replay(&job, &entries));
         for n in after_the_last_roll_back(&entries)..entries.len() {
             if !matches!(known(&entries[n]), Some(Known::Fact(_))) {
                 continue;
@@ -238,7 +237,7 @@ fn end(job: &Job) -> Value {
     json!([seen["job"]["state"], seen["job"]["outcome"], steps, seen["next"]])
 }
 
-fn body(entry: &runtime::log::Entry) -> Value {
+fn body(entry: &proto::entry::Entry) -> Value {
     serde_json::to_value(entry.record.as_ref().unwrap()).unwrap()["body"].clone()
 }
 

@@ -5,18 +5,14 @@ use std::time::{Duration, Instant};
 
 use proto::{
     agent::Agent,
+    entry::Entry,
     fact::{Fact, Source, Submitted},
     id::{JobId, Seq, WorkerId},
     lang::Language,
     subject::{Family, Subjects},
     trace::TraceContext,
 };
-use runtime::{
-    broker::Broker,
-    kv::Bucket,
-    log::{Entry, LogError},
-    nats,
-};
+use runtime::{broker::Broker, kv::Bucket, log::LogError, nats};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 

@@ -115,7 +115,7 @@ async fn the_worker_in_python_went_on_with_the_trace(
     job: &JobId,
 ) {
     let log = stage.broker.log.read(job, Seq(0)).await.unwrap();
-    let by_snake = |entry: &&runtime::log::Entry| {
+    let by_snake = |entry: &&proto::entry::Entry| {
         entry.record.as_ref().is_ok_and(|record| record.by.as_str() == "snake")
     };
     let trace = log.iter().find(by_snake).and_then(|entry| entry.trace).unwrap();

@@ -6,8 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use machine::{Job, Next, replay};
 use proto::{
     decision::{Decision, Note},
+    entry::Entry,
     fact::{Fact, Signal},
     family::News,
     id::{AskId, Attempt, JobId, Seq, WorkId, WorkerId},
@@ -15,16 +17,11 @@ use proto::{
     record::Record,
     subject::Family,
 };
-use runtime::log::Entry;
 
 use super::{
     claims,
     script::{self, Script},
     world::{CHILD, PARENT, Places},
-};
-use crate::{
-    machine::{Job, Next},
-    replay,
 };
 
 /// What is written to a log.
@@ -151,7 +148,7 @@ impl Memory {
         let all = node.entries.iter().enumerate();
         let entries: Vec<Entry> =
             all.filter(|(at, _)| known & (1 << at) != 0).map(|(_, entry)| entry.clone()).collect();
-        let job = replay::replay(node.job.id(), &entries);
+        let job = replay(node.job.id(), &entries);
         let after = u8::try_from(job.last_decision().0).expect("the log is short");
         let next = job.decide().map(|next| {
             assert!(next.arm.is_empty(), "no job of the play waits for the clock");
@@ -197,7 +194,7 @@ impl Log {
 
     fn take(&mut self, family: Family, record: Record) {
         let entry = script::entry(self.entries.len(), self.job.id(), family, record);
-        replay::apply(&mut self.job, &entry);
+        self.job.take(&entry);
         self.entries.push(entry);
         assert!(self.entries.len() < 31, "the log of a small job is short");
         if self.job.poison().is_some() {

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use proto::{
     agent::{Agent, PlanWhen},
+    entry::Entry,
     fact::{
         Answered, Asked, AskedKind, CallTarget, Fact, Signal, Signaled, Submitted, TurnCall,
         TurnReply, Turned,
@@ -17,7 +18,6 @@ use proto::{
     subject::Family,
     trace::TraceContext,
 };
-use runtime::log::Entry;
 use serde_json::json;
 
 /// What the child does.

@@ -1,6 +1,7 @@
 //! What supervisors and the broker do in a family, step by step: `shard.rs`, `job.rs` and `tell.rs` as
 //! they are written.
 
+use machine::Tell;
 use proto::{
     decision::{Decision, Note},
     fact::Fact,
@@ -15,7 +16,6 @@ use super::{
     steps::Move,
     world::{Actor, CHILD, Letter, PARENT, Phase, Side, World},
 };
-use crate::machine::Tell;
 
 impl Game {
     pub(super) fn first(&self, memory: &mut Memory, owners: [u8; 2]) -> World {

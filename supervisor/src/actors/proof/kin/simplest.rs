@@ -7,7 +7,7 @@ use super::{
     steps::Trouble,
     world::{Actor, CHILD, Letter, PARENT, Phase, World},
 };
-use crate::machine::Tell;
+use machine::Tell;
 
 impl Game {
     pub(super) fn simplest(&self, world: &mut World, memory: &mut Memory) {

@@ -10,14 +10,14 @@ mod units;
 #[cfg(test)]
 mod tests;
 
+use proto::entry::Entry;
 use proto::{
     id::JobId,
     job::{JobState, Outcome, SubStatus},
     record::{Known, Record},
 };
-use runtime::log::Entry;
 
-use crate::{machine::Job, replay};
+use crate::{Job, Replay};
 
 pub use self::finding::Finding;
 use self::units::Units;
@@ -47,11 +47,11 @@ impl Checked {
     }
 }
 
-/// Checks one job's whole log, as [`runtime::log::Log::read`] gives it. A job that moves may lack a
+/// Checks one job's whole log, as [`Log::read`] gives it. A job that moves may lack a
 /// decision that is just being stored: look at it again before believing that finding.
 #[must_use]
 pub fn check(id: &JobId, entries: &[Entry]) -> Checked {
-    let mut replay = replay::Replay::of(id, entries);
+    let mut replay = Replay::of(id, entries);
     let mut units = Units::default();
     for entry in entries {
         let job = replay.job();
@@ -61,7 +61,7 @@ pub fn check(id: &JobId, entries: &[Entry]) -> Checked {
         }
         let ignored = job.ignored();
         let (was_parked, generation) = (job.poison().is_some(), job.generation());
-        replay.apply(entry);
+        replay.take(entry);
         let job = replay.job();
         if job.generation() > generation {
             units.abandon();

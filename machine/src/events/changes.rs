@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::message;
-use crate::{
+use proto::{
     event::{
         ErrorEvent, ErrorScope, Happened, JobEvent, PlanEvent, PlanPhase, PlannedStep, StepEvent,
         StepPhase, Stream,

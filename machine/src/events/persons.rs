@@ -1,6 +1,6 @@
 //! What people said and are asked. It never decides which answer counts: the view says what is open.
 
-use crate::{
+use proto::{
     decision::{Closed, Decision, Note},
     event::{Happened, InteractionEvent},
     fact::{Fact, Signal, Signaled},

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use proto::entry::Entry;
 use proto::{
     decision::{Decision, Note},
     fact::Fact,
     family::News,
     id::{Attempt, Seq, WorkId},
 };
-use runtime::log::Entry;
 
 use super::Finding;
 

@@ -2,26 +2,23 @@
 //! it. It must never hold what a later release adds to a job's view, or every addition would look
 //! like a change.
 
+use proto::entry::Entry;
 use proto::{
     decision::{Decision, Note},
     digest,
 };
-use runtime::log::Entry;
 use serde_json::{Value, json};
 
-use crate::{
-    machine::{Job, Next, Tell},
-    replay,
-};
+use crate::{Job, Next, Replay, Tell};
 
 /// The SHA-256 of the job after each of its records, and of what should follow each.
 #[must_use]
 pub fn states(job: &proto::id::JobId, entries: &[Entry]) -> String {
-    let mut folded = replay::Replay::of(job, entries);
+    let mut folded = Replay::of(job, entries);
     let all: Vec<Value> = entries
         .iter()
         .map(|entry| {
-            folded.apply(entry);
+            folded.take(entry);
             state(folded.job())
         })
         .collect();

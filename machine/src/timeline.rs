@@ -6,7 +6,7 @@
 //! seen; another one changes nothing. Nor does any once it is settled what a job comes to that works
 //! for another one: that one has been told, and nothing tells it otherwise.
 
-use crate::{
+use proto::{
     decision::{Decision, Note},
     fact::{Fact, Signal, Source},
     fork::Forked,
@@ -41,7 +41,7 @@ pub enum Turn {
 
 impl Timeline {
     /// Takes the next record; nothing of one that cannot be read is looked at. What nobody is
-    /// entitled to have written ([`crate::record::Unreadable::Forged`]) must not be given.
+    /// entitled to have written ([`proto::record::Unreadable::Forged`]) must not be given.
     pub fn take(&mut self, seq: Seq, family: &Family, record: Option<&Known>) -> Turn {
         let turn = match (family, record) {
             (Family::In(source), Some(Known::Fact(fact))) if fact.source() == *source => {
@@ -97,7 +97,7 @@ impl Timeline {
         match fact {
             Fact::Submitted(submitted) if self.seqs.is_empty() => {
                 let forked = submitted.forked.as_deref();
-                self.generation = forked.map_or(Generation::FIRST, Forked::generation);
+                self.generation = forked.map_or(Generation::FIRST, fork_generation);
             }
             Fact::Started(_) => self.began = seq,
             Fact::Signaled(signaled) => {
@@ -118,6 +118,18 @@ impl Timeline {
     }
 }
 
+/// The generation in which a fork starts.
+#[must_use]
+pub fn fork_generation(forked: &Forked) -> Generation {
+    let mut timeline = Timeline::default();
+    for stored in &forked.records {
+        let Ok(family) = stored.family() else { continue };
+        let known = stored.record().and_then(|record| record.known()).ok();
+        timeline.take(stored.seq, &family, known.as_ref());
+    }
+    timeline.generation().next()
+}
+
 /// The record that a fact wants a job to go back to, whether or not that counts.
 #[must_use]
 pub fn wanted(family: &Family, record: &Known) -> Option<Seq> {
@@ -132,7 +144,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::{
+    use proto::{
         fact::{Signaled, Started},
         id::{Attempt, WorkId},
     };
@@ -204,7 +216,7 @@ mod tests {
     #[test]
     fn what_a_job_comes_to_that_works_for_another_one_is_settled_once() {
         let concluded = |timeline: &mut Timeline, seq: u64, generation: u32| {
-            let outcome = crate::job::Outcome::Canceled { reason: None };
+            let outcome = proto::job::Outcome::Canceled { reason: None };
             let note = Note::Concluded { outcome, generation: Generation(generation) };
             let decision = Decision::Note(note);
             let family = Family::Do(decision.kind(), decision.pool());

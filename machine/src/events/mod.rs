@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{
+use proto::event::{
     ErrorEvent, ErrorScope, Event, EventId, Happened, MessageEvent, Stream, ToolEvent, ToolPhase,
     UsageEvent,
 };
-use crate::{
+use proto::{
     decision::{Decision, Note},
     fact::{Called, Fact, PlanReply, Planned, TurnReply, Turned},
     family::{ChildSaid, News},

@@ -30,8 +30,8 @@ use proto::{
 };
 
 use super::{
-    anomaly::Watch, budget::Spent, family::Family, replanning::Force, step::StepRun,
-    timeline::Back, tries::Tries,
+    anomaly::Watch, budget::Spent, family::Family, fold::At, replanning::Force, step::StepRun,
+    tries::Tries,
 };
 
 /// A job, as far as its log has been read.
@@ -56,7 +56,7 @@ pub struct Job {
     pub(super) since: Timestamp,
     pub(super) lived_ms: u64,
     /// It was rolled back and is to be folded anew. Until then nothing follows.
-    pub(super) back: Option<Back>,
+    pub(super) back: Option<At>,
     /// Absent until the first record.
     pub(super) open: Option<Open>,
 }
@@ -352,9 +352,9 @@ impl Job {
     }
 
     /// Whether it was rolled back, and nothing of it can be said before its log is folded anew from
-    /// the first record: see [`super::Fold`].
+    /// the first record: see [`crate::Replay`].
     #[must_use]
-    pub fn must_be_folded_anew(&self) -> bool {
+    pub fn must_be_refolded(&self) -> bool {
         self.back.is_some()
     }
 

@@ -3,25 +3,25 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use proto::entry::Entry;
 use proto::{
     door::{DeadKind, DeadLetter},
     fact::Fact,
     id::{Attempt, JobId, Seq, WorkId},
     record::Known,
 };
-use runtime::log::Entry;
 
-use crate::{machine::Job, replay};
+use crate::{Job, Replay};
 
 /// Folds a whole log; a record at which the fold breaks is a dead letter.
 ///
 /// # Errors
 /// When the code that reads the job breaks: where, and nothing of what it said.
 pub fn fold(job: &JobId, entries: &[Entry]) -> Result<Job, Box<DeadLetter>> {
-    let mut replay = replay::Replay::of(job, entries);
+    let mut replay = Replay::of(job, entries);
     for entry in entries {
         // What is left of the fold after a panic is thrown away.
-        let applied = catch_unwind(AssertUnwindSafe(|| replay.apply(entry)));
+        let applied = catch_unwind(AssertUnwindSafe(|| replay.take(entry)));
         applied.map_err(|_| Box::new(broken(job, entry)))?;
     }
     let folded = replay.into_job();

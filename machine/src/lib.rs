@@ -16,25 +16,30 @@ mod arguments;
 mod ask;
 mod budget;
 mod call;
+pub mod check;
 mod clarify;
+pub mod dead_letters;
 mod decide;
 mod deciding;
 mod dispatch;
 mod ending;
+pub mod events;
 mod excerpt;
 mod family;
 mod fold;
 mod generation;
+pub mod golden;
 mod kin_text;
 mod names;
 mod planning;
 mod replanning;
+mod replay;
 mod share;
 mod state;
 mod step;
 mod telling;
 mod text;
-mod timeline;
+pub mod timeline;
 mod tries;
 mod turn;
 mod view;
@@ -43,9 +48,9 @@ mod waits;
 pub use self::{
     decide::{Arm, Next},
     fold::At,
+    replay::{Replay, replay, rollback_target},
     state::{Awake, Job, Poison, Standing},
     telling::Tell,
-    timeline::Fold,
     waits::{GivenUp, Waits},
 };
 

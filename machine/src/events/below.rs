@@ -1,7 +1,7 @@
 //! Questions of jobs that work for the one that is watched: they wait for a person as its own do. It
 //! never says how one ended, which only the log of the job that asked knows.
 
-use crate::{
+use proto::{
     event::{Below, Happened, InteractionEvent},
     family::ChildQuestion,
     view::JobView,

@@ -16,9 +16,10 @@ use super::{
     call::Call,
     fold::At,
     names,
+    replay::Replay,
     state::{AskState, Asking, Awake, Job, Open, Poison, Stage},
     step::{Exec, StepRun},
-    timeline::Fold,
+    timeline,
     tries::Tries,
     turn::{Acting, UnitKind},
 };
@@ -113,9 +114,9 @@ fn base_of(forked: &Forked) -> Option<Job> {
     let records: Option<Vec<_>> = forked.records.iter().map(read).collect();
     let records = records?;
     let wanted = records.iter().filter_map(|(_, family, known)| {
-        known.as_ref().ok().and_then(|known| proto::timeline::wanted(family, known))
+        known.as_ref().ok().and_then(|known| timeline::wanted(family, known))
     });
-    let mut fold = Fold::new(forked.job.clone(), wanted.collect());
+    let mut fold = Replay::new(forked.job.clone(), wanted.collect());
     for (at, family, known) in &records {
         fold.apply(*at, family, known.as_ref());
     }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use proto::{
     budget::Spend,
     decision::{Decision, Note},
+    entry::Entry,
     fact::{Called, Fact, Fired, Signal, Signaled, Submitted, TurnReply, Turned},
     id::{Attempt, Seq, WorkId},
     limits,
@@ -29,6 +30,14 @@ pub struct At {
     pub seq: Seq,
     /// When it was stored, by the server's clock.
     pub time: Timestamp,
+}
+
+impl At {
+    /// The position of an entry.
+    #[must_use]
+    pub fn of(entry: &Entry) -> Self {
+        Self { seq: entry.seq, time: entry.time }
+    }
 }
 
 /// Whether a fact changed anything.
