@@ -3,7 +3,7 @@
 
 use std::{net::TcpListener, path::Path, path::PathBuf};
 
-use runtime::nats_server::{Child, ChildOptions, Version};
+use broker::nats_server::{Child, ChildOptions, Version};
 use serde::Serialize;
 
 use crate::Failed;

@@ -8,12 +8,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use client::Client;
-use proto::{id::WorkerId, subject::Subjects};
-use runtime::{
-    broker::Broker,
+use broker::{
+    Broker,
     nats::{self, NatsOptions},
 };
+use client::Client;
+use proto::{id::WorkerId, subject::Subjects};
 use serde::Serialize;
 use tempfile::TempDir;
 

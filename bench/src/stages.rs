@@ -8,6 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use broker::Broker;
 use futures::{StreamExt, TryStreamExt, stream};
 use proto::{
     decision::Decision,
@@ -16,7 +17,6 @@ use proto::{
     id::{JobId, Seq, WorkId},
     record::Known,
 };
-use runtime::broker::Broker;
 use serde::Serialize;
 
 use crate::{

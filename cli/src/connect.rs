@@ -3,16 +3,14 @@
 
 use std::time::Duration;
 
+use broker::Broker;
 use client::{Client, Patience};
 use proto::{
     id::{JobId, WorkerId},
     subject::Subjects,
     view::JobView,
 };
-use runtime::{
-    broker::Broker,
-    config::{Config, Flag, SecretFrom, Sources},
-};
+use runtime::config::{Config, Flag, SecretFrom, Sources};
 
 use crate::{args::Global, failure::CliError, output::Output, token};
 
@@ -54,8 +52,8 @@ pub(crate) async fn broker(
 ) -> Result<Broker, CliError> {
     let subjects = subjects(config)?;
     let create = create && config.nats.create;
-    let options = runtime::nats::NatsOptions { create, ..(&config.nats).into() };
-    runtime::nats::connect(&options, subjects, worker)
+    let options = broker::nats::NatsOptions { create, ..(&config.nats).into() };
+    broker::nats::connect(&options, subjects, worker)
         .await
         .map_err(|e| CliError::unavailable(e.to_string()))
 }
@@ -89,7 +87,7 @@ async fn door(config: &Config) -> Result<Client, CliError> {
         return Ok(Client::new(&broker(config, writer(), false).await?));
     }
     let subjects = subjects(config)?;
-    let bus = runtime::nats::connect_bus(&(&config.nats).into(), subjects.clone()).await;
+    let bus = broker::nats::connect_bus(&(&config.nats).into(), subjects.clone()).await;
     Ok(Client::over(bus.map_err(|e| CliError::unavailable(e.to_string()))?, subjects))
 }
 

@@ -1,11 +1,11 @@
 //! One request, one answer: and how a refusal is told from it.
 
+use broker::bus::BusError;
 use bytes::Bytes;
 use proto::{
     door::Refusal,
     error::{Code, Failure},
 };
-use runtime::bus::BusError;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 

@@ -10,6 +10,10 @@ mod watch;
 
 use std::{sync::Arc, time::Duration};
 
+use broker::{
+    Broker,
+    bus::{Bus, BusError, RequestContext},
+};
 use bytes::Bytes;
 use proto::{
     door::{
@@ -25,10 +29,6 @@ use proto::{
     subject::Subjects,
     trace::TraceContext,
     view::JobView,
-};
-use runtime::{
-    broker::Broker,
-    bus::{Bus, BusError, RequestContext},
 };
 use serde::Serialize;
 use uuid::Uuid;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use broker::Broker;
 use model::Model;
 use proto::{
     decision::{DecisionKind, pools},
@@ -9,7 +10,6 @@ use proto::{
 };
 use runtime::{
     actor::Child,
-    broker::Broker,
     registry::Registry,
     worker::{Gauge, PoolActor, PoolArgs, PoolOptions},
 };

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
+use broker::Broker;
 use model::{Asked, Delta, Model, ModelRequest, TooLarge};
 use proto::{
     decision::{Decision, TurnWork},
@@ -16,7 +17,6 @@ use proto::{
 };
 use runtime::{
     arguments::{self, Placeholders},
-    broker::Broker,
     registry::Registry,
     schema::Schemas,
     worker::{Speaker, Task, Work},

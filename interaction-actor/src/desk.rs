@@ -6,6 +6,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use broker::{
+    Broker,
+    bus::Endpoint,
+    kv::{Bucket, KvError},
+    log::Guarded,
+};
 use proto::{
     decision::Closed,
     door::{AnswerTaken, GiveAnswer, Inbox, verbs},
@@ -17,11 +23,7 @@ use proto::{
     limits, strict,
 };
 use runtime::{
-    broker::Broker,
-    bus::Endpoint,
     config::Role,
-    kv::{Bucket, KvError},
-    log::Guarded,
     people::{Caller, People},
     registry::Registry,
     schema::Schemas,

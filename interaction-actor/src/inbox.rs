@@ -4,6 +4,7 @@
 //! gone is removed by whoever finds it, and one that is missing comes back when its question is
 //! handed out again.
 
+use broker::kv::{Bucket, Kv, KvError};
 use bytes::Bytes;
 use proto::{
     door::{InboxEntry, InboxPage},
@@ -13,7 +14,6 @@ use proto::{
     interaction::{Question, QuestionKind},
     limits,
 };
-use runtime::kv::{Bucket, Kv, KvError};
 use serde_json::Value;
 
 /// Largest entry in bytes: below what a broker takes, above what a person reads.
@@ -24,7 +24,7 @@ const GOAL_CHARS: usize = 200;
 /// The key of a question.
 #[must_use]
 pub fn key(job: &JobId, ask: &AskId) -> String {
-    runtime::kv::inbox_key(job, ask)
+    broker::kv::inbox_key(job, ask)
 }
 
 /// The entry of a question: shortened when it is too large to be kept whole. The job's log has it

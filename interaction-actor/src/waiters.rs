@@ -7,13 +7,13 @@ use std::{
     time::Duration,
 };
 
+use broker::Broker;
 use futures::StreamExt;
 use proto::{
     decision::Closed,
     fact::Answered,
     id::{AskId, JobId},
 };
-use runtime::broker::Broker;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 

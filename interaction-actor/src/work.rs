@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use broker::{
+    Broker,
+    kv::{Bucket, KvError},
+    log::LogError,
+};
 use proto::{
     decision::{Decision, Note},
     fact::Fact,
     id::{AskId, JobId, Seq},
 };
-use runtime::{
-    broker::Broker,
-    kv::{Bucket, KvError},
-    log::LogError,
-    worker::{Task, Work},
-};
+use runtime::worker::{Task, Work};
 
 use crate::{
     inbox,

@@ -12,6 +12,10 @@ use std::{
 };
 
 use async_trait::async_trait;
+use broker::{
+    Broker,
+    bus::{BusError, Endpoint, Reply, Request},
+};
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt, stream::BoxStream};
 use opentelemetry::KeyValue;
@@ -27,11 +31,7 @@ use tokio_util::{
     task::{AbortOnDropHandle, TaskTracker},
 };
 
-use crate::{
-    broker::Broker,
-    bus::{BusError, Endpoint, Reply, Request},
-    telemetry::{self, Histogram, Kind, LATENCY, Span, keys},
-};
+use crate::telemetry::{self, Histogram, Kind, LATENCY, Span, keys};
 
 /// How long requests in hand may go on after the shutdown begins.
 const DRAIN: Duration = Duration::from_secs(10);

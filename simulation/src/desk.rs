@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use proto::{door::Refusal, error::Code};
-use runtime::{
-    broker::Broker,
+use broker::{
+    Broker,
     bus::{BusError, RequestContext},
 };
+use bytes::Bytes;
+use proto::{door::Refusal, error::Code};
 use serde_json::Value;
 
 /// How long a person waits for an answer.

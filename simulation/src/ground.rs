@@ -1,9 +1,9 @@
 //! What everybody in a world stands on: the broker, the clock, the model, chance and the weather.
 
+use broker::memory::{Memory, MemoryOptions, VirtualClock};
 use jiff::Timestamp;
 use model::script::ScriptModel;
 use proto::{id::WorkerId, subject::Subjects};
-use runtime::memory::{Memory, MemoryOptions, VirtualClock};
 use std::{sync::Arc, time::Duration};
 
 use crate::{
@@ -28,7 +28,7 @@ const ORIGIN_S: i64 = 1_800_000_000;
 #[derive(Debug)]
 pub(crate) struct Ground {
     pub(crate) memory: Memory,
-    pub(crate) faults: Arc<runtime::memory::Faults>,
+    pub(crate) faults: Arc<broker::memory::Faults>,
     pub(crate) clock: VirtualClock,
     pub(crate) origin: Timestamp,
     pub(crate) mind: ScriptModel,
@@ -56,7 +56,7 @@ impl Ground {
         let options = MemoryOptions {
             ack_wait: Duration::from_secs(*chance.pick(&[3, 5, 10, 30])),
             facts_ack_wait: Duration::from_secs(*chance.pick(&[2, 5, 15])),
-            objects_renewed_after: runtime::objects::RENEWED_AFTER,
+            objects_renewed_after: broker::objects::RENEWED_AFTER,
             records_max: None,
             writer: WorkerId::new("world").expect("a plain word is an id"),
             clock: Arc::new(clock),

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use broker::{Broker, clock::Clock, memory::VirtualClock};
 use interaction_actor::{desk::Desk, work::Asking};
 use jiff::{SignedDuration, Timestamp};
 use model::Model;
@@ -20,9 +21,6 @@ use proto::{
 use ractor::ActorCell;
 use runtime::{
     actor::{Child, Restarts, Tree},
-    broker::Broker,
-    clock::Clock,
-    memory::VirtualClock,
     people::People,
     presence::{Beacon, Crew, Status},
     registry::Registry,

@@ -3,11 +3,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use proto::id::Shard;
-use runtime::{
+use broker::{
     log::LogError,
     memory::{Call, Fault, TimerFault},
 };
+use proto::id::Shard;
 
 use crate::{
     chance::Chance,
@@ -184,9 +184,9 @@ fn happens(trouble: Trouble, ground: &Arc<Ground>, posts: &[Arc<Post>]) {
         Trouble::Cut { post, time } => stand(&posts[post], Standing::Cut, time),
         Trouble::Replace { post } => posts[post].replace(),
         Trouble::Clock { post, by_ms } => posts[post].step_clock(by_ms),
-        Trouble::Down { time } => switch(ground, time, runtime::memory::Faults::set_down),
-        Trouble::Full { time } => switch(ground, time, runtime::memory::Faults::set_full),
-        Trouble::Forgetful { time } => switch(ground, time, runtime::memory::Faults::set_forgetful),
+        Trouble::Down { time } => switch(ground, time, broker::memory::Faults::set_down),
+        Trouble::Full { time } => switch(ground, time, broker::memory::Faults::set_full),
+        Trouble::Forgetful { time } => switch(ground, time, broker::memory::Faults::set_forgetful),
         Trouble::Calls { call, fault, times } => faults.inject(call, &fault, times),
         Trouble::Timers { times } => faults.inject_timer(TimerFault::Twice, times),
         Trouble::Duplicates { times } => faults.duplicate_deliveries(times),
@@ -210,7 +210,7 @@ fn stand(post: &Post, standing: Standing, time: Duration) {
 }
 
 /// Switches a fault of the broker on for a time.
-fn switch(ground: &Arc<Ground>, time: Duration, set: fn(&runtime::memory::Faults, bool)) {
+fn switch(ground: &Arc<Ground>, time: Duration, set: fn(&broker::memory::Faults, bool)) {
     let faults = Arc::clone(&ground.faults);
     set(&faults, true);
     tokio::spawn(async move {

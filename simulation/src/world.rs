@@ -7,13 +7,13 @@ use std::{
     time::Duration,
 };
 
+use broker::{Broker, kv::Bucket};
 use proto::{
     decision::Decision,
     entry::Entry,
     id::{Generation, JobId, Seq, WorkerId},
     record::Known,
 };
-use runtime::{broker::Broker, kv::Bucket};
 use tokio::time::Instant;
 
 use crate::{

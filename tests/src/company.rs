@@ -8,8 +8,8 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use broker::testing::{NatsCluster, NatsServer};
 use model::script::{Script, ScriptServer};
-use runtime::testing::{NatsCluster, NatsServer};
 use tempfile::TempDir;
 
 use crate::callboard;

@@ -6,6 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use broker::{
+    Broker,
+    nats::{self, NatsOptions},
+};
 use client::Client;
 use futures::{StreamExt, stream};
 use machine::check::{Checked, check};
@@ -13,10 +17,6 @@ use proto::{
     door::{AgentChoice, Submit},
     id::{AgentName, JobId, Seq, Shard, WorkerId},
     subject::Subjects,
-};
-use runtime::{
-    broker::Broker,
-    nats::{self, NatsOptions},
 };
 use supervisor::fsck::{self, Report, Scope};
 

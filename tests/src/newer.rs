@@ -7,6 +7,14 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use broker::{
+    Broker,
+    log::{
+        Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
+        Storage, Submission,
+    },
+    testing::RawWriter,
+};
 use futures::{StreamExt, stream::BoxStream};
 use jiff::Timestamp;
 use proto::{
@@ -17,14 +25,6 @@ use proto::{
     record::Record,
     subject::{Family, Subjects},
     trace::TraceContext,
-};
-use runtime::{
-    broker::Broker,
-    log::{
-        Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
-        Storage, Submission,
-    },
-    testing::RawWriter,
 };
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;

@@ -3,13 +3,13 @@
 
 use std::fmt;
 
+use broker::{Broker, objects::ObjectError};
 use proto::{
     fact::Fact,
     file::{File, Piece},
     id::{JobId, Seq},
     record::Known,
 };
-use runtime::{broker::Broker, objects::ObjectError};
 
 use crate::tool::ToolFault;
 

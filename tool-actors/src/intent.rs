@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use broker::log::{Log, LogError};
 use machine::timeline::Timeline;
 use proto::{
     decision::CallWork,
@@ -15,7 +16,6 @@ use proto::{
     record::{Known, Unreadable},
     trace::TraceContext,
 };
-use runtime::log::{Log, LogError};
 
 /// Wait before the log is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -94,6 +94,7 @@ async fn retried<T, F: Future<Output = Result<T, LogError>>>(
 mod tests {
     use std::sync::Arc;
 
+    use broker::memory::{self, MemoryOptions};
     use futures::future::join_all;
     use proto::{
         decision::pools,
@@ -104,7 +105,6 @@ mod tests {
         tool::Effect,
     };
     use rstest::rstest;
-    use runtime::memory::{self, MemoryOptions};
     use tokio::sync::Barrier;
 
     use super::*;

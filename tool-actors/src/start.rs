@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use broker::Broker;
 use model::Model;
 use proto::{
     decision::{DecisionKind, pools},
@@ -11,7 +12,6 @@ use proto::{
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use runtime::{
     actor::Child,
-    broker::Broker,
     presence::Crew,
     registry::{self, AnnounceError, Announced},
     telemetry::Content,

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use broker::Broker;
 use proto::{
     cost::Cost,
     decision::CallWork,
@@ -12,7 +13,6 @@ use proto::{
     tool::{Fault, ToolResult, ToolSpec},
     trace::TraceContext,
 };
-use runtime::broker::Broker;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use broker::Broker;
 use proto::{
     cost::Cost,
     decision::{CallWork, Decision},
@@ -10,7 +11,6 @@ use proto::{
     tool::{Effect, Fault, ToolResult},
 };
 use runtime::{
-    broker::Broker,
     telemetry::{self, Content},
     worker::{self, Task, Work},
 };

@@ -31,7 +31,7 @@ fn every_scenario_runs_and_has_its_figures() {
     // The bench starts the `callboard` that lies beside it.
     let callboard = callboard_tests::callboard();
     let bench = env!("CARGO_BIN_EXE_callboard-bench");
-    let server = runtime::nats_server::find().expect("nats-server: make nats-server").path;
+    let server = broker::nats_server::find().expect("nats-server: make nats-server").path;
     let json = tempfile::NamedTempFile::new().unwrap();
     let (server, file) = (server.display(), json.path().display());
     let output = Command::new(bench)

@@ -8,16 +8,15 @@ use std::{
     time::Duration,
 };
 
-use client::Client;
-use proto::{id::WorkerId, subject::Subjects};
-use runtime::{
-    broker::Broker,
+use broker::{
+    Broker,
     clock::SystemClock,
-    config::Config,
     memory::{self, MemoryOptions},
     nats_server::{self, Child, ChildOptions, Version},
-    telemetry::Identity,
 };
+use client::Client;
+use proto::{id::WorkerId, subject::Subjects};
+use runtime::{config::Config, telemetry::Identity};
 use tokio_util::sync::CancellationToken;
 
 use crate::{

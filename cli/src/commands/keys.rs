@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use runtime::nats::keys::User;
+use broker::nats::keys::User;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::{

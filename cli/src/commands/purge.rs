@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use broker::Broker;
 use jiff::{SignedDuration, Timestamp};
 use proto::id::JobId;
-use runtime::broker::Broker;
 use supervisor::purge::{self, Ended, Found, Garbage, PurgeError, Stays, Terms};
 
 use crate::{

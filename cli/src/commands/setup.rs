@@ -1,6 +1,6 @@
 //! `setup`: makes and checks what roles need on the server, with an operator's rights.
 
-use runtime::nats::set_up;
+use broker::nats::set_up;
 
 use crate::{
     args::{Global, SetupArgs},

@@ -1,6 +1,6 @@
 //! `version`: of the program, of what it writes, of the nats-server it needs.
 
-use runtime::nats_server::Version;
+use broker::nats_server::Version;
 use serde_json::json;
 
 use crate::{exit::Exit, failure::Outcome, output::Output};

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use broker::{Broker, clock::SystemClock, kv::KvError};
 use interaction_actor::{desk::Desk, work::Asking};
 use model::Model;
 use proto::{
@@ -12,10 +13,7 @@ use proto::{
 use runtime::{
     actor::{self, Child, End, Restarts, Tree},
     admin::Watched,
-    broker::Broker,
-    clock::SystemClock,
     config::Config,
-    kv::KvError,
     people::People,
     presence::{self, Beacon, Crew, Status},
     registry::Registry,
@@ -107,7 +105,7 @@ impl Company {
         model: Option<Arc<dyn Model>>,
         shutdown: CancellationToken,
     ) -> Result<Self, StartError> {
-        let broker = broker.observed();
+        let broker = runtime::observed::observed(broker);
         let Identity { worker, roles: names, version } = identity.clone();
         let clock = Arc::new(SystemClock::new());
         let status = Status::new(worker, names, &version, clock.as_ref(), shutdown.clone());

@@ -5,7 +5,7 @@ use std::{
     net::TcpListener,
 };
 
-use runtime::testing::NatsServer;
+use broker::testing::NatsServer;
 use serde_json::Value;
 
 use crate::support::Place;

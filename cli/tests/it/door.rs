@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures::StreamExt;
-use proto::{door::verbs, id::WorkerId, subject::Subjects};
-use runtime::{
-    broker::Broker,
+use broker::{
+    Broker,
     bus::Endpoint,
     nats::{self, NatsOptions},
     testing::NatsServer,
 };
+use bytes::Bytes;
+use futures::StreamExt;
+use proto::{door::verbs, id::WorkerId, subject::Subjects};
 use serde_json::{Value, json};
 
 use crate::support::{Place, ended, eventually, signal};

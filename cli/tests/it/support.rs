@@ -54,8 +54,8 @@ impl Place {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        if let Some(program) = runtime::nats_server::find() {
-            command.env(runtime::nats_server::VARIABLE, program.path);
+        if let Some(program) = broker::nats_server::find() {
+            command.env(broker::nats_server::VARIABLE, program.path);
         }
         command
     }

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use broker::bus::Endpoint;
 use callboard_client::{Client, Patience};
 use futures::StreamExt;
 use proto::{
@@ -13,7 +14,6 @@ use proto::{
     id::{JobId, WorkerId},
     trace::TraceContext,
 };
-use runtime::bus::Endpoint;
 use serde_json::{Value, json};
 
 use crate::scripted::{Act, Stage, memory};

@@ -7,15 +7,15 @@ use std::{
 };
 
 use async_trait::async_trait;
+use broker::{
+    bus::Endpoint,
+    memory::{Memory, MemoryOptions},
+};
 use bytes::Bytes;
 use callboard_client::Client;
 use proto::{error::Failure, id::WorkerId, subject::Subjects};
 use ractor::Actor;
-use runtime::{
-    bus::Endpoint,
-    memory::{Memory, MemoryOptions},
-    service::{Call, Handled, Service, ServiceActor, ServiceArgs},
-};
+use runtime::service::{Call, Handled, Service, ServiceActor, ServiceArgs};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use broker::memory::MemoryOptions;
 use futures::future::join_all;
 use proto::{
     decision::Closed,
@@ -15,7 +16,6 @@ use proto::{
 use rstest::rstest;
 use runtime::{
     config::{Door, Person, PersonName, Role},
-    memory::MemoryOptions,
     people::People,
 };
 use serde_json::{Value, json};

@@ -1,5 +1,6 @@
 //! `answer` with `edit`: another plan in place of the one that is shown, held to the rules of plans.
 
+use broker::kv::Bucket;
 use proto::{
     error::Code,
     fact::Fact,
@@ -9,7 +10,7 @@ use proto::{
     record::Known,
 };
 use rstest::rstest;
-use runtime::{kv::Bucket, people::People};
+use runtime::people::People;
 use serde_json::{Value, json};
 
 use crate::office::Office;

@@ -2,6 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
+use broker::{
+    Broker,
+    bus::RequestContext,
+    log::{Guarded, Submission},
+    memory::{Memory, MemoryOptions},
+    nats::{NatsOptions, connect},
+    testing::NatsServer,
+};
 use bytes::Bytes;
 use callboard_interaction_actor::{desk::Desk, work::Asking};
 use proto::{
@@ -19,16 +27,10 @@ use proto::{
 };
 use ractor::{Actor, ActorCell};
 use runtime::{
-    broker::Broker,
-    bus::RequestContext,
-    log::{Guarded, Submission},
-    memory::{Memory, MemoryOptions},
-    nats::{NatsOptions, connect},
     people::People,
     registry::Registry,
     service::{ServiceActor, ServiceArgs},
     telemetry::new_trace,
-    testing::NatsServer,
     worker::{PoolActor, PoolArgs, PoolOptions},
 };
 use serde_json::{Value, json};

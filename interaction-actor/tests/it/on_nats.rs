@@ -1,8 +1,9 @@
 //! The same on a real nats-server: what must outlive everything does.
 
+use broker::testing::NatsServer;
 use futures::future::join_all;
 use proto::{error::Code, interaction::QuestionKind};
-use runtime::{people::People, testing::NatsServer};
+use runtime::people::People;
 use serde_json::json;
 
 use crate::office::{Office, Place, question};

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use proto::{decision::Closed, error::Code, interaction::QuestionKind};
-use runtime::{
+use broker::{
     kv::Bucket,
     memory::{Call, Fault, Faults, MemoryOptions},
-    people::People,
 };
+use bytes::Bytes;
+use proto::{decision::Closed, error::Code, interaction::QuestionKind};
+use runtime::people::People;
 use serde_json::json;
 
 use crate::office::{Office, question};
@@ -108,7 +108,7 @@ async fn ten_thousand_questions_are_open_at_a_time() {
             let ask = proto::decision::Decision::Ask(proto::decision::AskWork { work, question });
             let trace = runtime::telemetry::new_trace();
             let stored = office.broker.log.decide(&job, &ask, after, None, trace).await.unwrap();
-            let runtime::log::Guarded::Stored(seq) = stored else { panic!() };
+            let broker::log::Guarded::Stored(seq) = stored else { panic!() };
             after = seq;
         }
     }

@@ -2,6 +2,13 @@
 
 use std::time::Duration;
 
+use broker::{
+    Broker,
+    bus::Message,
+    kv::Bucket,
+    log::{Guarded, LogError},
+    memory::{self, MemoryOptions},
+};
 use futures::{StreamExt, stream::BoxStream};
 use model::{
     ProviderConfig, ProviderKind,
@@ -19,11 +26,6 @@ use proto::{
 };
 use runtime::{
     actor::{Restarts, Tree},
-    broker::Broker,
-    bus::Message,
-    kv::Bucket,
-    log::{Guarded, LogError},
-    memory::{self, MemoryOptions},
     registry::Registry,
 };
 use serde_json::{Value, json};

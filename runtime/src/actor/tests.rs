@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use broker::testing::Lines;
 use rstest::rstest;
 use tokio::sync::mpsc;
 use tracing::Level;
 
 use super::*;
-use crate::testing::Lines;
 
 /// An actor that says that it started, and does as it is told.
 #[derive(Clone, Copy)]

@@ -7,6 +7,10 @@ use std::{
     time::Duration,
 };
 
+use broker::{
+    Broker,
+    log::{Log, LogError},
+};
 use proto::id::Shard;
 use serde::Serialize;
 use tokio::{sync::Mutex, time::Instant};
@@ -14,8 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     actor::{End, Ending},
-    broker::Broker,
-    log::{Log, LogError},
     presence::{Crew, Status},
     telemetry::Identity,
 };

@@ -118,7 +118,7 @@ fn nats(nats: &Nats) -> Found {
         wrong("nkey", "nats.credentials is set too: a connection has one of them".to_owned());
     }
     if let Some(seed) = &nats.nkey
-        && let Err(why) = crate::nats::keys::check_user(seed.value())
+        && let Err(why) = broker::nats::keys::check_user(seed.value())
     {
         wrong("nkey", why.to_string());
     }

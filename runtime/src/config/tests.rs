@@ -291,12 +291,12 @@ fn a_secret_that_cannot_be_had_is_refused(#[case] reference: &str, #[case] parts
 
 #[test]
 fn an_nkey_is_a_secret_with_a_place_and_is_checked() {
-    let seed = crate::nats::keys::User::new().unwrap().seed;
+    let seed = broker::nats::keys::User::new().unwrap().seed;
     let seed = seed.expose_secret();
     let config = given("[nats]\nnkey = { file = \"role.nk\" }\ncreate = false\n")
         .file("role.nk", &format!("{seed}\n"))
         .load();
-    let options = crate::nats::NatsOptions::from(&config.nats);
+    let options = broker::nats::NatsOptions::from(&config.nats);
     assert_eq!(options.nkey.unwrap().expose_secret(), seed);
     assert!(!options.create);
     let shown = config.explain().iter().find(|s| s.key.starts_with("nats.nkey")).unwrap();

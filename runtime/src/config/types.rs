@@ -1,6 +1,7 @@
 //! The settings as types. The shapes are here; where a value came from and whether values fit each
 //! other is told elsewhere. Every key has its meaning in `defaults.toml` too.
 
+use broker::nats::{Certificate, NatsOptions};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use proto::{
@@ -94,6 +95,29 @@ impl Nats {
     /// The servers, one by one.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         self.url.split(',').map(str::trim)
+    }
+}
+
+impl From<&Nats> for NatsOptions {
+    fn from(nats: &Nats) -> Self {
+        let certificate = nats.tls.cert.clone().zip(nats.tls.key.clone());
+        Self {
+            servers: nats.servers().map(str::to_owned).collect(),
+            credentials: nats.credentials.as_ref().map(|secret| secret.value().clone()),
+            nkey: nats.nkey.as_ref().map(|secret| secret.value().clone()),
+            require_tls: nats.tls.required,
+            ca_file: nats.tls.ca_file.clone(),
+            certificate: certificate.map(|(file, key_file)| Certificate { file, key_file }),
+            inbox_prefix: nats.inbox_prefix.clone(),
+            create: nats.create,
+            replicas: nats.replicas,
+            ack_wait_ms: nats.ack_wait_ms,
+            facts_ack_wait_ms: nats.facts_ack_wait_ms,
+            pin_timeout_ms: nats.pin_timeout_ms,
+            connect_timeout_ms: nats.connect_timeout_ms,
+            request_timeout_ms: nats.request_timeout_ms,
+            ..Self::default()
+        }
     }
 }
 

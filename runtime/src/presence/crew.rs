@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use broker::Broker;
 use futures::StreamExt;
 use proto::{
     id::WorkerId,
@@ -14,7 +15,6 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{CREW_MAX, EVERY, EXPIRY, REOPEN};
-use crate::broker::Broker;
 
 /// Who is there, as heard from here.
 #[derive(Debug, Clone)]

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use broker::{Broker, clock::Clock};
 use bytes::Bytes;
 use proto::{
     id::{Shard, WorkerId},
@@ -22,7 +23,7 @@ pub use self::{
     crew::Crew,
     observe::{ROLES, SPEAKER, observe},
 };
-use crate::{broker::Broker, clock::Clock, worker::Gauge};
+use crate::worker::Gauge;
 
 /// How often a process says that it is there.
 pub const EVERY: Duration = Duration::from_secs(1);

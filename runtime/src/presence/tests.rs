@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use broker::{
+    clock::ManualClock,
+    memory::{self, MemoryOptions},
+};
 use proto::{decision::DecisionKind, id::Pool, subject::Subjects};
 use tokio::time::Instant;
 
 use super::*;
-use crate::{
-    clock::ManualClock,
-    memory::{self, MemoryOptions},
-};
 
 fn broker() -> Broker {
     memory::start(Subjects::new("cb", 2).unwrap(), MemoryOptions::default())

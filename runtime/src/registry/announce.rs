@@ -2,6 +2,10 @@
 
 use std::cmp::Ordering;
 
+use broker::{
+    Broker,
+    kv::{Bucket, KvError},
+};
 use bytes::Bytes;
 use proto::{
     id::{ToolName, WorkerId},
@@ -10,12 +14,7 @@ use proto::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    broker::Broker,
-    kv::{Bucket, KvError},
-    presence::Crew,
-    schema::Schema,
-};
+use crate::{presence::Crew, schema::Schema};
 
 /// Longest description of a tool, in bytes.
 pub const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;

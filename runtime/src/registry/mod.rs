@@ -13,6 +13,10 @@ use std::{
     time::Duration,
 };
 
+use broker::{
+    Broker,
+    kv::{Bucket, Change, KvError},
+};
 use futures::StreamExt;
 use proto::{digest, id::ToolName};
 use tokio::sync::watch;
@@ -22,10 +26,6 @@ use self::announce::read;
 pub use self::announce::{
     ABOUT_BYTES_MAX, AnnounceError, Announced, Announcement, COMMANDS_MAX, CONCURRENCY_MAX,
     DESCRIPTION_BYTES_MAX, TIMEOUT_MS_MAX, VERSION_BYTES_MAX, announce, check, withdraw,
-};
-use crate::{
-    broker::Broker,
-    kv::{Bucket, Change, KvError},
 };
 
 /// Tools a registry shows; more are ignored, loudly.

@@ -2,6 +2,10 @@
 
 use std::cmp::Ordering;
 
+use broker::{
+    clock::SystemClock,
+    memory::{self, MemoryOptions},
+};
 use bytes::Bytes;
 use proto::{id::WorkerId, subject::Subjects, tool::ToolSpec};
 use ractor::Actor;
@@ -10,11 +14,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{announce::by_version, *};
-use crate::{
-    clock::SystemClock,
-    memory::{self, MemoryOptions},
-    presence::{Beacon, Crew, Status},
-};
+use crate::presence::{Beacon, Crew, Status};
 
 fn spec(change: &Value) -> ToolSpec {
     let mut spec = json!({

@@ -3,13 +3,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use broker::{Broker, log::LogError};
 use futures::StreamExt;
 use ractor::ActorRef;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::{Gauge, PoolOptions, pool::PoolMsg};
-use crate::{broker::Broker, log::LogError};
 
 /// Wait before something that broke is opened again.
 const REOPEN: Duration = Duration::from_millis(500);

@@ -7,7 +7,7 @@
 //!   point has its commands handed to another worker.
 //! * Each command runs in an actor of its own: a panic ends that one task, is reported as a fault
 //!   that may pass, and touches no other.
-//! * While a task runs the command is kept alive three times per [`crate::log::Log::ack_wait`]. A
+//! * While a task runs the command is kept alive three times per [`broker::log::Log::ack_wait`]. A
 //!   task that blocks its thread stops being kept alive, and is handed to another worker.
 //! * A task whose job has ended is asked to stop, and dropped when it does not stop in time.
 //!

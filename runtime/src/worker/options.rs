@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use broker::Broker;
 use proto::{
     decision::DecisionKind,
     id::{Pool, WorkerId},
@@ -9,7 +10,6 @@ use proto::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Gauge, Work};
-use crate::broker::Broker;
 
 /// What a pool takes, and within which bounds.
 #[derive(Debug, Clone)]

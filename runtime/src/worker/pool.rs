@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use broker::log::{Ack, Delivery, LogError};
 use proto::{
     decision::Decision,
     id::{JobId, Seq},
@@ -27,10 +28,7 @@ use super::{
     gauge::Counted,
     task::{Assignment, Mission, TaskActor},
 };
-use crate::{
-    actor::kill_children,
-    log::{Ack, Delivery, LogError},
-};
+use crate::actor::kill_children;
 
 /// How long a command that cannot be read is left alone. The supervisor parks its job meanwhile.
 const UNREADABLE_WAIT: Duration = Duration::from_secs(60);

@@ -10,6 +10,10 @@ use std::{
     time::Duration,
 };
 
+use broker::{
+    Broker,
+    log::{Ack, LogError},
+};
 use proto::{
     decision::Decision,
     fact::Fact,
@@ -31,11 +35,7 @@ use super::{
     pool::millis,
     unwanted::{Verdict, Wanted},
 };
-use crate::{
-    broker::Broker,
-    log::{Ack, LogError},
-    telemetry,
-};
+use crate::telemetry;
 
 /// Tasks that take longer than this say who has them.
 const SAY_TAKEN_AFTER: Duration = Duration::from_millis(100);
@@ -336,7 +336,7 @@ impl Assignment {
 /// is looked into again.
 async fn look(
     wanted: &mut Wanted,
-    log: &dyn crate::log::Log,
+    log: &dyn broker::log::Log,
     hinted: bool,
 ) -> Result<bool, LogError> {
     if !hinted {

@@ -1,6 +1,7 @@
 //! Whether a command's result is still wanted. Only the job's log can say so: a stop message is a
 //! hint that may be early, late, forged or lost.
 
+use broker::log::{Log, LogError};
 use proto::{
     decision::{Decision, DecisionKind},
     entry::Entry,
@@ -9,8 +10,6 @@ use proto::{
     record::{Body, Known, Record},
     subject::Family,
 };
-
-use crate::log::{Log, LogError};
 
 /// Looks through a job's records after a command, each of them once.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
+use broker::bus::Bus;
 use bytes::Bytes;
 use proto::{
     decision::Decision,
@@ -16,8 +17,6 @@ use proto::{
     wire::{self, Live, Said},
 };
 use tokio_util::sync::CancellationToken;
-
-use crate::bus::Bus;
 
 /// A worker role: turns one command into one fact.
 #[async_trait]

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use broker::{Broker, log::Guarded};
 use machine::{Job, Replay, golden, rollback_target};
 use proto::{
     decision::Decision,
@@ -14,7 +15,6 @@ use proto::{
     subject::Family,
     trace::TraceContext,
 };
-use runtime::{broker::Broker, log::Guarded};
 use serde_json::{Value, json};
 
 use super::Recording;

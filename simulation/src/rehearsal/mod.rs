@@ -8,6 +8,7 @@ mod recording;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use broker::Broker;
 use futures::{StreamExt, future::join_all};
 use machine::{Job, check, golden, replay};
 use model::script::{Script, ScriptModel};
@@ -16,7 +17,6 @@ use proto::{
     id::{JobId, Seq},
     tool::Effect,
 };
-use runtime::broker::Broker;
 use serde_json::{Value, json};
 
 pub(crate) use self::props::{Reported, Stage, toolset};

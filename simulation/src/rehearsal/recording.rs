@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use broker::{Broker, memory::Memory};
 use bytes::Bytes;
 use jiff::Timestamp;
 use machine::{Job, Replay, replay};
@@ -16,7 +17,6 @@ use proto::{
     tool::Effect,
     trace::TraceContext,
 };
-use runtime::{broker::Broker, memory::Memory};
 use serde_json::{Value, json};
 
 /// Shards that an installation may have whose logs are recorded.

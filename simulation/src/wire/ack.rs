@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use runtime::log::Ack;
+use broker::log::Ack;
 
 use super::Wire;
 use crate::link::Standing;

@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use broker::bus::{Bus, BusError, Endpoint, Message, Reply, Request, RequestContext};
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
 use proto::error::Failure;
-use runtime::bus::{Bus, BusError, Endpoint, Message, Reply, Request, RequestContext};
 
 use super::Wire;
 use crate::link::{Away, Standing};

@@ -4,9 +4,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use broker::log::{Delivery, Feed, Log, LogError};
 use futures::{StreamExt, stream::BoxStream};
 use proto::id::Shard;
-use runtime::log::{Delivery, Feed, Log, LogError};
 
 use super::{Wire, log::wired, misread::Misreading};
 use crate::{

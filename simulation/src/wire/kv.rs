@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use broker::kv::{Bucket, Change, Kv, KvError, Versioned};
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
-use runtime::kv::{Bucket, Change, Kv, KvError, Versioned};
 
 use super::{Lost, Wire};
 

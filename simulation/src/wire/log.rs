@@ -7,6 +7,10 @@ use std::{
 };
 
 use async_trait::async_trait;
+use broker::log::{
+    Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad, Storage,
+    Submission,
+};
 use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 use jiff::Timestamp;
 use proto::{
@@ -16,10 +20,6 @@ use proto::{
     id::{JobId, Pool, Seq, Shard, TimerName},
     subject::{Family, Subjects},
     trace::TraceContext,
-};
-use runtime::log::{
-    Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad, Storage,
-    Submission,
 };
 use tokio::sync::Semaphore;
 

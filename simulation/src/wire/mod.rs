@@ -11,9 +11,9 @@ mod objects;
 
 use std::sync::Arc;
 
+use broker::Broker;
 use futures::future::BoxFuture;
 use proto::id::WorkerId;
-use runtime::broker::Broker;
 
 use crate::{
     chance::Chance,

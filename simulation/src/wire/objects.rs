@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use broker::objects::{Kept, ObjectError, Objects};
 use bytes::Bytes;
-use runtime::objects::{Kept, ObjectError, Objects};
 
 use super::{Lost, Wire};
 

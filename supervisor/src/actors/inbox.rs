@@ -6,11 +6,11 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use broker::log::Delivery;
 use proto::{
     fact::{Fact, Signal},
     record::Known,
 };
-use runtime::log::Delivery;
 
 /// The facts and wishes waiting for one job's actor.
 #[derive(Debug, Default)]

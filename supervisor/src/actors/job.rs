@@ -3,6 +3,10 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use broker::{
+    Broker,
+    log::{Delivery, Guarded, LogError},
+};
 use proto::{
     decision::{Decision, DecisionKind, Note},
     entry::Entry,
@@ -10,10 +14,6 @@ use proto::{
     trace::TraceContext,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use runtime::{
-    broker::Broker,
-    log::{Delivery, Guarded, LogError},
-};
 
 use machine::{Job, Next};
 use tracing::Instrument;

@@ -6,13 +6,15 @@ use std::{
     time::Duration,
 };
 
+use broker::{
+    Broker,
+    log::{Delivery, Feed, LogError},
+};
 use futures::StreamExt;
 use proto::id::{JobId, Shard};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use runtime::{
     actor::{kill_children, stop_children},
-    broker::Broker,
-    log::{Delivery, Feed, LogError},
     worker::dead_letter,
 };
 use tokio_util::task::AbortOnDropHandle;

@@ -5,16 +5,13 @@ use std::{
     time::Duration,
 };
 
+use broker::{Broker, log::LogError};
 use proto::{
     id::{Shard, WorkerId},
     wire::Presence,
 };
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SpawnErr, SupervisionEvent};
-use runtime::{
-    broker::Broker,
-    log::LogError,
-    presence::{Crew, Status},
-};
+use runtime::presence::{Crew, Status};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{

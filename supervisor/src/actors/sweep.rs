@@ -5,11 +5,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use broker::log::LogError;
 use futures::{StreamExt, stream};
 use machine::{Job, replay};
 use proto::id::{JobId, Seq};
 use ractor::ActorRef;
-use runtime::log::LogError;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{

@@ -2,12 +2,12 @@
 //! may be said again: a job is begun once however often it is submitted, and the fold counts what it
 //! hears once.
 
-use machine::Tell;
-use proto::{fact::Fact, id::JobId, trace::TraceContext};
-use runtime::{
-    broker::Broker,
+use broker::{
+    Broker,
     log::{LogError, Submission},
 };
+use machine::Tell;
+use proto::{fact::Fact, id::JobId, trace::TraceContext};
 
 use crate::door::first_submission;
 

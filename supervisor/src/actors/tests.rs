@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use proto::{id::Shard, subject::Subjects};
-use ractor::{Actor, ActorProcessingErr};
-use runtime::{
+use broker::{
     log::LogError,
     memory::{self, MemoryOptions},
 };
+use proto::{id::Shard, subject::Subjects};
+use ractor::{Actor, ActorProcessingErr};
 
 use super::{
     observe::{Census, Labels},

@@ -2,11 +2,11 @@
 //! back, or goes on from it elsewhere, has their work done anew by others. Reads their logs and
 //! decides nothing.
 
+use broker::log::Log;
 use proto::{
     error::{Code, Failure},
     id::{JobId, Seq},
 };
-use runtime::log::Log;
 
 use super::{fold, turning::Past};
 

@@ -5,6 +5,10 @@
 //! stored, or says otherwise, is passed over. What is carried over is read once, when a job is
 //! submitted, and stored with it.
 
+use broker::{
+    kv::{Bucket, Kv, KvError},
+    log::Log,
+};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use proto::{
@@ -13,10 +17,6 @@ use proto::{
     id::{ConversationId, JobId, Seq},
     job::Outcome,
     view::JobView,
-};
-use runtime::{
-    kv::{Bucket, Kv, KvError},
-    log::Log,
 };
 use serde::{Deserialize, Serialize};
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use broker::log::Log;
 use futures::{StreamExt, TryStreamExt, stream};
 use machine::dead_letters as dead;
 use proto::{
@@ -12,7 +13,6 @@ use proto::{
 };
 use runtime::{
     config::Role,
-    log::Log,
     service::{Call, Handled},
 };
 

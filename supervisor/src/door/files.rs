@@ -3,6 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use broker::{
+    log::LogError,
+    objects::{self, ObjectError, Objects},
+};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use proto::{
@@ -13,8 +17,6 @@ use proto::{
 };
 use runtime::{
     config::Role,
-    log::LogError,
-    objects::{self, ObjectError, Objects},
     service::{Call, Handled},
 };
 use url::Url;

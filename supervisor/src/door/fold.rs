@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use broker::log::Log;
 use machine::events::Projection;
 use machine::{Job, replay};
 use proto::{
@@ -11,7 +12,6 @@ use proto::{
     id::{JobId, Seq},
     view::{JobSummary, JobView},
 };
-use runtime::log::Log;
 
 /// A job as its whole log says it is.
 ///

@@ -1,5 +1,6 @@
 //! A new job that goes on from a point of another one: what its first record takes along.
 
+use broker::log::Log;
 use proto::{
     entry::Entry,
     error::{Code, Failure},
@@ -10,7 +11,6 @@ use proto::{
     point::{Fork, Point},
     record::{Known, Unreadable},
 };
-use runtime::log::Log;
 
 use super::{below, fold, submit::first_submission, turning::Past};
 

@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use broker::log::Log;
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use proto::{
@@ -15,7 +16,6 @@ use proto::{
 };
 use runtime::{
     config::Role,
-    log::Log,
     service::{Call, Handled},
 };
 

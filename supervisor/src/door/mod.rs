@@ -27,6 +27,7 @@ mod watch;
 use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
+use broker::{Broker, bus::Endpoint, clock::Clock};
 use proto::{
     budget::Price,
     door::{Crew as CrewReply, Get, Tools, verbs},
@@ -36,9 +37,6 @@ use proto::{
     strict,
 };
 use runtime::{
-    broker::Broker,
-    bus::Endpoint,
-    clock::Clock,
     config::Role,
     people::{Caller, People},
     presence::Crew,

@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
+use broker::clock::Clock;
 use proto::error::{Code, Failure};
-use runtime::clock::Clock;
 
 /// Counts submissions. Callers are people of the configuration, so their number is bounded.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Quota {
 
 #[cfg(test)]
 mod tests {
-    use runtime::clock::ManualClock;
+    use broker::clock::ManualClock;
 
     use super::*;
 

@@ -1,5 +1,6 @@
 //! `submit`: a new job, or the one that is there.
 
+use broker::{Broker, log::Submission};
 use proto::{
     agent::Agent,
     door,
@@ -11,9 +12,7 @@ use proto::{
     toolbox::Toolbox,
 };
 use runtime::{
-    broker::Broker,
     config::Role,
-    log::Submission,
     service::{Call, Handled},
 };
 use uuid::Uuid;

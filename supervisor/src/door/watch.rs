@@ -7,6 +7,7 @@
 
 use std::{pin::pin, time::Duration};
 
+use broker::{bus::Message, log::Log};
 use futures::{StreamExt, stream::BoxStream};
 use machine::Job;
 use machine::events::Projection;
@@ -20,9 +21,7 @@ use proto::{
     wire::{self, Live, Said},
 };
 use runtime::{
-    bus::Message,
     config::Role,
-    log::Log,
     service::{Call, Handled},
 };
 use tokio::time::{Instant, MissedTickBehavior};

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use broker::log::Queue;
 use machine::{Waits, check, dead_letters as dead};
 use proto::{
     decision::{Decision, DecisionKind},
@@ -12,7 +13,6 @@ use proto::{
     record::{Known, Record},
     subject::Family,
 };
-use runtime::log::Queue;
 
 use super::Finding;
 

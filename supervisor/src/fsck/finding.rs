@@ -2,12 +2,12 @@
 
 use std::fmt;
 
+use broker::log::Queue;
 use machine::check;
 use proto::{
     decision::DecisionKind,
     id::{AskId, JobId, Seq, TimerName},
 };
-use runtime::log::Queue;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 /// Something that must not be.

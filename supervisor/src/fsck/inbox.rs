@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use broker::{
+    Broker,
+    kv::{self, Bucket, Change},
+};
 use futures::StreamExt;
 use machine::dead_letters as dead;
 use proto::id::{AskId, JobId, Seq};
-use runtime::{
-    broker::Broker,
-    kv::{self, Bucket, Change},
-};
 
 use super::{FsckError, Report, Scope, Wrong, finding::Finding};
 

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use broker::{
+    Broker,
+    kv::{self, Bucket},
+    log::{Progress, Queue, Whereabouts},
+};
 use machine::replay;
 use proto::{
     door::{DeadKind, DeadLetter},
     id::{JobId, Seq},
-};
-use runtime::{
-    broker::Broker,
-    kv::{self, Bucket},
-    log::{Progress, Queue, Whereabouts},
 };
 
 use super::{

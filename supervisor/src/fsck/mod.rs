@@ -13,12 +13,12 @@ mod walk;
 
 use std::{collections::BTreeMap, time::Duration};
 
+use broker::{Broker, kv::KvError, log::LogError};
 use futures::{StreamExt, stream};
 use proto::{
     door::DeadLetter,
     id::{JobId, Seq, Shard},
 };
-use runtime::{broker::Broker, kv::KvError, log::LogError};
 use serde::Serialize;
 
 pub use self::finding::{Finding, Standing};

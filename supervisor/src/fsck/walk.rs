@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use broker::{Broker, log::Queue};
 use futures::{StreamExt, TryStreamExt, stream};
 use proto::id::{self, JobId};
-use runtime::{broker::Broker, log::Queue};
 
 use super::{
     FsckError, Report, Scope, Wrong,

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use broker::Broker;
 use proto::{decision::Decision, entry::Entry, id::JobId, record::Known};
-use runtime::broker::Broker;
 
 use super::{Ended, Looked, PurgeError, Stays, Terms, looks};
 use crate::door::first_submission;

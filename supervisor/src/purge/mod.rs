@@ -9,18 +9,18 @@
 mod kin;
 mod objects;
 
+use broker::{
+    Broker,
+    kv::{Bucket, KvError},
+    log::LogError,
+    objects::ObjectError,
+};
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use machine::dead_letters as dead;
 use proto::{
     entry::Entry,
     id::{ConversationId, JobId, Seq, Shard},
-};
-use runtime::{
-    broker::Broker,
-    kv::{Bucket, KvError},
-    log::LogError,
-    objects::ObjectError,
 };
 use serde::Serialize;
 

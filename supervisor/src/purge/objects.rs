@@ -11,12 +11,12 @@ use std::{
     time::Duration,
 };
 
-use futures::TryStreamExt;
-use proto::id::JobId;
-use runtime::{
-    broker::Broker,
+use broker::{
+    Broker,
     objects::{self, Kept, ObjectError, RENEWED_AFTER},
 };
+use futures::TryStreamExt;
+use proto::id::JobId;
 use tokio::time::Instant;
 
 use super::PurgeError;

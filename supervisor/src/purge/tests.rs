@@ -2,6 +2,13 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use broker::{
+    Broker,
+    clock::Clock,
+    kv::{self, Bucket},
+    log::Guarded,
+    memory::{Memory, MemoryOptions, VirtualClock},
+};
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use machine::replay;
@@ -13,14 +20,7 @@ use proto::{
     lang::Language,
     subject::Subjects,
 };
-use runtime::{
-    broker::Broker,
-    clock::Clock,
-    kv::{self, Bucket},
-    log::Guarded,
-    memory::{Memory, MemoryOptions, VirtualClock},
-    telemetry::new_trace,
-};
+use runtime::telemetry::new_trace;
 
 use super::*;
 

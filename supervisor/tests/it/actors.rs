@@ -2,15 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use broker::memory::{Call, Fault, Faults, MemoryOptions};
 use proto::{
     fact::{Fact, Signal, Signaled, Source},
     id::{Seq, Shard},
     job::{JobState, SubStatus},
 };
-use runtime::{
-    memory::{Call, Fault, Faults, MemoryOptions},
-    telemetry::new_trace,
-};
+use runtime::telemetry::new_trace;
 
 use super::company::Company;
 

@@ -4,6 +4,12 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use broker::{
+    Broker,
+    bus::Bus,
+    clock::SystemClock,
+    memory::{Memory, MemoryOptions},
+};
 use callboard_supervisor::actors::{ROLE, SupervisorActor, SupervisorArgs, SupervisorOptions};
 use futures::StreamExt;
 use machine::{Job, replay};
@@ -21,10 +27,6 @@ use proto::{
 };
 use runtime::{
     actor::{Child, Restarts, Tree},
-    broker::Broker,
-    bus::Bus,
-    clock::SystemClock,
-    memory::{Memory, MemoryOptions},
     presence::{Beacon, Crew, Status},
     telemetry::new_trace,
     worker::{PoolActor, PoolArgs, PoolOptions, Task, Work},

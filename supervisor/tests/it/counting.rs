@@ -9,6 +9,10 @@ use std::{
     time::Duration,
 };
 
+use broker::{
+    log::{Guarded, LogError},
+    memory::{Call, Fault, Faults, MemoryOptions},
+};
 use proto::{
     decision::{Decision, Finish},
     fact::{Fact, Signal, Signaled, Source},
@@ -18,8 +22,6 @@ use proto::{
 };
 use runtime::{
     config::Config,
-    log::{Guarded, LogError},
-    memory::{Call, Fault, Faults, MemoryOptions},
     telemetry::{self, Identity, Telemetry, new_trace},
 };
 

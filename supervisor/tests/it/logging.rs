@@ -6,6 +6,10 @@ use std::{
 };
 
 use async_trait::async_trait;
+use broker::{
+    bus::{Bus, BusError, Endpoint, Message, Request, RequestContext},
+    memory::MemoryOptions,
+};
 use bytes::Bytes;
 use callboard_supervisor::actors::SupervisorOptions;
 use futures::stream::BoxStream;
@@ -15,11 +19,7 @@ use proto::{
     job::JobState,
 };
 use rstest::rstest;
-use runtime::{
-    bus::{Bus, BusError, Endpoint, Message, Request, RequestContext},
-    memory::MemoryOptions,
-    telemetry::new_trace,
-};
+use runtime::telemetry::new_trace;
 use tokio::sync::Notify;
 use tracing::{Level, subscriber::DefaultGuard};
 

@@ -10,6 +10,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use broker::{
+    Broker,
+    kv::Bucket,
+    nats::{self, NatsOptions},
+};
 use callboard_tests::{
     company::{Company, Process},
     load,
@@ -24,11 +29,6 @@ use proto::{
     job::Outcome,
     record::Known,
     subject::Subjects,
-};
-use runtime::{
-    broker::Broker,
-    kv::Bucket,
-    nats::{self, NatsOptions},
 };
 use serde_json::Value;
 use supervisor::fsck::Standing;

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use broker::{Broker, kv::Bucket, testing::NatsCluster};
 use callboard_tests::{
     company::{Company, Process},
     load,
@@ -12,7 +13,6 @@ use proto::{
     id::{JobId, Seq},
     record::Known,
 };
-use runtime::{broker::Broker, kv::Bucket, testing::NatsCluster};
 
 use super::chaos::{approve_all, wait_for_door};
 

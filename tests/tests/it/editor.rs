@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeSet, process::Stdio, time::Duration};
 
+use broker::Broker;
 use callboard_tests::{
     company::{Company, Process},
     load,
@@ -13,7 +14,6 @@ use proto::{
     job::{JobState, Outcome},
     view::JobView,
 };
-use runtime::broker::Broker;
 use serde_json::{Value, json};
 use supervisor::fsck::Standing;
 

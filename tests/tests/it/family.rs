@@ -1,6 +1,7 @@
 //! Jobs that work for jobs: a real nats-server, a scripted model over HTTP, the program, and what
 //! kills it.
 
+use broker::{Broker, testing::RawWriter};
 use callboard_tests::{
     company::{Company, Process},
     load,
@@ -13,7 +14,6 @@ use proto::{
     job::{FailReason, JobState, Outcome},
     view::JobView,
 };
-use runtime::{broker::Broker, testing::RawWriter};
 use serde_json::json;
 use supervisor::fsck::Standing;
 use tokio::{

@@ -3,6 +3,12 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use broker::{
+    Broker,
+    kv::{self, Bucket},
+    log::{Delivery, Feed, Guarded},
+    testing::RawWriter,
+};
 use callboard_tests::{company::Company, load};
 use futures::StreamExt;
 use jiff::{SignedDuration, Timestamp};
@@ -24,13 +30,7 @@ use proto::{
     subject::Family,
     tool::{Approval, Binding, Effect, ToolResult},
 };
-use runtime::{
-    broker::Broker,
-    kv::{self, Bucket},
-    log::{Delivery, Feed, Guarded},
-    telemetry::new_trace,
-    testing::RawWriter,
-};
+use runtime::telemetry::new_trace;
 use serde_json::{Value, json};
 use supervisor::fsck::{self, Report, Scope, Standing};
 use tokio::sync::Semaphore;
@@ -198,7 +198,7 @@ impl Stage {
         // The acknowledgement has no answer.
         let progress = async || {
             let all = self.broker.log.progress(shard).await.unwrap();
-            all.into_iter().find(|one| one.queue == runtime::log::Queue::Facts).unwrap()
+            all.into_iter().find(|one| one.queue == broker::log::Queue::Facts).unwrap()
         };
         while progress().await.done < last {
             tokio::time::sleep(Duration::from_millis(20)).await;

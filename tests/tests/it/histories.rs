@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use broker::Broker;
 use callboard_tests::{company::Company, load, root};
 use client::Client;
 use proto::{
@@ -28,7 +29,6 @@ use proto::{
     subject::{Family, Subjects},
     view::JobView,
 };
-use runtime::broker::Broker;
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 

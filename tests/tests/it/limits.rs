@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use broker::Broker;
 use callboard_tests::{company::Company, load};
 use client::Client;
 use proto::{
@@ -16,7 +17,6 @@ use proto::{
     record::Known,
     view::JobView,
 };
-use runtime::broker::Broker;
 use serde_json::{Value, json};
 
 use super::chaos::{connect, wait_for_door};

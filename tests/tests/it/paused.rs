@@ -77,12 +77,12 @@ async fn a_supervisor_stopped_for_twenty_seconds_and_continued_changes_nothing_t
         }
         assert_eq!((sent.len(), finishes), (4, 1), "{id}");
     }
-    let tasks = broker.kv.list(runtime::kv::Bucket::Tasks, "task").await.unwrap();
+    let tasks = broker.kv.list(broker::kv::Bucket::Tasks, "task").await.unwrap();
     assert_eq!(tasks.len(), JOBS, "one task a job");
     load::proved(&broker).await;
 }
 
-async fn ended(broker: &runtime::broker::Broker, id: &JobId) -> machine::Job {
+async fn ended(broker: &broker::Broker, id: &JobId) -> machine::Job {
     for _ in 0..600 {
         let entries = broker.log.read(id, Seq(0)).await.unwrap();
         let job = machine::replay(id, &entries);

@@ -3,13 +3,14 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use broker::{Broker, objects::ObjectError, testing::RawWriter};
 use callboard_tests::{company::Company, load};
 use client::Client;
 use proto::{
     fact::{Fact, Signal, Source},
     id::{JobId, Seq},
 };
-use runtime::{broker::Broker, objects::ObjectError, telemetry::new_trace, testing::RawWriter};
+use runtime::telemetry::new_trace;
 use serde_json::{Value, json};
 use supervisor::purge;
 

@@ -208,7 +208,7 @@ fn naming_the_codec_elsewhere_is_found() {
 #[case::a_function_that_waits("async fn f() {}")]
 #[case::waiting("fn f() { g().await }")]
 #[case::a_runtime("use tokio::sync::mpsc;")]
-#[case::the_shell("fn f(log: &runtime::log::Log) {}")]
+#[case::the_shell("fn f(log: &broker::log::Log) {}")]
 #[case::a_clock("fn f() { let t = std::time::Instant::now(); }")]
 #[case::a_clock_in_a_group("use std::{collections::BTreeMap, time::{Duration, SystemTime}};")]
 #[case::a_clock_in_a_macro("fn f() { vec![Timestamp::now()] }")]

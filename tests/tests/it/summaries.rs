@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use broker::Broker;
 use callboard_tests::{
     company::{Company, Process},
     load,
@@ -21,7 +22,6 @@ use proto::{
     record::Known,
     view::JobView,
 };
-use runtime::broker::Broker;
 use supervisor::fsck::Standing;
 
 use super::{

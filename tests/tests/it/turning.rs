@@ -1,6 +1,7 @@
 //! A job that goes back, and one that is forked, on a real nats-server with real processes: killed in
 //! the middle, and proved by `fsck` afterwards.
 
+use broker::Broker;
 use callboard_tests::{
     company::{Company, Process},
     load,
@@ -11,7 +12,6 @@ use proto::{
     job::{JobState, Outcome},
     view::JobView,
 };
-use runtime::broker::Broker;
 use supervisor::fsck::Standing;
 
 use super::{

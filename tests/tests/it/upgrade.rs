@@ -8,6 +8,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use broker::{Broker, clock::SystemClock, kv::Bucket};
 use callboard_tests::{
     company::{Company, Process},
     load,
@@ -29,9 +30,6 @@ use proto::{
 };
 use runtime::{
     actor::{Child, Restarts, Tree},
-    broker::Broker,
-    clock::SystemClock,
-    kv::Bucket,
     presence::{Beacon, Crew, Status},
     registry,
     worker::{PoolActor, PoolArgs, PoolOptions, Task, Work},

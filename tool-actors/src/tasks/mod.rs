@@ -9,9 +9,9 @@ mod task;
 
 use std::sync::Arc;
 
+use broker::kv::{Bucket, Kv, KvError, Versioned};
 use bytes::Bytes;
 use proto::{digest, tool::ToolResult};
-use runtime::kv::{Bucket, Kv, KvError, Versioned};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 pub use self::task::{Fields, Status, Task};

@@ -1,8 +1,8 @@
 //! The task list on a real nats-server, shared by workers with connections of their own.
 
+use broker::testing::NatsServer;
 use futures::future::join_all;
 use proto::tool::{Effect, ToolResult};
-use runtime::testing::NatsServer;
 use serde_json::json;
 
 use callboard_tool_actors::tasks::{Fields, TaskList};

@@ -7,13 +7,14 @@ use std::{
     sync::Arc,
 };
 
+use broker::{Broker, bus::RequestContext, testing::NatsServer};
 use futures::StreamExt;
 use proto::{
     decision::DecisionKind,
     id::{Attempt, JobId, Pool, Shard},
     tool::{Effect, Fault},
 };
-use runtime::{broker::Broker, bus::RequestContext, registry::Registry, testing::NatsServer};
+use runtime::registry::Registry;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tokio::{

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use broker::clock::SystemClock;
 use callboard_tool_actors::{Setup, StartError, builtin, config::ToolsConfig, options, start};
 use model::{ErrorKind, Model, ModelError, ModelRequest, ModelStream};
 use proto::tool::Effect;
 use runtime::{
     actor::{End, Restarts, Tree},
-    clock::SystemClock,
     presence::{Beacon, Crew as Present, Status},
     registry::Registry,
 };

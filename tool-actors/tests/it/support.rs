@@ -6,6 +6,13 @@ use std::{
 };
 
 use async_trait::async_trait;
+use broker::{
+    Broker,
+    log::Guarded,
+    memory::{Memory, MemoryOptions},
+    nats::{self, NatsOptions},
+    testing::NatsServer,
+};
 use callboard_tool_actors::{CallContext, Tool, ToolFault, ToolWork, Toolset};
 use futures::StreamExt;
 use proto::{
@@ -22,14 +29,7 @@ use proto::{
     trace::TraceContext,
 };
 use ractor::{Actor, ActorRef};
-use runtime::{
-    broker::Broker,
-    log::Guarded,
-    memory::{Memory, MemoryOptions},
-    nats::{self, NatsOptions},
-    testing::NatsServer,
-    worker::{PoolActor, PoolArgs, PoolMsg, PoolOptions},
-};
+use runtime::worker::{PoolActor, PoolArgs, PoolMsg, PoolOptions};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

@@ -1,5 +1,6 @@
 //! Calls in the log, carried out by the worker loop, with deaths and redeliveries in between.
 
+use broker::memory::{Call, Fault as BrokerFault, Memory, MemoryOptions};
 use proto::{
     cost::Cost,
     id::Attempt,
@@ -7,7 +8,6 @@ use proto::{
     tool::{Effect, Fault, ToolResult},
 };
 use rstest::rstest;
-use runtime::memory::{Call, Fault as BrokerFault, Memory, MemoryOptions};
 use serde_json::json;
 
 use crate::support::{Crew, Probe, Stage, memory, subjects, worker};

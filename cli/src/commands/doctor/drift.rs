@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use runtime::nats::Drift;
+use broker::nats::Drift;
 
 use crate::render::findings::Finding;
 

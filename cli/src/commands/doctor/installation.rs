@@ -1,11 +1,11 @@
 //! The server, and what an installation has on it.
 
-use proto::subject::Subjects;
-use runtime::{
-    config::Nats,
+use broker::{
     inspect::{Inspector, Server, Stream},
     nats_server::Version,
 };
+use proto::subject::Subjects;
+use runtime::config::Nats;
 
 use super::monitor::Sync;
 use crate::render::findings::Finding;

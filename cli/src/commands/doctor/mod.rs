@@ -10,12 +10,10 @@ mod surroundings;
 
 use std::collections::BTreeSet;
 
+use broker::inspect::{InspectError, Inspector};
 use client::Client;
 use proto::subject::Subjects;
-use runtime::{
-    config::{Config, Origin, Setting},
-    inspect::{InspectError, Inspector},
-};
+use runtime::config::{Config, Origin, Setting};
 
 use crate::{
     args::{DoctorArgs, Global},
@@ -150,7 +148,7 @@ async fn on_server(
         all.extend(skipped("drift", "there is no installation"));
         return all;
     }
-    match runtime::nats::drift(&nats.into(), &subjects, &args.tool_pools).await {
+    match broker::nats::drift(&nats.into(), &subjects, &args.tool_pools).await {
         Ok(drift) => all.extend(drift::findings(&drift, nats.create)),
         Err(error) => all.push(Finding::skipped("drift", error.to_string())),
     }

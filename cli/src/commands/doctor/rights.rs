@@ -3,17 +3,17 @@
 
 use std::collections::BTreeSet;
 
+use broker::{
+    kv::Bucket,
+    nats::{Right, Rights, Try},
+};
 use proto::{
     decision::{DecisionKind, pools},
     fact::Source,
     id::{JobId, TimerName, WorkerId},
     subject::Subjects,
 };
-use runtime::{
-    config::Nats,
-    kv::Bucket,
-    nats::{Right, Rights, Try},
-};
+use runtime::config::Nats;
 
 use crate::{render::findings::Finding, roles::Role};
 

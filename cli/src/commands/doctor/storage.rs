@@ -1,6 +1,6 @@
 //! How much is stored, beside how much may be.
 
-use runtime::inspect::Inspector;
+use broker::inspect::Inspector;
 
 use crate::render::findings::Finding;
 

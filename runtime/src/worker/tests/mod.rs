@@ -10,6 +10,11 @@ use std::{
     time::Duration,
 };
 
+use broker::{
+    log::{Delivery, Depth, Guarded, LogError},
+    memory::{self, MemoryOptions},
+    testing::Lines,
+};
 use futures::StreamExt;
 use proto::{
     decision::{Decision, DecisionKind, pools},
@@ -31,10 +36,7 @@ use self::stage::*;
 use super::*;
 use crate::{
     config::Config,
-    log::{Delivery, Depth, Guarded, LogError},
-    memory::{self, MemoryOptions},
     telemetry::{self, Identity},
-    testing::Lines,
 };
 
 #[tokio::test(start_paused = true)]

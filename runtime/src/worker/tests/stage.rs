@@ -10,6 +10,14 @@ use std::{
 };
 
 use async_trait::async_trait;
+use broker::{
+    Broker,
+    log::{
+        Ack, Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
+        Submission,
+    },
+    memory::{self, MemoryOptions},
+};
 use futures::{StreamExt, stream::BoxStream};
 use jiff::Timestamp;
 use proto::{
@@ -33,14 +41,6 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::super::*;
-use crate::{
-    broker::Broker,
-    log::{
-        Ack, Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
-        Submission,
-    },
-    memory::{self, MemoryOptions},
-};
 
 pub(super) const ACK_WAIT: Duration = Duration::from_secs(30);
 
@@ -208,7 +208,7 @@ impl Log for Scripted {
     async fn mentions(
         &self,
         _: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<crate::log::Mention>, LogError>>, LogError> {
+    ) -> Result<BoxStream<'static, Result<Vec<broker::log::Mention>, LogError>>, LogError> {
         unimplemented()
     }
 }

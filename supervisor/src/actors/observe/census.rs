@@ -7,13 +7,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak},
 };
 
+use broker::log::ShardLoad;
 use machine::{Job, Standing};
 use opentelemetry::KeyValue;
 use proto::id::{Seq, Shard};
-use runtime::{
-    log::ShardLoad,
-    telemetry::{self, keys},
-};
+use runtime::telemetry::{self, keys};
 
 use super::{Labels, figures::Figures, load, walk::Walk};
 
@@ -30,7 +28,7 @@ struct Inner {
     /// The walk that is under way.
     walk: Option<Walk>,
     load: Option<ShardLoad>,
-    storage: Option<runtime::log::Storage>,
+    storage: Option<broker::log::Storage>,
 }
 
 impl Census {
@@ -95,7 +93,7 @@ impl Census {
         self.lock().load = Some(load);
     }
 
-    pub(super) fn set_storage(&self, storage: runtime::log::Storage) {
+    pub(super) fn set_storage(&self, storage: broker::log::Storage) {
         self.lock().storage = Some(storage);
     }
 
@@ -119,7 +117,7 @@ fn shown() -> MutexGuard<'static, Shown> {
 }
 
 /// Shows each shard that is owned here: its number, its load and the account's storage.
-pub(super) fn each_load(mut show: impl FnMut(KeyValue, &ShardLoad, Option<runtime::log::Storage>)) {
+pub(super) fn each_load(mut show: impl FnMut(KeyValue, &ShardLoad, Option<broker::log::Storage>)) {
     each(|shard, inner| {
         if let Some(load) = &inner.load {
             show(shard, load, inner.storage);

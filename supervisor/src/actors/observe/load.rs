@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use broker::log::{Log, ShardLoad};
 use jiff::Timestamp;
 use opentelemetry::KeyValue;
 use proto::id::Shard;
 use runtime::{
-    log::{Log, ShardLoad},
     presence::SPEAKER,
     telemetry::{self, keys},
 };
@@ -44,7 +44,7 @@ pub(super) fn age(since: Option<Timestamp>) -> f64 {
 /// Registers the instruments. They live as long as the process.
 pub(super) fn observe() {
     let meter = telemetry::meter();
-    let queue = |shard: &KeyValue, queue: &runtime::log::QueueLoad| {
+    let queue = |shard: &KeyValue, queue: &broker::log::QueueLoad| {
         [
             KeyValue::new(keys::COMMAND_KIND, queue.kind.as_str()),
             KeyValue::new(keys::POOL, queue.pool.as_str().to_owned()),

@@ -8,10 +8,11 @@
 
 use std::time::Instant;
 
+use broker::log::Delivery;
 use machine::{Job, Standing};
 use proto::{budget::Axis, id::Seq, trace::TraceContext};
 use runtime::{
-    log::{Delivery, count_fact},
+    observed::count_fact,
     telemetry::{self, Kind, Span, keys},
     worker::{dead_letter, redelivered},
 };

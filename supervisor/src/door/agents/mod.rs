@@ -12,6 +12,10 @@ use std::{
     time::Duration,
 };
 
+use broker::{
+    Broker,
+    kv::{Bucket, Change, KvError, Versioned},
+};
 use futures::StreamExt;
 use proto::{
     agent::{
@@ -20,10 +24,6 @@ use proto::{
         source::Source,
     },
     id::AgentName,
-};
-use runtime::{
-    broker::Broker,
-    kv::{Bucket, Change, KvError, Versioned},
 };
 use tokio_util::task::AbortOnDropHandle;
 

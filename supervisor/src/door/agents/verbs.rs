@@ -2,6 +2,7 @@
 //!
 //! Nothing is stored that could not be used, and nothing that others need is taken away.
 
+use broker::kv::{Bucket, KvError};
 use bytes::Bytes;
 use proto::{
     agent::{
@@ -16,7 +17,6 @@ use proto::{
 };
 use runtime::{
     config::Role,
-    kv::{Bucket, KvError},
     service::{Call, Handled},
 };
 

@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use proto::{file::FileName, id::WorkerId, subject::Subjects};
-use runtime::{
+use broker::{
     memory::{Memory, MemoryOptions, VirtualClock},
     objects::RENEWED_AFTER,
 };
+use proto::{file::FileName, id::WorkerId, subject::Subjects};
 
 use super::*;
 

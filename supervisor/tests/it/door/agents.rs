@@ -1,5 +1,6 @@
 //! Agents of the bucket: put in, looked at, won with, taken out.
 
+use broker::{Broker, kv::Bucket};
 use bytes::Bytes;
 use callboard_supervisor::door::agents::Agents;
 use proto::{
@@ -10,14 +11,13 @@ use proto::{
     id::{AgentName, JobId, Seq},
     record::Known,
 };
-use runtime::{broker::Broker, kv::Bucket};
 use serde_json::{Value, json};
 
 use super::hall::{Hall, Setup};
 
 async fn hall() -> Hall {
     let setup = Setup { presets: true, ..Setup::default() };
-    Hall::with(runtime::memory::MemoryOptions::default(), setup).await
+    Hall::with(broker::memory::MemoryOptions::default(), setup).await
 }
 
 async fn eventually(holds: impl Fn() -> bool) {

@@ -1,6 +1,7 @@
 //! Conversations: what a job is told of those before it, read from their logs when it is submitted
 //! and stored with it.
 
+use broker::{Broker, kv::Bucket, memory::MemoryOptions};
 use bytes::Bytes;
 use proto::{
     conversation::Conversation,
@@ -11,7 +12,6 @@ use proto::{
     job::JobState,
     record::Known,
 };
-use runtime::{broker::Broker, kv::Bucket, memory::MemoryOptions};
 use serde_json::{Value, json};
 
 use super::hall::{Hall, Setup, ask, open};

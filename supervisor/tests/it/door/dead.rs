@@ -1,5 +1,6 @@
 //! `dead`, and the signal that has tried again what it shows.
 
+use broker::memory::MemoryOptions;
 use machine::Job;
 use proto::{
     error::Code,
@@ -7,7 +8,7 @@ use proto::{
     id::{Attempt, JobId, Seq},
 };
 use rstest::rstest;
-use runtime::{memory::MemoryOptions, telemetry::new_trace};
+use runtime::telemetry::new_trace;
 use serde_json::{Value, json};
 
 use super::hall::{Hall, Setup, ask, open};

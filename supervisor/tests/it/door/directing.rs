@@ -1,7 +1,8 @@
 //! `submit` with a `call`: one tool call as a job, checked before anything is stored.
 
+use broker::memory::MemoryOptions;
 use proto::{error::Code, tool::ToolSpec};
-use runtime::{memory::MemoryOptions, presence::Crew, registry};
+use runtime::{presence::Crew, registry};
 use serde_json::{Value, json};
 
 use super::hall::{Hall, Setup};

@@ -2,6 +2,12 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use broker::{
+    Broker,
+    bus::{BusError, RequestContext},
+    clock::SystemClock,
+    memory::{Memory, MemoryOptions},
+};
 use bytes::Bytes;
 use callboard_supervisor::door::{Door, DoorParts, agents::Agents};
 use proto::{
@@ -14,10 +20,6 @@ use proto::{
 };
 use ractor::{Actor, ActorRef};
 use runtime::{
-    broker::Broker,
-    bus::{BusError, RequestContext},
-    clock::SystemClock,
-    memory::{Memory, MemoryOptions},
     people::People,
     presence::Crew,
     registry::Registry,

@@ -1,9 +1,9 @@
 //! `get`, `list`, `tools`, `crew`.
 
+use broker::memory::MemoryOptions;
 use bytes::Bytes;
 use proto::{error::Code, fact::Source, id::JobId};
 use rstest::rstest;
-use runtime::memory::MemoryOptions;
 use serde_json::{Value, json};
 
 use super::hall::{Hall, Setup, ask, open};

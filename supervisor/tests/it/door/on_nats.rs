@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
+use broker::{
+    Broker,
+    bus::BusError,
+    nats::{NatsOptions, connect},
+    testing::NatsServer,
+};
 use futures::future::join_all;
 use proto::{
     error::Code,
     id::{JobId, Seq, WorkerId},
     subject::Subjects,
-};
-use runtime::{
-    broker::Broker,
-    bus::BusError,
-    nats::{NatsOptions, connect},
-    testing::NatsServer,
 };
 use serde_json::{Value, json};
 use tokio::{

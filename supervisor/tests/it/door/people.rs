@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use broker::memory::MemoryOptions;
 use proto::{
     digest,
     error::Code,
@@ -9,7 +10,6 @@ use proto::{
 };
 use runtime::{
     config::{Door, Person, PersonName, Role},
-    memory::MemoryOptions,
     people::People,
 };
 use serde_json::Value;

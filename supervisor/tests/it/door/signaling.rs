@@ -1,10 +1,10 @@
 //! `signal`: what is answered is true when it is answered.
 
+use broker::memory::MemoryOptions;
 use proto::{
     error::Code,
     id::{JobId, Seq},
 };
-use runtime::memory::MemoryOptions;
 use serde_json::json;
 
 use super::hall::{Hall, Setup, ask, open};

@@ -5,15 +5,15 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use bytes::Bytes;
-use futures::future::join_all;
-use proto::{error::Code, fact::Source, id::JobId, limits};
-use rstest::rstest;
-use runtime::{
+use broker::{
     bus::BusError,
     log::LogError,
     memory::{Call, Fault, Faults, MemoryOptions},
 };
+use bytes::Bytes;
+use futures::future::join_all;
+use proto::{error::Code, fact::Source, id::JobId, limits};
+use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::hall::{Hall, Setup, ask, open, send};

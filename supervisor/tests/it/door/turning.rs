@@ -1,5 +1,6 @@
 //! Points of a job's log: going back to one, naming one, and going on from one in another job.
 
+use broker::{log::Guarded, memory::MemoryOptions};
 use machine::{Job, Tell, check, replay};
 use proto::{
     decision::pools,
@@ -11,7 +12,7 @@ use proto::{
     tool::{Approval, Binding, Effect, ToolResult},
 };
 use rstest::rstest;
-use runtime::{log::Guarded, memory::MemoryOptions, telemetry::new_trace};
+use runtime::telemetry::new_trace;
 use serde_json::{Value, json};
 
 use super::hall::{Hall, Setup, ask, open};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use broker::{Broker, bus::RequestContext, memory::MemoryOptions};
 use bytes::Bytes;
 use futures::StreamExt;
 use proto::{
@@ -11,7 +12,6 @@ use proto::{
     id::{Attempt, JobId, Seq, StepId, WorkId},
     wire::{self, Live, Said},
 };
-use runtime::{broker::Broker, bus::RequestContext, memory::MemoryOptions};
 use serde_json::json;
 
 use super::hall::{Hall, Setup, open};

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use broker::testing::{NatsServer, RawWriter};
 use callboard_tests::company::{Company, Process};
 use client::Client;
 use proto::{
@@ -15,7 +16,6 @@ use proto::{
     job::JobState,
     subject::Subjects,
 };
-use runtime::testing::{NatsServer, RawWriter};
 
 use super::prometheus::free_port;
 use crate::{

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use broker::{Broker, kv::Bucket, log::LogError, nats};
 use proto::{
     agent::Agent,
     entry::Entry,
@@ -12,7 +13,6 @@ use proto::{
     subject::{Family, Subjects},
     trace::TraceContext,
 };
-use runtime::{broker::Broker, kv::Bucket, log::LogError, nats};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use broker::Broker;
 use callboard_tests::{
     company::{Company, Process},
     installed, root,
@@ -20,7 +21,6 @@ use proto::{
     job::JobState,
     trace::TraceContext,
 };
-use runtime::broker::Broker;
 use serde_json::json;
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 

@@ -6,6 +6,10 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
+use broker::{
+    kv::{Bucket, Change, Kv, KvError, Versioned},
+    memory::MemoryOptions,
+};
 use bytes::Bytes;
 use futures::{future::join_all, stream::BoxStream};
 use proto::{
@@ -14,10 +18,6 @@ use proto::{
     tool::{Fault, ToolResult},
 };
 use rstest::rstest;
-use runtime::{
-    kv::{Bucket, Change, Kv, KvError, Versioned},
-    memory::MemoryOptions,
-};
 use serde_json::{Value, json};
 
 use super::{
@@ -31,7 +31,7 @@ use crate::{
 
 fn kv() -> Arc<dyn Kv> {
     let subjects = Subjects::new("cb", 1).unwrap();
-    runtime::memory::start(subjects, MemoryOptions::default()).kv
+    broker::memory::start(subjects, MemoryOptions::default()).kv
 }
 
 /// A storage whose `n`-th write is stored and then reported as failed.

@@ -1,0 +1,390 @@
+//! Opens a connection to an installation: looks at the server, then makes or checks what must be
+//! there.
+//!
+//! An installation has a marker that says what it was created with. It is written last, by one of
+//! several processes that may begin at the same time; from then on a stream that is missing is a
+//! stream that was lost.
+
+use std::{sync::Arc, time::Duration};
+
+use async_nats::ConnectOptions;
+use jiff::Timestamp;
+use proto::{
+    decision::DecisionKind,
+    id::{Pool, WorkerId},
+    subject::Subjects,
+};
+use secrecy::ExposeSecret;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    NatsOptions,
+    bus::NatsBus,
+    keys,
+    kv::{self, NatsKv},
+    link::{Events, Link, Trouble},
+    log::NatsLog,
+    objects::{self, NatsObjects},
+    setup::{self, Missing},
+};
+use crate::{
+    Broker,
+    bus::Bus,
+    kv::{Bucket, Kv, KvError},
+    log::LogError,
+    nats_server::Version,
+};
+
+/// The key of the marker.
+const MARKER: &str = "created";
+/// How often a connection is looked at when nothing comes over it.
+const PING: Duration = Duration::from_secs(10);
+/// Wait before a cluster without a leader is asked again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// Longest wait between two tries to connect again.
+const RECONNECT_MAX: Duration = Duration::from_secs(1);
+
+/// A connection cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Nobody is there, or it does not let us in.
+    #[error("cannot connect to {servers}: {why}")]
+    Unreachable {
+        /// The servers that were tried, without what may be secret in them.
+        servers: String,
+        /// Why.
+        why: String,
+    },
+    /// The credentials, or a certificate, cannot be used.
+    #[error("{0}")]
+    Credentials(String),
+    /// The server is too old.
+    #[error("nats-server {0} is too old: {floor} is the least, {sound} or newer is better", floor = Version::FLOOR, sound = Version::SOUND)]
+    TooOld(String),
+    /// The server keeps nothing.
+    #[error("JetStream does not answer: is it switched on for this account? ({0})")]
+    NoJetStream(String),
+    /// What is on the server is not as it must be.
+    #[error(transparent)]
+    Installation(LogError),
+}
+
+/// What an installation was created with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Marker {
+    v: u16,
+    shards: u16,
+    replicas: u8,
+    created: Timestamp,
+}
+
+/// Opens a connection to an installation, and makes what is not there yet if the options say so.
+///
+/// # Errors
+/// When the server cannot be reached, is too old or keeps nothing; when what is on it is not as the
+/// options say, or is gone.
+pub async fn connect(
+    options: &NatsOptions,
+    subjects: Subjects,
+    writer: WorkerId,
+) -> Result<Broker, ConnectError> {
+    let link = Arc::new(open(options, writer.as_str()).await?);
+    wait_for_jetstream(&link, options).await?;
+    let kv = NatsKv::new(Arc::clone(&link), subjects.clone(), options);
+    prepare_patiently(&link, &kv, &subjects, options).await?;
+    let objects = NatsObjects::new(Arc::clone(&link), subjects.clone(), options);
+    let (kv, objects) = (Arc::new(kv), Arc::new(objects));
+    let bus = Arc::new(NatsBus::new(Arc::clone(&link), subjects.clone()));
+    let shared = Arc::clone(&objects) as _;
+    let log = NatsLog::new(link, subjects, shared, Arc::new(options.clone()), writer);
+    Ok(Broker { log: Arc::new(log), bus, kv, objects })
+}
+
+/// Makes and checks everything that roles need on the server: streams, buckets, and the consumers of
+/// facts and of every kind of command, with those of the named pools of tools beside the built-in
+/// ones. Needs an operator's rights; a role with `create` off then needs none of these.
+///
+/// # Errors
+/// When the server cannot be reached, is too old or keeps nothing; when what is on it is not as the
+/// options say, is gone, or may not be made by this user.
+pub async fn set_up(
+    options: &NatsOptions,
+    subjects: &Subjects,
+    tool_pools: &[Pool],
+) -> Result<SetUp, ConnectError> {
+    let options = NatsOptions { create: true, ..options.clone() };
+    let link = Arc::new(open(&options, "setup").await?);
+    wait_for_jetstream(&link, &options).await?;
+    let kv = NatsKv::new(Arc::clone(&link), subjects.clone(), &options);
+    let made = prepare_patiently(&link, &kv, subjects, &options).await?;
+    let queues = setup::queues(tool_pools);
+    let facts = subjects.all_shards().map(|shard| setup::facts(&link, subjects, shard, &options));
+    let commands =
+        queues.iter().map(|(kind, pool)| setup::commands(&link, subjects, *kind, pool, &options));
+    futures::future::try_join_all(facts).await.map_err(ConnectError::Installation)?;
+    futures::future::try_join_all(commands).await.map_err(ConnectError::Installation)?;
+    Ok(SetUp { is_new: made, queues })
+}
+
+/// What [`set_up`] found or made.
+#[derive(Debug, Clone)]
+pub struct SetUp {
+    /// Whether there was no installation before.
+    pub is_new: bool,
+    /// The kinds of command with their pools, each with a consumer in every shard.
+    pub queues: Vec<(DecisionKind, Pool)>,
+}
+
+/// Opens a connection for the bus alone: for clients of the front door, which need no right to look
+/// at streams. Nothing is made and nothing but the server's version is checked.
+///
+/// # Errors
+/// When the server cannot be reached or is too old.
+pub async fn connect_bus(
+    options: &NatsOptions,
+    subjects: Subjects,
+) -> Result<Arc<dyn Bus>, ConnectError> {
+    let link = open(options, "client").await?;
+    Ok(Arc::new(NatsBus::new(Arc::new(link), subjects)))
+}
+
+pub(super) async fn open(options: &NatsOptions, who: &str) -> Result<Link, ConnectError> {
+    let events = Events::default();
+    let heard = events.clone();
+    let connect = authenticated(options)?
+        .name(format!("{} {who}", options.name))
+        .connection_timeout(options.connect_timeout())
+        .request_timeout(Some(options.request_timeout()))
+        .ping_interval(PING)
+        .reconnect_delay_callback(reconnect_delay)
+        .event_callback(move |event| {
+            heard.hear(event);
+            std::future::ready(())
+        });
+    let client = connect.connect(&options.servers).await.map_err(|e| {
+        ConnectError::Unreachable { servers: shown(&options.servers), why: e.to_string() }
+    })?;
+    let said = client.server_info().version;
+    let version: Version = said.parse().map_err(|_| ConnectError::TooOld(said.clone()))?;
+    if version < Version::FLOOR {
+        return Err(ConnectError::TooOld(said));
+    }
+    if version < Version::SOUND {
+        let better = Version::SOUND;
+        tracing::warn!(%version, %better, "this nats-server has known faults in what jobs use");
+    }
+    Ok(Link::new(client, &events, options.request_timeout()))
+}
+
+/// A cluster that just began takes a moment to choose who leads it.
+async fn wait_for_jetstream(link: &Link, options: &NatsOptions) -> Result<(), ConnectError> {
+    let start = tokio::time::Instant::now();
+    loop {
+        let trouble = match link.ask::<Value>("INFO", &json!({})).await {
+            Ok(_) => return Ok(()),
+            Err(trouble) => trouble,
+        };
+        let no_leader = match &trouble {
+            Trouble::Lost(_) => true,
+            Trouble::Refused(refusal) => refusal.err_code == 10008,
+            Trouble::NoResponders(_)
+            | Trouble::Denied(_)
+            | Trouble::TooLarge(_)
+            | Trouble::Malformed(_) => false,
+        };
+        if !no_leader || start.elapsed() >= options.connect_timeout() {
+            return Err(ConnectError::NoJetStream(trouble.to_string()));
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// Who connects, how encrypted, and where it is answered: the same for every connection.
+///
+/// # Errors
+/// When a credentials file, a seed or a certificate cannot be used.
+pub(crate) fn authenticated(options: &NatsOptions) -> Result<ConnectOptions, ConnectError> {
+    // Fails only when a provider is installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let refused = |what: &str, why: &dyn std::fmt::Display| {
+        ConnectError::Credentials(format!("the {what} cannot be used: {why}"))
+    };
+    let mut connect = ConnectOptions::new();
+    if let Some(file) = &options.credentials_file {
+        let text = std::fs::read_to_string(file)
+            .map_err(|e| refused("credentials file", &format!("{}: {e}", file.display())))?;
+        connect = connect.credentials(&text).map_err(|e| refused("credentials file", &e))?;
+    }
+    if let Some(text) = &options.credentials {
+        let text = text.expose_secret();
+        connect = connect.credentials(text).map_err(|e| refused("credentials", &e))?;
+    }
+    if let Some(user) = &options.user {
+        let password = options.password.as_ref().map_or("", |p| p.expose_secret());
+        connect = connect.user_and_password(user.clone(), password.to_owned());
+    }
+    if let Some(seed) = &options.nkey {
+        keys::check_user(seed).map_err(|e| refused("nkey", &e))?;
+        connect = connect.nkey(seed.expose_secret().to_owned());
+    }
+    if let Some(token) = &options.token {
+        connect = connect.token(token.expose_secret().to_owned());
+    }
+    if let Some(file) = &options.ca_file {
+        connect = connect.add_root_certificates(file.clone());
+    }
+    if let Some(certificate) = &options.certificate {
+        let (file, key) = (certificate.file.clone(), certificate.key_file.clone());
+        connect = connect.add_client_certificate(file, key);
+    }
+    if options.require_tls {
+        connect = connect.require_tls(true);
+    }
+    Ok(connect.custom_inbox_prefix(&options.inbox_prefix))
+}
+
+/// At once, then later and later up to a second; at random, so that not all come back at once.
+fn reconnect_delay(attempt: usize) -> Duration {
+    let exponent = u32::try_from(attempt.saturating_sub(1)).unwrap_or(u32::MAX).min(10);
+    let most = Duration::from_millis(20).saturating_mul(2_u32.pow(exponent)).min(RECONNECT_MAX);
+    if attempt <= 1 { Duration::ZERO } else { most.mul_f64(0.5 + fastrand::f64() / 2.0) }
+}
+
+/// Servers without a user, a password or a token in them.
+fn shown(servers: &[String]) -> String {
+    let bare = |server: &String| match (server.split_once("://"), server.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
+        (None, Some((_, host))) => host.to_owned(),
+        (_, None) => server.clone(),
+    };
+    servers.iter().map(bare).collect::<Vec<_>>().join(", ")
+}
+
+/// Prepares, again while that fails for a reason that passes: what another process has just asked
+/// for has no leader yet, and nobody answers for it.
+async fn prepare_patiently(
+    link: &Link,
+    kv: &NatsKv,
+    subjects: &Subjects,
+    options: &NatsOptions,
+) -> Result<bool, ConnectError> {
+    let start = tokio::time::Instant::now();
+    let patience = options.connect_timeout().max(Duration::from_millis(options.write_patience_ms));
+    loop {
+        match prepare(link, kv, subjects, options).await {
+            Err(error @ LogError::Unavailable(_)) if start.elapsed() < patience => {
+                tracing::warn!(%error, "the installation cannot be looked at; trying again");
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            prepared => return prepared.map_err(ConnectError::Installation),
+        }
+    }
+}
+
+/// Whether there was no installation before.
+async fn prepare(
+    link: &Link,
+    kv: &NatsKv,
+    subjects: &Subjects,
+    options: &NatsOptions,
+) -> Result<bool, LogError> {
+    let may_make = if options.create { Missing::Make } else { Missing::Leave };
+    kv::ensure(link, subjects, Bucket::Installation, options, may_make).await?;
+    let found = marker(kv).await?;
+    if let Some(found) = &found {
+        found.check(subjects, options)?;
+    }
+    // From the marker on, a stream that is missing was lost.
+    let missing = if found.is_some() { Missing::Refuse } else { may_make };
+    let shards =
+        subjects.all_shards().map(|shard| setup::shard(link, subjects, shard, options, missing));
+    let buckets = Bucket::ALL.map(|bucket| kv::ensure(link, subjects, bucket, options, missing));
+    futures::future::try_join_all(shards).await?;
+    futures::future::try_join_all(buckets).await?;
+    objects::ensure(link, subjects, options, missing).await?;
+    if found.is_none() {
+        mark(kv, subjects, options).await?;
+    }
+    Ok(found.is_none())
+}
+
+async fn marker(kv: &NatsKv) -> Result<Option<Marker>, LogError> {
+    let found = kv.get(Bucket::Installation, MARKER).await;
+    let Some(found) = found.map_err(|e| LogError::Unavailable(e.to_string()))? else {
+        return Ok(None);
+    };
+    let marker = serde_json::from_slice(&found.value);
+    marker.map(Some).map_err(|e| {
+        LogError::Drift(format!("what the installation was created with cannot be read: {e}"))
+    })
+}
+
+/// Writes the marker. When another process was faster, what it wrote holds for this one too.
+async fn mark(kv: &NatsKv, subjects: &Subjects, options: &NatsOptions) -> Result<(), LogError> {
+    let marker_of_ours = Marker {
+        v: 1,
+        shards: subjects.shards(),
+        replicas: options.replicas,
+        created: Timestamp::now(),
+    };
+    let bytes =
+        serde_json::to_vec(&marker_of_ours).map_err(|e| LogError::Invalid(e.to_string()))?;
+    match kv.update(Bucket::Installation, MARKER, bytes.into(), 0).await {
+        Ok(_) => {
+            let (prefix, shards) = (subjects.prefix(), subjects.shards());
+            tracing::info!(prefix, shards, "a new installation was created");
+            Ok(())
+        }
+        Err(KvError::Conflict(_)) => match marker(kv).await? {
+            Some(theirs) => theirs.check(subjects, options),
+            None => Err(LogError::Unavailable("another process is setting up".to_owned())),
+        },
+        Err(error) => Err(LogError::Unavailable(error.to_string())),
+    }
+}
+
+impl Marker {
+    fn check(&self, subjects: &Subjects, options: &NatsOptions) -> Result<(), LogError> {
+        let differs = |what: &str, theirs: u16, ours: u16| {
+            LogError::Drift(format!(
+                "the installation {:?} was created with {theirs} {what}, and {ours} are configured: \
+                 set nats.{what} to {theirs}, or use another prefix",
+                subjects.prefix()
+            ))
+        };
+        if self.shards != subjects.shards() {
+            return Err(differs("shards", self.shards, subjects.shards()));
+        }
+        if self.replicas != options.replicas {
+            return Err(differs("replicas", self.replicas.into(), options.replicas.into()));
+        }
+        Ok(())
+    }
+}
+
+impl From<Trouble> for ConnectError {
+    fn from(trouble: Trouble) -> Self {
+        Self::Installation(trouble.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_show_no_password() {
+        let servers = ["nats://user:secret@host:4222", "host:4223", "token@h"].map(str::to_owned);
+        assert_eq!(shown(&servers), "nats://host:4222, host:4223, h");
+    }
+
+    #[test]
+    fn connecting_again_is_tried_at_once_and_then_less_often() {
+        assert_eq!(reconnect_delay(1), Duration::ZERO);
+        assert!(reconnect_delay(3) < Duration::from_millis(100));
+        for attempt in [2, 10, 1000, usize::MAX] {
+            assert!(reconnect_delay(attempt) <= RECONNECT_MAX);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What can be set about the connection and about what is made on the server.
+
+use std::{path::PathBuf, time::Duration};
+
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use crate::objects::RENEWED_AFTER;
+
+/// How to reach an installation, and what is made on the server when it is not there yet. Times are
+/// in milliseconds.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NatsOptions {
+    /// Servers; more than one only for the members of one cluster. A user or a token in one of
+    /// them is not looked at.
+    pub servers: Vec<String>,
+    /// The connection's name, as the server shows it. The writer's id is added.
+    pub name: String,
+    /// A NATS credentials file: its path.
+    pub credentials_file: Option<PathBuf>,
+    /// The content of a NATS credentials file.
+    pub credentials: Option<SecretString>,
+    /// A user, with the password.
+    pub user: Option<String>,
+    /// The user's password.
+    pub password: Option<SecretString>,
+    /// The seed of an nkey.
+    pub nkey: Option<SecretString>,
+    /// A token.
+    pub token: Option<SecretString>,
+    /// Whether a connection without TLS is refused.
+    pub require_tls: bool,
+    /// Certificates of authorities, in PEM, beside those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// A client certificate and its key, in PEM.
+    pub certificate: Option<Certificate>,
+    /// Where answers to this connection go; nobody else should be allowed to listen there.
+    pub inbox_prefix: String,
+    /// Copies of every record: 1, 3 or 5.
+    pub replicas: u8,
+    /// Whether what is missing on the server is made. Otherwise it is refused.
+    pub create: bool,
+    /// How long a command may go without a sign of life before it is handed to another worker.
+    pub ack_wait_ms: u64,
+    /// How long a supervisor may keep a fact before it is handed out again.
+    pub facts_ack_wait_ms: u64,
+    /// How long a supervisor may go without asking for facts before another one is given them.
+    pub pin_timeout_ms: u64,
+    /// How long to wait for a connection.
+    pub connect_timeout_ms: u64,
+    /// How long to wait for an answer to one request.
+    pub request_timeout_ms: u64,
+    /// How long writes are tried again before they fail; an election of a leader takes up to 8 s.
+    pub write_patience_ms: u64,
+    /// The same for submissions, which somebody waits for and nobody repeats.
+    pub submit_patience_ms: u64,
+    /// How long a consumer may have something to give and give nothing before its subscription is
+    /// opened anew, and once more before the stream of deliveries fails.
+    pub stall_ms: u64,
+    /// Commands, or facts, that one consumer hands out before it waits for acknowledgements.
+    pub ack_pending_max: u32,
+    /// A large value that is there and older than this is stored anew when it is stored again.
+    pub objects_renewed_after_ms: u64,
+}
+
+/// A client certificate.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Certificate {
+    /// The certificate.
+    pub file: PathBuf,
+    /// Its key.
+    pub key_file: PathBuf,
+}
+
+impl Default for NatsOptions {
+    fn default() -> Self {
+        Self {
+            servers: vec!["nats://127.0.0.1:4222".to_owned()],
+            name: "callboard".to_owned(),
+            credentials_file: None,
+            credentials: None,
+            user: None,
+            password: None,
+            nkey: None,
+            token: None,
+            require_tls: false,
+            ca_file: None,
+            certificate: None,
+            inbox_prefix: "_INBOX".to_owned(),
+            replicas: 1,
+            create: true,
+            ack_wait_ms: 30_000,
+            facts_ack_wait_ms: 30_000,
+            pin_timeout_ms: 2_000,
+            connect_timeout_ms: 5_000,
+            request_timeout_ms: 5_000,
+            write_patience_ms: 12_000,
+            submit_patience_ms: 30_000,
+            stall_ms: 60_000,
+            ack_pending_max: 20_000,
+            objects_renewed_after_ms: u64::try_from(RENEWED_AFTER.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+impl NatsOptions {
+    pub(super) fn ack_wait(&self) -> Duration {
+        Duration::from_millis(self.ack_wait_ms)
+    }
+
+    pub(super) fn facts_ack_wait(&self) -> Duration {
+        Duration::from_millis(self.facts_ack_wait_ms)
+    }
+
+    pub(super) fn pin_timeout(&self) -> Duration {
+        Duration::from_millis(self.pin_timeout_ms)
+    }
+
+    pub(super) fn connect_timeout(&self) -> Duration {
+        Duration::from_millis(self.connect_timeout_ms)
+    }
+
+    pub(super) fn request_timeout(&self) -> Duration {
+        Duration::from_millis(self.request_timeout_ms)
+    }
+
+    pub(super) fn stall(&self) -> Duration {
+        Duration::from_millis(self.stall_ms)
+    }
+
+    pub(super) fn objects_renewed_after(&self) -> Duration {
+        Duration::from_millis(self.objects_renewed_after_ms)
+    }
+}

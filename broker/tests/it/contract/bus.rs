@@ -1,0 +1,259 @@
+//! The bus: what is heard, who answers, and what happens when nobody does.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use broker::{
+    Broker,
+    bus::{BusError, Endpoint, Message, Request, RequestContext},
+};
+use bytes::Bytes;
+use futures::{StreamExt, stream::BoxStream};
+use proto::{
+    door::{Refusal, verbs},
+    error::{Code, Failure},
+};
+
+use super::{fixtures::Fixture, on_every_broker, words::*};
+
+on_every_broker![
+    what_is_published_is_heard_by_everybody_who_listens,
+    patterns_choose_what_is_heard,
+    what_nobody_hears_is_gone,
+    a_request_is_answered,
+    a_refusal_is_an_answer,
+    what_nobody_serves_is_told_at_once,
+    what_nobody_answers_in_time_is_told,
+    a_server_that_is_gone_serves_nothing,
+    a_request_may_have_many_answers,
+    servers_share_the_requests,
+    a_server_is_told_which_verb_was_asked_for,
+    what_is_too_large_is_refused,
+];
+
+/// Longer than an answer takes, and short enough to wait for in vain.
+const WAIT: Duration = Duration::from_millis(1500);
+
+async fn listen(broker: &Broker, subject: &str) -> BoxStream<'static, Message> {
+    broker.bus.subscribe(subject.to_owned()).await.unwrap()
+}
+
+async fn publish(broker: &Broker, subject: &str, text: &str) {
+    let payload = Bytes::copy_from_slice(text.as_bytes());
+    broker.bus.publish(subject.to_owned(), payload).await.unwrap();
+}
+
+fn text(message: &Message) -> (&str, &str) {
+    (&message.subject, std::str::from_utf8(&message.payload).unwrap())
+}
+
+fn endpoint(verb: &'static str) -> Endpoint {
+    Endpoint { verb, description: "a verb" }
+}
+
+async fn ask(broker: &Broker, verb: &str, body: &str) -> Result<Message, BusError> {
+    let subject = broker.log.subjects().service(verb);
+    let payload = Bytes::copy_from_slice(body.as_bytes());
+    broker.bus.request(subject, payload, RequestContext::default(), WAIT).await
+}
+
+/// Serves a verb with what `answer` does, until it is aborted. Returns once it is served.
+async fn serve<F, A>(
+    broker: &Broker,
+    verbs: &[&'static str],
+    mut answer: A,
+) -> tokio::task::AbortHandle
+where
+    A: FnMut(Request) -> F + Send + 'static,
+    F: Future<Output = ()> + Send + 'static,
+{
+    let endpoints = verbs.iter().copied().map(endpoint).collect();
+    let mut requests = broker.bus.serve(endpoints).await.unwrap();
+    let task = tokio::spawn(async move {
+        while let Some(request) = requests.next().await {
+            answer(request).await;
+        }
+    });
+    // Interest takes a moment to reach every connection.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    task.abort_handle()
+}
+
+async fn what_is_published_is_heard_by_everybody_who_listens(f: &impl Fixture) {
+    let (a, b) = (f.broker().await, f.broker().await);
+    let (mut one, mut two) = (listen(&a, "it.x.1").await, listen(&b, "it.x.1").await);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    for n in 0..50 {
+        publish(&a, "it.x.1", &n.to_string()).await;
+    }
+    for n in 0..50 {
+        assert_eq!(text(&next(&mut one).await), ("it.x.1", n.to_string().as_str()));
+        assert_eq!(text(&next(&mut two).await), ("it.x.1", n.to_string().as_str()));
+    }
+}
+
+async fn patterns_choose_what_is_heard(f: &impl Fixture) {
+    let broker = f.broker().await;
+    let mut one = listen(&broker, "it.stop.*.j").await;
+    let mut rest = listen(&broker, "it.stop.>").await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    for subject in ["it.stop.1.j", "it.stop.1.k", "it.stop.1.j.more", "it.stop", "it.go.1.j"] {
+        publish(&broker, subject, "").await;
+    }
+    assert_eq!(next(&mut one).await.subject, "it.stop.1.j");
+    nothing(&mut one).await;
+    for subject in ["it.stop.1.j", "it.stop.1.k", "it.stop.1.j.more"] {
+        assert_eq!(next(&mut rest).await.subject, subject);
+    }
+    nothing(&mut rest).await;
+}
+
+async fn what_nobody_hears_is_gone(f: &impl Fixture) {
+    let broker = f.broker().await;
+    publish(&broker, "it.x.2", "early").await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let mut heard = listen(&broker, "it.x.2").await;
+    nothing(&mut heard).await;
+}
+
+async fn a_request_is_answered(f: &impl Fixture) {
+    let (server, client) = (f.broker().await, f.broker().await);
+    let _serving = serve(&server, &[verbs::GET], |request| async move {
+        assert_eq!((request.verb, &request.payload[..]), (verbs::GET, &b"{}"[..]));
+        assert_eq!(request.context.trace, Some(trace(4)));
+        assert_eq!(request.context.token.as_deref(), Some("s3cret"));
+        request.reply.send(Bytes::from_static(b"here")).await.unwrap();
+    })
+    .await;
+    let context = RequestContext { trace: Some(trace(4)), token: Some("s3cret".into()) };
+    let subject = client.log.subjects().service(verbs::GET);
+    let answer = client.bus.request(subject, Bytes::from_static(b"{}"), context, WAIT).await;
+    assert_eq!(&answer.unwrap().payload[..], b"here");
+    // Without a context there is none.
+    let _other = serve(&server, &[verbs::LIST], |request| async move {
+        assert!(request.context.trace.is_none() && request.context.token.is_none());
+        request.reply.send(Bytes::new()).await.unwrap();
+    })
+    .await;
+    assert!(ask(&client, verbs::LIST, "").await.unwrap().payload.is_empty());
+}
+
+async fn a_refusal_is_an_answer(f: &impl Fixture) {
+    let broker = f.broker().await;
+    let failure = Failure::new(Code::NotFound, "no such\njob: дом").at("job");
+    let refused = failure.clone();
+    let _serving = serve(&broker, &[verbs::GET], move |request| {
+        let refused = refused.clone();
+        async move { request.reply.refuse(refused).await.unwrap() }
+    })
+    .await;
+    let answer = ask(&broker, verbs::GET, "{}").await.unwrap();
+    assert_eq!(serde_json::from_slice::<Refusal>(&answer.payload).unwrap().error, failure);
+}
+
+async fn what_nobody_serves_is_told_at_once(f: &impl Fixture) {
+    let broker = f.broker().await;
+    let start = tokio::time::Instant::now();
+    let error = ask(&broker, verbs::GET, "{}").await.unwrap_err();
+    assert!(matches!(error, BusError::NoResponders(_)), "{error}");
+    assert!(start.elapsed() < WAIT);
+    let subject = broker.log.subjects().service(verbs::WATCH);
+    let context = RequestContext::default();
+    let error = match broker.bus.request_many(subject, Bytes::new(), context, WAIT).await {
+        Ok(mut answers) => next(&mut answers).await.unwrap_err(),
+        Err(error) => error,
+    };
+    assert!(matches!(error, BusError::NoResponders(_)), "{error}");
+}
+
+async fn what_nobody_answers_in_time_is_told(f: &impl Fixture) {
+    let broker = f.broker().await;
+    let _serving = serve(&broker, &[verbs::GET], |request| async move { drop(request) }).await;
+    let start = tokio::time::Instant::now();
+    let error = ask(&broker, verbs::GET, "{}").await.unwrap_err();
+    assert!(matches!(error, BusError::Timeout { .. }), "{error}");
+    assert!(start.elapsed() >= WAIT);
+}
+
+async fn a_server_that_is_gone_serves_nothing(f: &impl Fixture) {
+    let (server, client) = (f.broker().await, f.broker().await);
+    let serving = serve(&server, &[verbs::GET], |request| async move {
+        request.reply.send(Bytes::new()).await.unwrap();
+    })
+    .await;
+    ask(&client, verbs::GET, "").await.unwrap();
+    serving.abort();
+    tokio::time::sleep(A_WHILE).await;
+    let error = ask(&client, verbs::GET, "").await.unwrap_err();
+    assert!(matches!(error, BusError::NoResponders(_)), "{error}");
+}
+
+async fn a_request_may_have_many_answers(f: &impl Fixture) {
+    let (server, client) = (f.broker().await, f.broker().await);
+    let _serving = serve(&server, &[verbs::WATCH], |request| async move {
+        for n in 0..100 {
+            request.reply.send(Bytes::from(n.to_string())).await.unwrap();
+        }
+        // Later than any other, and still within the time that may pass without one.
+        tokio::time::sleep(WAIT / 3).await;
+        request.reply.send(Bytes::from_static(b"end")).await.unwrap();
+    })
+    .await;
+    let subject = client.log.subjects().service(verbs::WATCH);
+    let context = RequestContext::default();
+    let answers = client.bus.request_many(subject, Bytes::new(), context, WAIT).await.unwrap();
+    let answers: Vec<_> = soon(answers.collect::<Vec<_>>()).await;
+    let texts: Vec<_> = answers.iter().map(|a| text(a.as_ref().unwrap()).1).collect();
+    let mut wanted: Vec<_> = (0..100).map(|n| n.to_string()).collect();
+    wanted.push("end".into());
+    assert_eq!(texts, wanted);
+}
+
+async fn servers_share_the_requests(f: &impl Fixture) {
+    let client = f.broker().await;
+    let mut serving = Vec::new();
+    for name in ["a", "b"] {
+        let server = f.broker().await;
+        let task = serve(&server, &[verbs::GET], move |request| async move {
+            request.reply.send(Bytes::from_static(name.as_bytes())).await.unwrap();
+        })
+        .await;
+        serving.push((server, task));
+    }
+    let mut by = BTreeSet::new();
+    for _ in 0..60 {
+        let answer = ask(&client, verbs::GET, "").await.unwrap();
+        by.insert(text(&answer).1.to_owned());
+    }
+    assert_eq!(by.len(), 2, "one server had all the requests");
+    // Each is answered once, though two could.
+    let subject = client.log.subjects().service(verbs::GET);
+    let context = RequestContext::default();
+    let many = client.bus.request_many(subject, Bytes::new(), context, A_WHILE).await.unwrap();
+    assert_eq!(soon(many.count()).await, 1);
+}
+
+async fn a_server_is_told_which_verb_was_asked_for(f: &impl Fixture) {
+    let broker = f.broker().await;
+    let _serving =
+        serve(&broker, &[verbs::GET, verbs::SUBMIT, verbs::LIST], |request| async move {
+            request.reply.send(Bytes::from_static(request.verb.as_bytes())).await.unwrap();
+        })
+        .await;
+    for verb in [verbs::LIST, verbs::GET, verbs::SUBMIT] {
+        assert_eq!(text(&ask(&broker, verb, "").await.unwrap()).1, verb);
+    }
+    let error = ask(&broker, verbs::ANSWER, "").await.unwrap_err();
+    assert!(matches!(error, BusError::NoResponders(_)), "{error}");
+}
+
+async fn what_is_too_large_is_refused(f: &impl Fixture) {
+    let broker = f.broker().await;
+    let large = Bytes::from(vec![b'x'; 2 * 1024 * 1024]);
+    let error = broker.bus.publish("it.x.3".into(), large.clone()).await.unwrap_err();
+    assert!(matches!(error, BusError::TooLarge(_)), "{error}");
+    let subject = broker.log.subjects().service(verbs::GET);
+    let context = RequestContext::default();
+    let error = broker.bus.request(subject, large, context, WAIT).await.unwrap_err();
+    assert!(matches!(error, BusError::TooLarge(_)), "{error}");
+    publish(&broker, "it.x.3", "the connection is still there").await;
+}

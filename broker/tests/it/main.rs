@@ -1,0 +1,16 @@
+//! What a broker promises, held against both of them; and what only one of them can show.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test that cannot be set up fails, and says where"
+)]
+
+// The name under which the other members of the workspace know this crate.
+extern crate callboard_broker as broker;
+
+mod contract;
+mod memory;
+mod nats_only;
+mod server;

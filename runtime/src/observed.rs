@@ -1,0 +1,359 @@
+//! A log that is watched: every write has a span of its own, whose context travels with the record,
+//! and is measured. Changes nothing else, and decides nothing.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, LazyLock},
+    time::Instant,
+};
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use jiff::Timestamp;
+use opentelemetry::{
+    KeyValue,
+    metrics::{Counter, Histogram},
+};
+use proto::{
+    decision::{Decision, DecisionKind},
+    entry::Entry,
+    fact::Fact,
+    id::{JobId, Pool, Seq, Shard, TimerName, WorkId},
+    subject::Subjects,
+    trace::TraceContext,
+};
+use tokio::sync::Semaphore;
+
+use crate::telemetry::{self, Kind, LATENCY, Span, keys};
+use broker::{
+    Broker,
+    log::{
+        Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
+        Storage, Submission,
+    },
+};
+
+/// What is measured about writes.
+struct Instruments {
+    duration: Histogram<f64>,
+    transitions: Counter<u64>,
+    conflicts: Counter<u64>,
+    retries: Counter<u64>,
+}
+
+static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
+    let meter = telemetry::meter();
+    let conflicts = meter
+        .u64_counter("callboard.conflicts")
+        .with_description("Writes that somebody else was ahead of.")
+        .build();
+    // A counter that is not there cannot be told from one that is not watched.
+    conflicts.add(0, &[]);
+    Instruments {
+        duration: telemetry::histogram(
+            "messaging.client.operation.duration",
+            "Storing a record, until it is known to be stored.",
+            LATENCY,
+        ),
+        transitions: meter
+            .u64_counter("callboard.transitions")
+            .with_description("Facts taken in and decisions stored.")
+            .build(),
+        conflicts,
+        retries: meter
+            .u64_counter("callboard.retries")
+            .with_description("Attempts after the first.")
+            .build(),
+    }
+});
+
+/// Counts a fact that a supervisor took in. The kind is one of the program's words, as
+/// [`proto::record::kind_label`] gives them: whoever may write a record may make kinds up.
+pub fn count_fact(kind: &'static str) {
+    INSTRUMENTS.transitions.add(1, &transition("in", kind));
+}
+
+fn transition(family: &'static str, kind: &'static str) -> [KeyValue; 2] {
+    [KeyValue::new(keys::RECORD_FAMILY, family), KeyValue::new(keys::RECORD_KIND, kind)]
+}
+
+/// The same broker, with every write to the log measured and in a trace.
+#[must_use]
+pub fn observed(broker: Broker) -> Broker {
+    Broker { log: Arc::new(Observed::new(broker.log)), ..broker }
+}
+
+/// A log that is watched.
+pub(crate) struct Observed(Arc<dyn Log>);
+
+impl Observed {
+    pub(crate) fn new(log: Arc<dyn Log>) -> Self {
+        Self(log)
+    }
+
+    /// The span of a write, and the context that travels with the record.
+    fn publish(&self, job: &JobId, what: &str, trace: TraceContext, own: TraceContext) -> Span {
+        let mut span = Span::start(own, Some(trace), Kind::Producer, || format!("publish {what}"));
+        if span.is_recording() {
+            let shard = self.0.subjects().shard_of(job);
+            span.set(keys::MESSAGING_SYSTEM, "nats");
+            span.set(keys::MESSAGING_OPERATION_NAME, "publish");
+            span.set(keys::MESSAGING_OPERATION_TYPE, "send");
+            span.set(keys::MESSAGING_DESTINATION_NAME, self.0.subjects().stream(shard));
+            span.set(keys::MESSAGING_DESTINATION_PARTITION_ID, shard.to_string());
+            span.set(keys::JOB_ID, job.as_str().to_owned());
+        }
+        span
+    }
+
+    async fn fact<T>(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        trace: TraceContext,
+        write: impl AsyncFnOnce(TraceContext) -> Result<T, LogError>,
+    ) -> Result<T, LogError> {
+        let own = telemetry::child_of(trace);
+        let kind = fact.kind();
+        let mut span = self.publish(job, kind, trace, own);
+        span.set(keys::RECORD_KIND, kind);
+        let started = Instant::now();
+        let written = write(own).await;
+        measured(kind, started, written.as_ref().err(), &mut span);
+        written
+    }
+}
+
+fn measured(kind: &'static str, started: Instant, error: Option<&LogError>, span: &mut Span) {
+    let error = error.map_or("", error_type);
+    if !error.is_empty() {
+        span.fail(error);
+    }
+    INSTRUMENTS.duration.record(
+        started.elapsed().as_secs_f64(),
+        &[
+            KeyValue::new(keys::MESSAGING_OPERATION_NAME, "publish"),
+            KeyValue::new(keys::MESSAGING_SYSTEM, "nats"),
+            KeyValue::new(keys::RECORD_KIND, kind),
+            KeyValue::new(keys::ERROR_TYPE, error),
+        ],
+    );
+}
+
+fn error_type(error: &LogError) -> &'static str {
+    if error.is_transient() { "unavailable" } else { "refused" }
+}
+
+/// The unit of work a decision asks for, and which attempt at it.
+fn work_of(decision: &Decision) -> Option<(&WorkId, u32)> {
+    match decision {
+        Decision::Plan(work) => Some((&work.work, work.attempt.0)),
+        Decision::Turn(work) => Some((&work.work, work.attempt.0)),
+        Decision::Call(work) => Some((&work.work, work.attempt.0)),
+        Decision::Wait(wait) => Some((&wait.work, wait.attempt.0)),
+        Decision::Ask(ask) => Some((&ask.work, 1)),
+        Decision::Spawn(work) => Some((&work.work, work.attempt.0)),
+        Decision::Note(_) | Decision::Finish(_) => None,
+    }
+}
+
+/// The context that travels with a decision. A question's can be derived by whoever sees the answer.
+fn context_of(job: &JobId, decision: &Decision, trace: TraceContext) -> TraceContext {
+    match decision {
+        Decision::Ask(ask) => trace.child(telemetry::of_ask(job, &ask.question.id)),
+        Decision::Plan(_)
+        | Decision::Turn(_)
+        | Decision::Call(_)
+        | Decision::Wait(_)
+        | Decision::Spawn(_)
+        | Decision::Note(_)
+        | Decision::Finish(_) => telemetry::child_of(trace),
+    }
+}
+
+#[async_trait]
+impl Log for Observed {
+    fn subjects(&self) -> &Subjects {
+        self.0.subjects()
+    }
+
+    async fn submit(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        trace: TraceContext,
+    ) -> Result<Submission, LogError> {
+        self.fact(job, fact, trace, async |own| self.0.submit(job, fact, own).await).await
+    }
+
+    async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {
+        self.fact(job, fact, trace, async |own| self.0.append(job, fact, own).await).await
+    }
+
+    async fn answer(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        after: Seq,
+        trace: TraceContext,
+    ) -> Result<Guarded, LogError> {
+        self.fact(job, fact, trace, async |own| self.0.answer(job, fact, after, own).await).await
+    }
+
+    async fn decide(
+        &self,
+        job: &JobId,
+        decision: &Decision,
+        after: Seq,
+        disarm: Option<&TimerName>,
+        trace: TraceContext,
+    ) -> Result<Guarded, LogError> {
+        let own = context_of(job, decision, trace);
+        let kind = decision.kind().as_str();
+        let mut span = self.publish(job, kind, trace, own);
+        let work = work_of(decision);
+        if let (true, Some((work, attempt))) = (span.is_recording(), work) {
+            span.set(keys::WORK, work.as_str().to_owned());
+            span.set(keys::ATTEMPT, i64::from(attempt));
+        }
+        let started = Instant::now();
+        let stored = self.0.decide(job, decision, after, disarm, own).await;
+        measured(kind, started, stored.as_ref().err(), &mut span);
+        match &stored {
+            Ok(Guarded::Stored(seq)) => {
+                span.set(keys::SEQ, i64::try_from(seq.0).unwrap_or(i64::MAX));
+                INSTRUMENTS.transitions.add(1, &transition("do", kind));
+                if work.is_some_and(|(_, attempt)| attempt > 1) {
+                    INSTRUMENTS.retries.add(1, &[KeyValue::new(keys::RECORD_KIND, kind)]);
+                }
+            }
+            Ok(Guarded::Conflict) => {
+                span.fail("conflict");
+                INSTRUMENTS.conflicts.add(1, &[]);
+            }
+            Err(_) => {}
+        }
+        stored
+    }
+
+    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
+        self.0.read(job, after).await
+    }
+
+    async fn watch(
+        &self,
+        job: &JobId,
+        after: Seq,
+    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
+        self.0.watch(job, after).await
+    }
+
+    async fn facts(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
+        self.0.facts(shard).await
+    }
+
+    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
+        self.0.unsettled(shard).await
+    }
+
+    async fn commands(
+        &self,
+        kind: DecisionKind,
+        pool: &Pool,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
+        self.0.commands(kind, pool, slots).await
+    }
+
+    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
+        self.0.depth(kind, pool).await
+    }
+
+    fn ack_wait(&self) -> std::time::Duration {
+        self.0.ack_wait()
+    }
+
+    async fn arm(
+        &self,
+        job: &JobId,
+        timer: &TimerName,
+        at: Timestamp,
+        trace: TraceContext,
+    ) -> Result<(), LogError> {
+        self.0.arm(job, timer, at, trace).await
+    }
+
+    async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError> {
+        self.0.disarm(job, timer).await
+    }
+
+    async fn submissions(
+        &self,
+        shard: Shard,
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, LogError> {
+        self.0.submissions(shard, before, limit).await
+    }
+
+    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        self.0.ended(jobs).await
+    }
+
+    async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
+        self.0.progress(shard).await
+    }
+
+    async fn armed(&self, job: &JobId) -> Result<BTreeSet<TimerName>, LogError> {
+        self.0.armed(job).await
+    }
+
+    async fn timers(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Armed, LogError>>, LogError> {
+        self.0.timers(shard).await
+    }
+
+    async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {
+        self.0.load(shard).await
+    }
+
+    async fn storage(&self) -> Result<Storage, LogError> {
+        self.0.storage().await
+    }
+
+    fn keeper(&self) -> String {
+        self.0.keeper()
+    }
+
+    async fn ping(&self) -> Result<u64, LogError> {
+        self.0.ping().await
+    }
+
+    async fn close(&self) {
+        self.0.close().await;
+    }
+
+    async fn check(&self) -> Result<(), LogError> {
+        self.0.check().await
+    }
+
+    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
+        self.0.purge(job).await
+    }
+
+    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
+        self.0.purge_until(job, until).await
+    }
+
+    async fn mentions(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
+        self.0.mentions(shard).await
+    }
+}
