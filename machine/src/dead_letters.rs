@@ -6,9 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use proto::entry::Entry;
 use proto::{
     door::{DeadKind, DeadLetter},
-    fact::Fact,
-    id::{Attempt, JobId, Seq, WorkId},
-    record::Known,
+    id::{Attempt, JobId, Seq, Unit, WorkId},
 };
 
 use crate::{Job, Replay};
@@ -78,25 +76,10 @@ pub fn letters(job: &Job, entries: &[Entry]) -> Vec<DeadLetter> {
     given_up.collect()
 }
 
-/// Where the first result of an attempt is.
+/// The position of the first result of an attempt.
 fn result_of(entries: &[Entry], work: &WorkId, attempt: Attempt) -> Option<Seq> {
-    let is_result = |entry: &&Entry| {
-        let Ok(Ok(Known::Fact(fact))) = entry.record.as_ref().map(proto::record::Record::known)
-        else {
-            return false;
-        };
-        let of = match &*fact {
-            Fact::Planned(planned) => (&planned.work, planned.attempt),
-            Fact::Turned(turned) => (&turned.work, turned.attempt),
-            Fact::Called(called) => (&called.work, called.attempt),
-            Fact::Submitted(_)
-            | Fact::Signaled(_)
-            | Fact::Started(_)
-            | Fact::Answered(_)
-            | Fact::Fired(_)
-            | Fact::Child(_) => return false,
-        };
-        of == (work, attempt)
-    };
+    let unit = Unit { work: work.clone(), attempt };
+    let is_result =
+        |entry: &&Entry| entry.fact().is_some_and(|fact| fact.result_of().as_ref() == Some(&unit));
     entries.iter().find(is_result).map(|entry| entry.seq)
 }

@@ -24,7 +24,7 @@ use crate::{
     fact::{PlanNote, PlanReply},
     family::Offered,
     file::FileTold,
-    id::{Attempt, Generation, JobId, Pool, StepId, TimerName, ToolName, WorkId},
+    id::{Attempt, Generation, JobId, Pool, StepId, TimerName, ToolName, Unit, WorkId},
     interaction::Question,
     job::Outcome,
     lang::Language,
@@ -100,6 +100,19 @@ impl Decision {
 }
 
 impl Decision {
+    /// The attempt that it orders, when a worker or a child answers it with a result.
+    #[must_use]
+    pub fn unit(&self) -> Option<Unit> {
+        let (work, attempt) = match self {
+            Self::Plan(work) => (&work.work, work.attempt),
+            Self::Turn(work) => (&work.work, work.attempt),
+            Self::Call(work) => (&work.work, work.attempt),
+            Self::Spawn(work) => (&work.work, work.attempt),
+            Self::Ask(_) | Self::Wait(_) | Self::Note(_) | Self::Finish(_) => return None,
+        };
+        Some(Unit { work: work.clone(), attempt })
+    }
+
     /// The generation of the job that it was decided in.
     #[must_use]
     pub fn generation(&self) -> Generation {

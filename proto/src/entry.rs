@@ -3,8 +3,10 @@
 use jiff::Timestamp;
 
 use crate::{
+    decision::Decision,
+    fact::{Fact, Submitted},
     id::{JobId, Seq},
-    record::{Record, Unreadable},
+    record::{Known, Record, Unreadable},
     subject::Family,
     trace::TraceContext,
 };
@@ -27,6 +29,30 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// The record's content, when it can be read.
+    #[must_use]
+    pub fn known(&self) -> Option<Known> {
+        self.record.as_ref().ok()?.known().ok()
+    }
+
+    /// The fact, when the record is one and can be read.
+    #[must_use]
+    pub fn fact(&self) -> Option<Fact> {
+        if let Known::Fact(fact) = self.known()? { Some(*fact) } else { None }
+    }
+
+    /// The decision, when the record is one and can be read.
+    #[must_use]
+    pub fn decision(&self) -> Option<Decision> {
+        if let Known::Decision(decision) = self.known()? { Some(*decision) } else { None }
+    }
+
+    /// The submission, when this is the first record of a job that can be read.
+    #[must_use]
+    pub fn submission(&self) -> Option<Submitted> {
+        self.fact()?.into_submitted()
+    }
+
     /// Whether only its position counts. Such an entry is read and never delivered.
     #[must_use]
     pub fn is_forged(&self) -> bool {

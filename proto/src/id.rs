@@ -124,6 +124,21 @@ ids! {
 #[serde(transparent)]
 pub struct Attempt(pub u32);
 
+/// One attempt at a unit of work: what a command orders and a result answers.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Unit {
+    /// The unit of work.
+    pub work: WorkId,
+    /// The attempt.
+    pub attempt: Attempt,
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} #{}", self.work, self.attempt)
+    }
+}
+
 impl Attempt {
     /// The first try.
     pub const FIRST: Self = Self(1);

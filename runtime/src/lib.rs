@@ -1,13 +1,13 @@
-//! The shell under every Callboard actor: the log and the bus (on NATS JetStream, and in memory),
-//! key-value and object storage, configuration, telemetry, the worker loop.
+//! The shell under every Callboard process: the actor tree, the worker pool, the service loop,
+//! telemetry, the admin listener and the configuration.
 //!
-//! Architecture invariants: this is the only crate that links `async-nats`; it knows no role, no
-//! policy and no job state, only how to store, deliver and ask.
+//! Architecture invariant: it knows no role, no policy and no job state.
 
 pub mod actor;
 pub mod admin;
 pub mod arguments;
 pub mod config;
+pub mod conversations;
 pub mod observed;
 pub mod people;
 pub mod presence;

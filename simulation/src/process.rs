@@ -10,6 +10,7 @@ use std::{
 };
 
 use broker::{Broker, clock::Clock, memory::VirtualClock};
+use door::{Door, DoorParts, agents::Agents};
 use interaction_actor::{desk::Desk, work::Asking};
 use jiff::{SignedDuration, Timestamp};
 use model::Model;
@@ -27,10 +28,7 @@ use runtime::{
     service::{Service, ServiceActor, ServiceArgs},
     worker::{PoolActor, PoolArgs, PoolOptions},
 };
-use supervisor::{
-    actors::{SupervisorActor, SupervisorArgs, SupervisorOptions},
-    door::{Door, DoorParts, agents::Agents},
-};
+use supervisor::actors::{SupervisorActor, SupervisorArgs, SupervisorOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::{

@@ -207,7 +207,7 @@ fn unheard_cancel(id: &JobId, entries: &[Entry]) -> Option<String> {
     };
     entries.iter().find(is_cancel)?;
     let mut replay = Replay::of(id, entries);
-    entries.iter().for_each(|entry| replay.apply(entry));
+    entries.iter().for_each(|entry| replay.take(entry));
     let counts = |entry: &&Entry| replay.timeline().has(entry.seq);
     let canceled = entries.iter().filter(counts).find(is_cancel)?;
     let ended = replay.job().has_ended();

@@ -1,9 +1,6 @@
-//! The supervisor: the pure job machine, and the actors that run it on a log.
+//! The actors that run the job machine on a log: the role that decides.
 //!
-//! Architecture invariant: `machine/` is pure; everything that waits, stores or sends is outside
-//! it. This crate never calls another actor crate: they meet in subjects.
+//! Architecture invariant: this crate decides nothing by itself; the machine does. It never calls
+//! another role's crate: they meet in subjects.
 
 pub mod actors;
-pub mod door;
-pub mod fsck;
-pub mod purge;

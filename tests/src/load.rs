@@ -13,12 +13,12 @@ use broker::{
 use client::Client;
 use futures::{StreamExt, stream};
 use machine::check::{Checked, check};
+use operator::fsck::{self, Report, Scope};
 use proto::{
     door::{AgentChoice, Submit},
     id::{AgentName, JobId, Seq, Shard, WorkerId},
     subject::Subjects,
 };
-use supervisor::fsck::{self, Report, Scope};
 
 use crate::company::{self, Company};
 

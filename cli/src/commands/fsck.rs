@@ -1,11 +1,11 @@
 //! `fsck`: proves of every job that it is where it should be. The one command that reads logs by
 //! itself; it writes nothing.
 
+use operator::fsck::{self, FsckError, Scope};
 use proto::{
     error::{Code, Failure},
     id::Shard,
 };
-use supervisor::fsck::{self, FsckError, Scope};
 
 use crate::{
     args::{FsckArgs, Global},

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use broker::Broker;
 use jiff::{SignedDuration, Timestamp};
+use operator::purge::{self, Ended, Found, Garbage, PurgeError, Stays, Terms};
 use proto::id::JobId;
-use supervisor::purge::{self, Ended, Found, Garbage, PurgeError, Stays, Terms};
 
 use crate::{
     args::{Global, PurgeArgs},

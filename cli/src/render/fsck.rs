@@ -1,7 +1,7 @@
 //! What a look at every job found.
 
+use operator::fsck::{Report, Standing};
 use proto::escape;
-use supervisor::fsck::{Report, Standing};
 
 use crate::{
     look::{Look, Tone},

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use operator::purge::{Ended, Found, Garbage, Stays};
 use proto::id::JobId;
 use serde::Serialize;
-use supervisor::purge::{Ended, Found, Garbage, Stays};
 
 use crate::{
     look::{Look, Tone},

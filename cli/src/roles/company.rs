@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use broker::{Broker, clock::SystemClock, kv::KvError};
+use door::{Door, DoorParts, agents::Agents};
 use interaction_actor::{desk::Desk, work::Asking};
 use model::Model;
 use proto::{
@@ -21,10 +22,7 @@ use runtime::{
     telemetry::{Content, Identity},
     worker::{PoolActor, PoolArgs, PoolOptions},
 };
-use supervisor::{
-    actors::{SupervisorActor, SupervisorArgs, SupervisorOptions},
-    door::{Door, DoorParts, agents::Agents},
-};
+use supervisor::actors::{SupervisorActor, SupervisorArgs, SupervisorOptions};
 use tokio_util::sync::CancellationToken;
 
 use super::{ModelSetupError, Role};

@@ -48,7 +48,7 @@ impl Log {
 
     /// What the machine decides next.
     fn next(&self) -> Option<Decision> {
-        Some(replay::replay(&id(), &self.0).decide()?.decision)
+        Some(crate::replay(&id(), &self.0).decide()?.decision)
     }
 
     fn call(&self) -> Decision {

@@ -7,28 +7,25 @@ use proto::{
     decision::{Decision, Note},
     fact::Fact,
     family::News,
-    id::{Attempt, Seq, WorkId},
+    id::{Seq, Unit, WorkId},
 };
 
 use super::Finding;
-
-/// One attempt.
-type Try = (WorkId, Attempt);
 
 #[derive(Debug, Default)]
 pub(super) struct Units {
     pub(super) findings: Vec<Finding>,
     pub(super) workers: BTreeSet<String>,
     /// Where each attempt was decided.
-    sent: BTreeMap<Try, Seq>,
+    sent: BTreeMap<Unit, Seq>,
     /// Attempts with a result that counted.
-    counted: BTreeSet<Try>,
+    counted: BTreeSet<Unit>,
     /// Decisions other than commands, by what makes them one of a kind.
     others: BTreeSet<String>,
     keys: BTreeMap<WorkId, String>,
     /// Attempts that a roll-back has taken out of the timeline, or that were fenced by one: nobody
     /// needs to answer them.
-    abandoned: BTreeSet<Try>,
+    abandoned: BTreeSet<Unit>,
     ended: bool,
 }
 
@@ -50,16 +47,8 @@ impl Units {
 
     /// A decision of an earlier generation, which nothing follows from. Workers see it all the same.
     pub(super) fn fenced(&mut self, seq: Seq, decision: &Decision) {
-        let unit = match decision {
-            Decision::Plan(work) => (work.work.clone(), work.attempt),
-            Decision::Turn(work) => (work.work.clone(), work.attempt),
-            Decision::Call(work) => (work.work.clone(), work.attempt),
-            Decision::Spawn(work) => (work.work.clone(), work.attempt),
-            Decision::Ask(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => {
-                return;
-            }
-        };
-        self.command(seq, &unit.0, unit.1);
+        let Some(unit) = decision.unit() else { return };
+        self.command(seq, &unit);
         self.abandoned.insert(unit);
     }
 
@@ -67,17 +56,17 @@ impl Units {
         if self.ended {
             self.findings.push(Finding::AfterTheEnd { seq });
         }
+        if let Some(unit) = decision.unit() {
+            self.command(seq, &unit);
+        }
         match decision {
-            Decision::Plan(work) => self.command(seq, &work.work, work.attempt),
-            Decision::Turn(work) => self.command(seq, &work.work, work.attempt),
+            Decision::Plan(_) | Decision::Turn(_) | Decision::Spawn(_) => {}
             Decision::Call(work) => {
-                self.command(seq, &work.work, work.attempt);
                 let key = self.keys.entry(work.work.clone());
                 if *key.or_insert_with(|| work.idempotency_key.clone()) != work.idempotency_key {
                     self.findings.push(Finding::KeyChanged { seq, work: work.work.clone() });
                 }
             }
-            Decision::Spawn(work) => self.command(seq, &work.work, work.attempt),
             Decision::Ask(work) => self.other(seq, format!("question {}", work.question.id)),
             Decision::Wait(wait) => self.other(seq, format!("timer {}", wait.timer)),
             Decision::Note(Note::QuestionClosed { ask, .. }) => {
@@ -109,9 +98,9 @@ impl Units {
         }
     }
 
-    fn command(&mut self, seq: Seq, work: &WorkId, attempt: Attempt) {
-        if self.sent.insert((work.clone(), attempt), seq).is_some() {
-            self.findings.push(Finding::DecidedTwice { seq, what: format!("{work} #{attempt}") });
+    fn command(&mut self, seq: Seq, unit: &Unit) {
+        if self.sent.insert(unit.clone(), seq).is_some() {
+            self.findings.push(Finding::DecidedTwice { seq, what: unit.to_string() });
         }
     }
 
@@ -133,7 +122,7 @@ impl Units {
             }
             Fact::Submitted(_) | Fact::Signaled(_) | Fact::Answered(_) | Fact::Fired(_) => return,
         };
-        let (seq, unit) = (entry.seq, (work.clone(), attempt));
+        let (seq, unit) = (entry.seq, Unit { work: work.clone(), attempt });
         if !self.sent.contains_key(&unit) {
             self.findings.push(Finding::Commandless { seq, work: work.clone(), attempt });
         }
@@ -148,12 +137,12 @@ impl Units {
 
     /// Every command must have a result by now.
     pub(super) fn all_answered(&mut self) {
-        let open = |unit: &Try| !self.counted.contains(unit) && !self.abandoned.contains(unit);
+        let open = |unit: &Unit| !self.counted.contains(unit) && !self.abandoned.contains(unit);
         let unanswered = self.sent.iter().filter(|(unit, _)| open(unit));
-        self.findings.extend(unanswered.map(|((work, attempt), seq)| Finding::Unanswered {
+        self.findings.extend(unanswered.map(|(unit, seq)| Finding::Unanswered {
             seq: *seq,
-            work: work.clone(),
-            attempt: *attempt,
+            work: unit.work.clone(),
+            attempt: unit.attempt,
         }));
     }
 }

@@ -7,7 +7,7 @@ use proto::{
     budget::{AtLimit, Axis, Price, Spend},
     cost::Cost,
     decision::Decision,
-    event::{Happened, Projection},
+    event::Happened,
     fact::{Asked, AskedKind, PlanReply, Signal, TurnReply},
     id::ToolName,
     interaction::Answer,
@@ -23,7 +23,8 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::play::{Play, agent, binding, calls, plan, plan_with, question, tool_call, transient};
-use crate::machine::Job;
+use crate::Job;
+use crate::events::Projection;
 
 fn counts(what: &[Spend]) -> BTreeSet<Spend> {
     what.iter().copied().collect()

@@ -6,7 +6,7 @@ use proto::{
     agent::{Agent, OnFailure, OnUnparseable, OnUnsuccessful, catalogue::Catalogue},
     decision::{Decision, PlanTalk},
     diff::JobDiff,
-    event::{Happened, Projection, Stream},
+    event::{Happened, Stream},
     fact::{Asked, AskedKind, CallTarget, PlanReply, TurnCall, TurnReply},
     id::{AgentName, ToolName},
     interaction::{Answer, Choice, Field, Input, Verdict},
@@ -22,7 +22,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::play::{Play, agent, binding, calls, plan, plan_with, tool_call};
-use crate::machine::Job;
+use crate::Job;
+use crate::events::Projection;
 
 fn reported(success: bool, response: &str) -> TurnReply {
     let attachments = vec!["out/a.md".to_owned()];

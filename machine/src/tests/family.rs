@@ -24,7 +24,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::play::{Play, agent, calls, plan_with, question, work};
-use crate::machine::Tell;
+use crate::Tell;
 
 /// A job and everybody below it.
 struct Kin {

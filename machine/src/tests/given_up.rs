@@ -13,7 +13,7 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::play::{Play, agent, plan, plan_with, transient, work};
-use crate::machine::Waits;
+use crate::Waits;
 
 fn parks(attempts: u32) -> Agent {
     agent(|agent| {

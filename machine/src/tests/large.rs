@@ -13,7 +13,7 @@ use proto::{
 use serde_json::json;
 
 use super::play::{agent, plan, work};
-use crate::machine::{At, Job};
+use crate::{At, Job};
 
 /// What carrying a plan out came to.
 #[derive(Debug, Clone, Copy)]

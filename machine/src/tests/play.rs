@@ -25,7 +25,7 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-use crate::machine::{At, Fold, Job, Tell};
+use crate::{At, Job, Replay, Tell, timeline};
 
 pub(super) struct Play {
     pub(super) job: Job,
@@ -165,7 +165,7 @@ impl Play {
         self.job.apply(at, &family, record.as_ref());
         self.log.push((at, family, record));
         let replayed = self.folded();
-        if self.job.must_be_folded_anew() {
+        if self.job.must_be_refolded() {
             self.job = replayed.clone();
         }
         assert_eq!(
@@ -177,10 +177,11 @@ impl Play {
 
     /// The whole log, folded.
     pub(super) fn folded(&self) -> Job {
-        let wanted = self.log.iter().filter_map(|(_, family, record)| {
-            proto::timeline::wanted(family, record.as_ref().ok()?)
-        });
-        let mut fold = Fold::new(self.job.id().clone(), wanted.collect());
+        let wanted = self
+            .log
+            .iter()
+            .filter_map(|(_, family, record)| timeline::wanted(family, record.as_ref().ok()?));
+        let mut fold = Replay::new(self.job.id().clone(), wanted.collect());
         for (at, family, record) in &self.log {
             fold.apply(*at, family, record.as_ref());
         }

@@ -73,7 +73,7 @@ impl Acts {
                 },
                 None => {}
             }
-            replay.apply(entry);
+            replay.take(entry);
         }
         Self { left, done: Seq(0) }
     }

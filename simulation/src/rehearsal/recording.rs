@@ -238,7 +238,7 @@ impl Recording {
             let seq = memory.store_raw(&subject, Bytes::from(body.to_string()));
             stored.insert((job, entry.seq.0), seq.expect("the subject was built here").0);
             let folded = jobs.entry(job).or_insert_with(|| Replay::of(job, &self.of(job)));
-            folded.apply(entry);
+            folded.take(entry);
             let next = folded.job().decide();
             let arms = next.iter().flat_map(|next| &next.arm);
             armed.extend(arms.map(|arm| ((job, arm.timer.clone()), arm.at)));

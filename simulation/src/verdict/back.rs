@@ -126,7 +126,7 @@ fn old_results(id: &JobId, entries: &[Entry]) -> Vec<String> {
     let mut replay = Replay::of(id, entries);
     for entry in entries {
         let (ignored, now) = (replay.job().ignored(), replay.job().generation());
-        replay.apply(entry);
+        replay.take(entry);
         if replay.job().ignored() > ignored || !matches!(entry.family, Family::In(_)) {
             continue;
         }

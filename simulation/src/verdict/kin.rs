@@ -90,7 +90,7 @@ impl Read {
         let mut since_decision = Vec::new();
         for entry in entries {
             let ignored = replay.job().ignored();
-            replay.apply(entry);
+            replay.take(entry);
             let counted = replay.job().ignored() == ignored;
             match known(entry) {
                 Some(Known::Fact(fact)) => {

@@ -18,7 +18,7 @@ const SCRIPT: &str = include_str!("../../../tests/tests/it/histories/script.yaml
 
 /// All recordings, by name.
 fn recordings() -> Vec<(String, Recording)> {
-    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../supervisor/tests/histories");
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../machine/tests/histories");
     let index = std::fs::read_to_string(directory.join("index.json")).unwrap();
     let Value::Object(index) = serde_json::from_str(&index).unwrap() else {
         panic!("the list of recordings is no object")

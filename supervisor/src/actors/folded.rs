@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use machine::{At, Job, Replay, replay, rollback_target};
+use machine::{At, Job, Replay, rollback_target};
 use proto::{
     decision::Decision,
     entry::Entry,
@@ -66,7 +66,7 @@ impl Folded {
                 taken.before = Some(Standpoint::of(replay.job()));
             }
             let ignored = replay.job().ignored();
-            replay.apply(entry);
+            replay.take(entry);
             if replay.job().ignored() > ignored && news.fresh.contains(&entry.seq) {
                 taken.ignored.push(kind(entry));
             }

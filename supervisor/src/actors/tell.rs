@@ -9,8 +9,6 @@ use broker::{
 use machine::Tell;
 use proto::{fact::Fact, id::JobId, trace::TraceContext};
 
-use crate::door::first_submission;
-
 /// Says all of it, in order. `trace` goes on in what it leads to.
 pub(super) async fn tell(
     broker: &Broker,
@@ -27,7 +25,7 @@ pub(super) async fn tell(
                 let parent = submitted.parent.clone();
                 let fact = Fact::Submitted(*submitted);
                 if let Submission::Exists(first) = broker.log.submit(&job, &fact, trace).await?
-                    && first_submission(&first).and_then(|there| there.parent) != parent
+                    && first.submission().and_then(|there| there.parent) != parent
                 {
                     tracing::warn!(job = %own, child = %job, "another job has the id of a child");
                     broker.log.append(own, &refused, trace).await?;

@@ -19,6 +19,9 @@ enum Reach {
 use Reach::{Composes, Only};
 
 const PROTO: &str = "callboard-proto";
+const MACHINE: &str = "callboard-machine";
+const BROKER: &str = "callboard-broker";
+const OPERATOR: &str = "callboard-operator";
 const RUNTIME: &str = "callboard-runtime";
 const MODEL: &str = "callboard-model";
 
@@ -26,14 +29,18 @@ const MODEL: &str = "callboard-model";
 /// lets each of them run anywhere and be replaced alone.
 const ARROWS: &[(&str, Reach)] = &[
     (PROTO, Only(&[])),
-    (RUNTIME, Only(&[PROTO])),
+    (MACHINE, Only(&[PROTO])),
+    (BROKER, Only(&[PROTO])),
+    (RUNTIME, Only(&[PROTO, MACHINE, BROKER])),
     (MODEL, Only(&[PROTO])),
-    ("callboard-client", Only(&[PROTO, RUNTIME])),
-    ("callboard-supervisor", Only(&[PROTO, RUNTIME])),
-    ("callboard-planner-actor", Only(&[PROTO, RUNTIME, MODEL])),
-    ("callboard-executor-actor", Only(&[PROTO, RUNTIME, MODEL])),
-    ("callboard-tool-actors", Only(&[PROTO, RUNTIME, MODEL])),
-    ("callboard-interaction-actor", Only(&[PROTO, RUNTIME])),
+    ("callboard-client", Only(&[PROTO, BROKER, RUNTIME])),
+    (OPERATOR, Only(&[PROTO, MACHINE, BROKER, RUNTIME])),
+    ("callboard-door", Only(&[PROTO, MACHINE, BROKER, RUNTIME, OPERATOR])),
+    ("callboard-supervisor", Only(&[PROTO, MACHINE, BROKER, RUNTIME])),
+    ("callboard-planner-actor", Only(&[PROTO, MACHINE, BROKER, RUNTIME, MODEL])),
+    ("callboard-executor-actor", Only(&[PROTO, MACHINE, BROKER, RUNTIME, MODEL])),
+    ("callboard-tool-actors", Only(&[PROTO, MACHINE, BROKER, RUNTIME, MODEL])),
+    ("callboard-interaction-actor", Only(&[PROTO, MACHINE, BROKER, RUNTIME])),
     ("callboard", Composes),
     (BENCH, Composes),
     ("callboard-simulation", Composes),
@@ -46,8 +53,8 @@ const BENCH: &str = "callboard-bench";
 const ALONE: &[(&str, &str, &str)] = &[
     (
         "async-nats",
-        RUNTIME,
-        "the log and the bus are reached through runtime, in memory as on NATS",
+        BROKER,
+        "the log and the bus are reached through the broker crate, in memory as on NATS",
     ),
     ("bincode", PROTO, "the codec is unmaintained and must be replaceable in one file"),
 ];
@@ -59,8 +66,11 @@ const BESIDE: &[(&str, &str, &str)] = &[(
     "what NATS can do without our code is the limit that our figures are held against",
 )];
 
-/// What the vocabulary must do without: it is read by everything, and decides nothing at run time.
-const NOT_IN_PROTO: &[&str] = &[
+/// Crates that take time, randomness and input as arguments and wait for nothing.
+const PURE: &[&str] = &[PROTO, MACHINE];
+
+/// Dependencies that a pure crate must not have.
+const IMPURE: &[&str] = &[
     "async-nats",
     "async-trait",
     "axum",
@@ -147,9 +157,9 @@ fn wrong_links(members: &[Member]) -> Vec<String> {
                 wrong.push(format!("{name} must not link {dependency}, only {owner} may: {why}"));
             }
         }
-        if member.name == PROTO {
-            for dependency in NOT_IN_PROTO.iter().filter(|name| names.contains(**name)) {
-                wrong.push(format!("{PROTO} is pure and must not link {dependency}"));
+        if PURE.contains(&member.name.as_str()) {
+            for dependency in IMPURE.iter().filter(|name| names.contains(**name)) {
+                wrong.push(format!("{} is pure and must not link {dependency}", member.name));
             }
         }
     }
@@ -212,13 +222,14 @@ fn a_crate_without_a_place_is_found_and_so_is_one_that_is_gone() {
 }
 
 #[rstest::rstest]
-#[case::nats_outside_runtime("callboard-client", "async-nats", 1)]
+#[case::nats_outside_the_broker("callboard-runtime", "async-nats", 1)]
 #[case::nats_in_a_test_crate("callboard-tests", "async-nats", 1)]
 #[case::nats_in_the_bench("callboard-bench", "async-nats", 0)]
-#[case::nats_in_runtime("callboard-runtime", "async-nats", 0)]
+#[case::nats_in_the_broker("callboard-broker", "async-nats", 0)]
 #[case::the_codec_outside_proto("callboard-runtime", "bincode", 1)]
 #[case::the_codec_in_proto("callboard-proto", "bincode", 0)]
 #[case::a_runtime_in_the_vocabulary("callboard-proto", "tokio", 1)]
+#[case::a_runtime_in_the_machine("callboard-machine", "tokio", 1)]
 fn a_wrong_link_is_found(#[case] member: &str, #[case] dependency: &str, #[case] wrong: usize) {
     assert_eq!(wrong_links(&with(member, dependency)).len(), wrong);
 }

@@ -21,6 +21,7 @@ use callboard_tests::{
 };
 use client::Client;
 use futures::{StreamExt, stream};
+use operator::fsck::Standing;
 use proto::{
     decision::Decision,
     door::{AgentChoice, GiveAnswer, Submit},
@@ -31,7 +32,6 @@ use proto::{
     subject::Subjects,
 };
 use serde_json::Value;
-use supervisor::fsck::Standing;
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
 /// Each job makes a task, completes it, thinks, and posts something that must be posted once.

@@ -9,13 +9,13 @@ use callboard_tests::{
     load,
 };
 use client::Client;
+use operator::fsck::Standing;
 use proto::{
     id::{JobId, Seq},
     job::{JobState, Outcome},
     view::JobView,
 };
 use serde_json::{Value, json};
-use supervisor::fsck::Standing;
 
 use super::{
     chaos::{connect, wait_for_door},

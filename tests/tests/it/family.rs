@@ -7,6 +7,7 @@ use callboard_tests::{
     load,
 };
 use client::Client;
+use operator::fsck::Standing;
 use proto::{
     fact::Source,
     family::ChildView,
@@ -15,7 +16,6 @@ use proto::{
     view::JobView,
 };
 use serde_json::json;
-use supervisor::fsck::Standing;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,

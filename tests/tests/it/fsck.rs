@@ -13,6 +13,7 @@ use callboard_tests::{company::Company, load};
 use futures::StreamExt;
 use jiff::{SignedDuration, Timestamp};
 use machine::replay;
+use operator::fsck::{self, Report, Scope, Standing};
 use proto::{
     agent::{Agent, OnGivenUp, PlanWhen},
     decision::{Decision, DecisionKind, Finish, pools},
@@ -32,7 +33,6 @@ use proto::{
 };
 use runtime::telemetry::new_trace;
 use serde_json::{Value, json};
-use supervisor::fsck::{self, Report, Scope, Standing};
 use tokio::sync::Semaphore;
 
 /// One for each job that must have a queue to itself.

@@ -1,4 +1,4 @@
-//! Records the golden histories of `supervisor/tests/histories`: runs jobs on a nats-server, with a
+//! Records the golden histories of `machine/tests/histories`: runs jobs on a nats-server, with a
 //! scripted model, and writes their logs down. Only what is not recorded yet is run and added.
 //!
 //! `make test NEXTEST="--run-ignored only -p callboard-tests record_histories"`
@@ -228,7 +228,7 @@ fn quick(attempts: u32) -> RetryPolicy {
 }
 
 fn directory() -> PathBuf {
-    root().join("supervisor/tests/histories")
+    root().join("machine/tests/histories")
 }
 
 #[tokio::test(flavor = "multi_thread")]

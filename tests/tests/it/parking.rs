@@ -4,12 +4,12 @@ use std::{process::Command, time::Duration};
 
 use callboard_tests::{company::Company, installed, load};
 use client::Client;
+use operator::fsck::Standing;
 use proto::{
     door::{AgentChoice, Submit},
     id::{AgentName, JobId},
     job::{JobState, SubStatus},
 };
-use supervisor::fsck::Standing;
 
 use super::chaos::{connect, wait_for_door};
 

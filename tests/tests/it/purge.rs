@@ -6,13 +6,13 @@ use std::{collections::BTreeSet, time::Duration};
 use broker::{Broker, objects::ObjectError, testing::RawWriter};
 use callboard_tests::{company::Company, load};
 use client::Client;
+use operator::purge;
 use proto::{
     fact::{Fact, Signal, Source},
     id::{JobId, Seq},
 };
 use runtime::telemetry::new_trace;
 use serde_json::{Value, json};
-use supervisor::purge;
 
 const SHARDS: u16 = 4;
 
@@ -167,7 +167,7 @@ async fn what_has_ended_is_removed_and_nothing_else_beside_roles_that_work() {
     let again = load::ended(broker, &quick, Duration::from_secs(60)).await;
     assert_eq!(load::unclean(&again), Vec::<String>::new());
     let report = load::proved(broker).await;
-    assert_eq!(report.standing(supervisor::fsck::Standing::Parked), 1);
+    assert_eq!(report.standing(operator::fsck::Standing::Parked), 1);
 }
 
 /// Two jobs ended for the same reason, which is stored once.

@@ -163,7 +163,7 @@ fn pure_sources(module: &str) -> Vec<Source> {
 }
 
 #[rstest::rstest]
-#[case::the_job_machine("supervisor/src/machine")]
+#[case::the_job_machine("machine/src")]
 #[case::the_vocabulary("proto/src")]
 fn the_pure_core_waits_for_nothing_and_reads_nothing(#[case] module: &str) {
     let wrong: Vec<String> = pure_sources(module).iter().flat_map(impurities).collect();
@@ -197,10 +197,10 @@ fn the_codec_is_named_in_one_file() {
 
 #[test]
 fn naming_the_codec_elsewhere_is_found() {
-    let elsewhere = Source::of("runtime/src/bus.rs", "//! A bus.\n\nuse bincode::config;\n");
-    assert_eq!(name_the_codec(&[elsewhere]), ["runtime/src/bus.rs:3: names bincode"]);
+    let elsewhere = Source::of("broker/src/bus.rs", "//! A bus.\n\nuse bincode::config;\n");
+    assert_eq!(name_the_codec(&[elsewhere]), ["broker/src/bus.rs:3: names bincode"]);
     let mentioned =
-        Source::of("runtime/src/bus.rs", "//! Not `bincode`.\nconst A: &str = \"bincode\";");
+        Source::of("broker/src/bus.rs", "//! Not `bincode`.\nconst A: &str = \"bincode\";");
     assert_eq!(name_the_codec(&[mentioned]), Vec::<String>::new());
 }
 

@@ -10,6 +10,7 @@ use callboard_tests::{
 };
 use client::Client;
 use futures::StreamExt;
+use operator::fsck::Standing;
 use proto::{
     agent::{Agent, PlanWhen},
     decision::Decision,
@@ -22,7 +23,6 @@ use proto::{
     record::Known,
     view::JobView,
 };
-use supervisor::fsck::Standing;
 
 use super::{
     chaos::{connect, wait_for_door},

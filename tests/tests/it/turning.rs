@@ -7,12 +7,12 @@ use callboard_tests::{
     load,
 };
 use client::Client;
+use operator::fsck::Standing;
 use proto::{
     id::JobId,
     job::{JobState, Outcome},
     view::JobView,
 };
-use supervisor::fsck::Standing;
 
 use super::{
     chaos::{connect, wait_for_door},

@@ -98,7 +98,7 @@ async fn on_server(
         let from = later.iter().position(|check| *check == from).unwrap_or_default();
         later.iter().skip(from).map(|check| Finding::skipped(check, why)).collect::<Vec<_>>()
     };
-    let inspector = match Inspector::connect(nats).await {
+    let inspector = match Inspector::connect(&nats.into()).await {
         Ok(inspector) => inspector,
         Err(error) => {
             let found = format!("{} cannot be reached: {error}", nats.url);

@@ -39,7 +39,7 @@ fn a_child_that_was_begun_by_somebody_who_did_not_know_of_a_roll_back_is_ended(
     let mut decided = Vec::new();
     for _ in 0..2 {
         let next = unaware.decide().unwrap();
-        let at = crate::machine::At { seq: Seq(unaware.seq().0 + 1), time: unaware.updated() };
+        let at = crate::At { seq: Seq(unaware.seq().0 + 1), time: unaware.updated() };
         let known = proto::record::Known::Decision(Box::new(next.decision.clone()));
         let family = proto::subject::Family::Do(next.decision.kind(), next.decision.pool());
         unaware.apply(at, &family, Ok(&known));

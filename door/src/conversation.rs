@@ -1,0 +1,106 @@
+//! Conversations: which jobs belong to one, and what the next one is told of them.
+//!
+//! [`runtime::conversations`] names the jobs that may belong to one; each job's own log decides. The
+//! memory that a new job carries is read once, when it is submitted, and stored with it.
+
+use broker::{kv::Kv, log::Log};
+use futures::{StreamExt, stream};
+use proto::{
+    conversation::{Conversation, Exchange, Memory},
+    error::Failure,
+    id::{ConversationId, JobId, Seq},
+    job::Outcome,
+    view::JobView,
+};
+use runtime::conversations::{self, Members};
+
+use super::fold;
+
+/// Most bytes that are carried over.
+const CARRIED_BYTES_MAX: usize = 96 * 1024;
+/// Logs that are read at a time.
+const AT_A_TIME: usize = 8;
+
+/// Puts a job into a conversation and says what it is told of the jobs before it.
+///
+/// # Errors
+/// What the broker says when it cannot be read or written.
+pub(super) async fn join(
+    log: &dyn Log,
+    kv: &dyn Kv,
+    id: &ConversationId,
+    job: &JobId,
+    memory: &Memory,
+) -> Result<Conversation, Failure> {
+    let Members { jobs, forgotten } = conversations::join(kv, id, job).await?;
+    let (earlier, unread) = carried(log, id, &jobs, memory).await?;
+    let omitted = forgotten.saturating_add(u32::try_from(unread).unwrap_or(u32::MAX));
+    Ok(Conversation { id: id.clone(), earlier, omitted })
+}
+
+/// What is carried over of these jobs, oldest first, and of how many nothing is.
+async fn carried(
+    log: &dyn Log,
+    id: &ConversationId,
+    jobs: &[JobId],
+    memory: &Memory,
+) -> Result<(Vec<Exchange>, usize), Failure> {
+    let wanted = usize::try_from(memory.exchanges).unwrap_or(usize::MAX);
+    if wanted == 0 {
+        return Ok((Vec::new(), jobs.len()));
+    }
+    let mut exchanges = Vec::new();
+    let (mut looked_at, mut bytes) = (0, 0);
+    let mut newest_first = stream::iter(jobs.iter().rev().cloned())
+        .map(|job| exchange(log, id, job, memory))
+        .buffered(AT_A_TIME.min(wanted));
+    while exchanges.len() < wanted
+        && let Some(found) = newest_first.next().await
+    {
+        if let Some(exchange) = found? {
+            bytes += exchange.goal.len() + exchange.response.len() + exchange.results.len();
+            if bytes > CARRIED_BYTES_MAX {
+                break;
+            }
+            exchanges.push(exchange);
+        }
+        looked_at += 1;
+    }
+    exchanges.reverse();
+    Ok((exchanges, jobs.len() - looked_at))
+}
+
+/// What a later job is told of one; nothing when it was never stored, or is of no such conversation.
+async fn exchange(
+    log: &dyn Log,
+    id: &ConversationId,
+    job: JobId,
+    memory: &Memory,
+) -> Result<Option<Exchange>, Failure> {
+    let entries = log.read(&job, Seq(0)).await?;
+    if entries.is_empty() {
+        return Ok(None);
+    }
+    // A job that cannot be read hides no other, and is no reason to refuse a new one.
+    let Ok(view) = fold::whole(&job, &entries).and_then(|job| fold::view(&job)) else {
+        return Ok(None);
+    };
+    Ok((view.conversation.as_ref() == Some(id)).then(|| told(view, memory)))
+}
+
+fn told(view: JobView, memory: &Memory) -> Exchange {
+    let (response, results) = match &view.outcome {
+        Some(Outcome::Completed { summary, results }) => (summary.as_str(), Some(results)),
+        Some(Outcome::Failed { message, results, .. }) => (message.as_str(), Some(results)),
+        Some(Outcome::Canceled { reason }) => (reason.as_deref().unwrap_or_default(), None),
+        None => ("", None),
+    };
+    let results = results.filter(|results| memory.results && !results.is_null());
+    Exchange {
+        job: view.job,
+        goal: memory.cut(&view.goal),
+        state: view.state,
+        response: memory.cut(response),
+        results: results.map(|results| memory.cut(&results.to_string())).unwrap_or_default(),
+    }
+}

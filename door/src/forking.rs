@@ -1,0 +1,113 @@
+//! A new job that goes on from a point of another one: what its first record takes along.
+
+use broker::log::Log;
+use proto::{
+    entry::Entry,
+    error::{Code, Failure},
+    fact::{Fact, Submitted},
+    fork::{DEPTH_MAX, Forked, ForkedRecord},
+    id::{JobId, Seq},
+    limits,
+    point::{Fork, Point},
+    record::{Known, Unreadable},
+};
+
+use super::{below, fold, turning::Past};
+
+/// The submission of a fork; `own` is what the request says of it.
+///
+/// # Errors
+/// When there is no such job or point, or nothing can go on from there.
+pub(super) async fn submission(
+    log: &dyn Log,
+    fork: &Fork,
+    own: Submitted,
+) -> Result<Submitted, Failure> {
+    let read = fold::read(log, &fork.job).await;
+    let entries = read.map_err(|failure| {
+        if failure.code == Code::NotFound { failure.at("fork.job") } else { failure }
+    })?;
+    let found = fold::apart(&fork.job, || point(&fork.job, fork, &entries))?;
+    let (seq, below) = found.map_err(|refused| *refused)?;
+    below::check(log, below, "fork.at").await?;
+    let until = entries.partition_point(|entry| entry.seq <= seq);
+    let (along, _) = entries.split_at(until);
+    let Some(first) = along.first().and_then(Entry::submission) else {
+        let why = format!("the first record of job {} cannot be read", fork.job);
+        return Err(Failure::new(Code::Poisoned, why).at("fork.job"));
+    };
+    if depth(&first) >= DEPTH_MAX {
+        let why = format!("fork.job: job {} is a fork of forks, {DEPTH_MAX} deep", fork.job);
+        return Err(Failure::new(Code::TooLarge, why).at("fork.job"));
+    }
+    let mut records = Vec::with_capacity(along.len());
+    let mut bytes = 0;
+    for entry in along {
+        records.extend(record(entry, &mut bytes)?);
+    }
+    if bytes > limits::FORK_BYTES_MAX {
+        let why = format!(
+            "fork.job: the log of job {} has {bytes} bytes; at most {} are taken along",
+            fork.job,
+            limits::FORK_BYTES_MAX
+        );
+        return Err(Failure::new(Code::TooLarge, why).at("fork.job"));
+    }
+    let forked = Forked { job: fork.job.clone(), seq, records };
+    let Submitted { goal, agent, language, conversation, agents, files, rules, .. } = first;
+    let Submitted { digest, by, .. } = own;
+    Ok(Submitted {
+        goal,
+        agent,
+        language,
+        digest,
+        by,
+        conversation,
+        parent: None,
+        agents,
+        plan: None,
+        forked: Some(Box::new(forked)),
+        files,
+        rules,
+    })
+}
+
+/// The point, and the jobs whose work is done anew from there unless it may be.
+fn point(job: &JobId, fork: &Fork, entries: &[Entry]) -> Result<(Seq, Vec<JobId>), Box<Failure>> {
+    let past = Past::of(job, entries);
+    let at = fork.at.clone().unwrap_or(Point::Seq(past.last()));
+    let seq = past.seq_of(&at, "fork.at")?;
+    past.check(seq, fork.again, "fork.at")?;
+    let below = if fork.again { Vec::new() } else { past.done_anew(seq) };
+    Ok((seq, below))
+}
+
+/// How many forks it goes back through.
+fn depth(submitted: &Submitted) -> u64 {
+    let first = |submitted: &Submitted| {
+        let forked = submitted.forked.as_deref()?;
+        let known = forked.records.first()?.record().ok()?.known().ok()?;
+        let Known::Fact(fact) = known else { return None };
+        let Fact::Submitted(first) = *fact else { return None };
+        Some(first)
+    };
+    std::iter::successors(first(submitted), first).count() as u64
+}
+
+/// A record as it is taken along; nothing of one that is nobody's word.
+fn record(entry: &Entry, bytes: &mut usize) -> Result<Option<ForkedRecord>, Failure> {
+    let record = match &entry.record {
+        Ok(record) => record,
+        Err(Unreadable::Forged) => return Ok(None),
+        Err(unreadable) => {
+            let why = format!("fork.at: record {}: {unreadable}", entry.seq);
+            return Err(Failure::new(Code::Poisoned, why).at("fork.at"));
+        }
+    };
+    let written = record.to_vec();
+    *bytes += written.len();
+    let record = serde_json::from_slice(&written)
+        .map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
+    let (seq, time, family) = (entry.seq, entry.time, entry.family.to_string());
+    Ok(Some(ForkedRecord { seq, time, family, record }))
+}

@@ -1,0 +1,244 @@
+//! `list`: jobs over all shards, newest first.
+
+use std::collections::{HashSet, VecDeque};
+
+use broker::log::Log;
+use futures::{StreamExt, TryStreamExt, stream};
+use jiff::Timestamp;
+use proto::{
+    door::{List, Listed},
+    entry::Entry,
+    error::{Code, Failure},
+    id::{ConversationId, JobId, Seq, Shard},
+    job::{JobState, SubStatus},
+    limits, strict,
+    view::JobSummary,
+};
+use runtime::{
+    config::Role,
+    conversations,
+    service::{Call, Handled},
+};
+
+use super::{Door, fold};
+
+/// Jobs when no number is asked for.
+const USUAL: u32 = 50;
+/// Jobs that are read at a time.
+const AT_A_TIME: usize = 16;
+
+impl Door {
+    pub(super) async fn list(&self, call: &Call) -> Result<Handled, Failure> {
+        self.admit(call, Role::Read)?;
+        let request: List =
+            if call.payload.is_empty() { List::default() } else { strict::request(&call.payload)? };
+        let limit = request.limit.unwrap_or(USUAL);
+        if !(1..=limits::LIST_MAX).contains(&limit) {
+            let why = format!("limit: must be 1 to {}", limits::LIST_MAX);
+            return Err(Failure::new(Code::InvalidRequest, why).at("limit"));
+        }
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let log = &*self.broker.log;
+        let listed = match &request.conversation {
+            None => newest(log, &request.states, limit, request.after.as_ref()).await?,
+            Some(id) => {
+                let (mut jobs, more) = conversations::jobs(&*self.broker.kv, id).await?;
+                if let Some(after) = &request.after {
+                    let at = jobs.iter().position(|job| job == after);
+                    let at = at.ok_or_else(|| no_such_place(after))?;
+                    jobs.drain(..=at);
+                }
+                of_conversation(log, id, jobs, more, &request.states, limit).await?
+            }
+        };
+        Handled::json(&listed)
+    }
+}
+
+/// The jobs of a conversation, newest first.
+async fn of_conversation(
+    log: &dyn Log,
+    id: &ConversationId,
+    members: Vec<JobId>,
+    mut more: bool,
+    states: &[JobState],
+    limit: usize,
+) -> Result<Listed, Failure> {
+    let (mut jobs, mut next): (Vec<JobSummary>, _) = (Vec::new(), None);
+    let mut found = stream::iter(members).map(|job| of_job(log, job)).buffered(AT_A_TIME);
+    while let Some(summary) = found.try_next().await? {
+        let fits = |s: &JobSummary| {
+            s.conversation.as_ref() == Some(id) && (states.is_empty() || states.contains(&s.state))
+        };
+        let Some(summary) = summary.filter(fits) else { continue };
+        if jobs.len() == limit {
+            more = true;
+            next = jobs.last().map(|last| last.job.clone());
+            break;
+        }
+        jobs.push(summary);
+    }
+    Ok(Listed { jobs, more, next })
+}
+
+/// What was to be gone on from is not there any more.
+fn no_such_place(after: &JobId) -> Failure {
+    let why = format!("after: there is no job {after} in this list; it may have been removed");
+    Failure::new(Code::NotFound, why).at("after")
+}
+
+async fn newest(
+    log: &dyn Log,
+    states: &[JobState],
+    limit: usize,
+    after: Option<&JobId>,
+) -> Result<Listed, Failure> {
+    let mut submissions = Submissions::of(log, limit.min(64));
+    if let Some(after) = after {
+        let entries = log.read(after, Seq(0)).await?;
+        submissions.go_on(entries.first().ok_or_else(|| no_such_place(after))?);
+    }
+    let (mut jobs, mut looked_at, mut next) = (Vec::new(), 0, None);
+    while jobs.len() < limit && looked_at < limits::LIST_LOOKED_AT_MAX {
+        let wanted =
+            if states.is_empty() { limit - jobs.len() } else { limits::LIST_LOOKED_AT_MAX };
+        let batch = submissions.take(wanted.min(4 * AT_A_TIME)).await?;
+        if batch.is_empty() {
+            return Ok(Listed { jobs, more: false, next: None });
+        }
+        looked_at += batch.len();
+        let mut found = stream::iter(batch)
+            .map(|first| async {
+                let job = first.job.clone();
+                Ok::<_, Failure>((job, summary(log, first).await?))
+            })
+            .buffered(AT_A_TIME)
+            .try_collect::<VecDeque<_>>()
+            .await?;
+        while let Some((job, summary)) = found.pop_front() {
+            next = Some(job);
+            let fits = |s: &JobSummary| states.is_empty() || states.contains(&s.state);
+            if let Some(summary) = summary.filter(fits) {
+                jobs.push(summary);
+            }
+            if jobs.len() == limit {
+                let more = !found.is_empty() || !submissions.take(1).await?.is_empty();
+                return Ok(Listed { jobs, more, next: next.filter(|_| more) });
+            }
+        }
+    }
+    let more = !submissions.take(1).await?.is_empty();
+    Ok(Listed { jobs, more, next: next.filter(|_| more) })
+}
+
+/// One job by its id, on one line; nothing when it was never stored.
+async fn of_job(log: &dyn Log, job: JobId) -> Result<Option<JobSummary>, Failure> {
+    let entries = log.read(&job, Seq(0)).await?;
+    let Some(first) = entries.first() else { return Ok(None) };
+    let folded = fold::whole(&job, &entries).and_then(|job| fold::summary(&job));
+    Ok(folded.ok().or_else(|| unfolded(first)))
+}
+
+/// One job on one line; nothing when it was purged meanwhile.
+async fn summary(log: &dyn Log, first: Entry) -> Result<Option<JobSummary>, Failure> {
+    let entries = log.read(&first.job, Seq(0)).await?;
+    if entries.is_empty() {
+        return Ok(None);
+    }
+    let folded = fold::whole(&first.job, &entries).and_then(|job| fold::summary(&job));
+    Ok(folded.ok().or_else(|| unfolded(&first)))
+}
+
+/// A job whose log cannot be folded is shown for what is known of it, and hides no other.
+fn unfolded(first: &Entry) -> Option<JobSummary> {
+    let submitted = first.submission()?;
+    Some(JobSummary {
+        job: first.job.clone(),
+        state: JobState::Working,
+        sub_status: Some(SubStatus::Poisoned),
+        goal: submitted.goal.lines().next().unwrap_or_default().chars().take(200).collect(),
+        agent: submitted.agent.name,
+        conversation: submitted.conversation.map(|conversation| conversation.id),
+        parent: submitted.parent.map(|parent| parent.job),
+        steps_done: 0,
+        steps: 0,
+        questions: 0,
+        created: first.time,
+        updated: first.time,
+    })
+}
+
+/// The submissions of all shards, merged: newest first.
+pub(super) struct Submissions<'a> {
+    log: &'a dyn Log,
+    shards: Vec<Newest>,
+    page: usize,
+    seen: HashSet<proto::id::JobId>,
+    /// The submission after which it goes on: when, and in which shard.
+    past: Option<(Timestamp, Shard)>,
+}
+
+/// What was read of one shard and not given yet.
+struct Newest {
+    shard: Shard,
+    read: VecDeque<Entry>,
+    before: Option<Seq>,
+    dry: bool,
+}
+
+impl<'a> Submissions<'a> {
+    pub(super) fn of(log: &'a dyn Log, page: usize) -> Self {
+        let shards = log.subjects().all_shards();
+        let shards =
+            shards.map(|shard| Newest { shard, read: VecDeque::new(), before: None, dry: false });
+        Self { log, shards: shards.collect(), page, seen: HashSet::new(), past: None }
+    }
+
+    /// Gives only what comes after a submission.
+    fn go_on(&mut self, first: &Entry) {
+        let of = self.log.subjects().shard_of(&first.job);
+        self.past = Some((first.time, of));
+        for shard in self.shards.iter_mut().filter(|shard| shard.shard == of) {
+            shard.before = Some(first.seq);
+        }
+    }
+
+    /// The next few.
+    pub(super) async fn take(&mut self, count: usize) -> Result<Vec<Entry>, Failure> {
+        let mut taken = Vec::new();
+        while taken.len() < count {
+            self.fill().await?;
+            let newest = self
+                .shards
+                .iter_mut()
+                .filter(|shard| !shard.read.is_empty())
+                .max_by_key(|shard| shard.read.front().map(|entry| entry.time));
+            let Some(entry) = newest.and_then(|shard| shard.read.pop_front()) else { break };
+            if self.seen.insert(entry.job.clone()) {
+                taken.push(entry);
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Reads on in every shard of which nothing is left to give.
+    async fn fill(&mut self) -> Result<(), Failure> {
+        let (log, page, past) = (self.log, self.page, self.past);
+        let reads = self.shards.iter_mut().map(|shard| async move {
+            while shard.read.is_empty() && !shard.dry {
+                let entries = log.submissions(shard.shard, shard.before, page).await?;
+                shard.dry = entries.len() < page;
+                shard.before = entries.last().map(|entry| entry.seq);
+                // Of those stored at the same moment the ones of the higher shard are given first.
+                let is_past = |entry: &Entry| match past {
+                    Some((_, of)) if of == shard.shard => true,
+                    Some(past) => (entry.time, shard.shard) < past,
+                    None => true,
+                };
+                shard.read.extend(entries.into_iter().filter(is_past));
+            }
+            Ok::<_, Failure>(())
+        });
+        futures::future::try_join_all(reads).await.map(|_| ())
+    }
+}

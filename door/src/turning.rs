@@ -1,0 +1,272 @@
+//! Which record a job is to go back to, or another job to begin from; and what would be done again
+//! that cannot be taken back. Pure over a job's entries: whoever stores a roll-back names a record.
+
+use std::collections::BTreeSet;
+
+use machine::{Job, Replay, replay};
+use proto::{
+    decision::Decision,
+    entry::Entry,
+    error::{Code, Failure},
+    fact::Fact,
+    family::News,
+    id::{JobId, Seq, StepId, ToolName, WorkId},
+    limits,
+    point::Point,
+    record::Known,
+    tool::Effect,
+};
+
+/// Records that a job needs to go on, below the limit of its log.
+const ROOM: u64 = 200;
+
+/// A job's log, folded.
+pub(super) struct Past<'a> {
+    entries: &'a [Entry],
+    replay: Replay,
+}
+
+/// Why a point cannot be gone on from.
+type Refused = Box<Failure>;
+
+impl<'a> Past<'a> {
+    pub(super) fn of(job: &JobId, entries: &'a [Entry]) -> Self {
+        let mut replay = Replay::of(job, entries);
+        entries.iter().for_each(|entry| replay.take(entry));
+        Self { entries, replay }
+    }
+
+    pub(super) fn job(&self) -> &Job {
+        self.replay.job()
+    }
+
+    /// The last record.
+    pub(super) fn last(&self) -> Seq {
+        self.replay.job().seq()
+    }
+
+    /// The record that a point is at, `field` being where it was given.
+    pub(super) fn seq_of(&self, point: &Point, field: &str) -> Result<Seq, Refused> {
+        let id = self.job().id();
+        match point {
+            Point::Seq(seq) if self.entries.iter().any(|entry| entry.seq == *seq) => Ok(*seq),
+            Point::Seq(seq) => {
+                let why = format!("{field}: job {id} has no record {seq}");
+                let next = format!("`callboard jobs show {id}` numbers its records.");
+                Err(Box::new(Failure::new(Code::NotFound, why).at(field).advise(next)))
+            }
+            Point::Name(name) => {
+                let known = self.job().snapshots();
+                if let Some(found) = known.iter().find(|known| known.name == *name) {
+                    return Ok(found.seq);
+                }
+                let names: Vec<_> = known.iter().map(|known| known.name.to_string()).collect();
+                let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                let why = format!("{field}: job {id} has no snapshot {name}; there are: {known}");
+                let next = format!("`callboard jobs describe {id}` lists its snapshots.");
+                Err(Box::new(Failure::new(Code::NotFound, why).at(field).advise(next)))
+            }
+        }
+    }
+
+    /// The record before the first command of a step of the plan in force.
+    pub(super) fn before_step(&self, step: &StepId) -> Result<Seq, Refused> {
+        let (id, field) = (self.job().id(), "signal.restart.step");
+        let refuse = |code, why: String, next: String| {
+            Err(Box::new(Failure::new(code, format!("{field}: {why}")).at(field).advise(next)))
+        };
+        let Some(revision) = self.job().revision_of(step) else {
+            if self.job().is_proposed(step) {
+                let why = format!(
+                    "step {step} is of a plan that nobody has confirmed yet: there is nothing to restart"
+                );
+                let next = format!("Confirm the plan first: callboard inbox show {id}");
+                return refuse(Code::InvalidRequest, why, next);
+            }
+            let next = format!("`callboard jobs describe {id}` shows its steps.");
+            return refuse(Code::NotFound, format!("job {id} has no step {step}"), next);
+        };
+        let timeline = self.replay.timeline();
+        let part = format!("r{revision}");
+        let is_first = |entry: &&Entry| {
+            timeline.has(entry.seq)
+                && step_of(entry).is_some_and(|(work, of)| {
+                    of == *step && work.as_str().split('.').nth(1) == Some(&*part)
+                })
+        };
+        let first = self.entries.iter().find(is_first);
+        let before = first
+            .and_then(|first| timeline.seqs().iter().rev().find(|seq| **seq < first.seq).copied());
+        match before {
+            Some(before) => Ok(before),
+            None => {
+                let why = format!(
+                    "no command of step {step} is in the log of job {id}: there is nothing to restart"
+                );
+                let next = format!("`callboard jobs describe {id}` shows what has begun.");
+                refuse(Code::InvalidRequest, why, next)
+            }
+        }
+    }
+
+    /// The job as it was after a record.
+    pub(super) fn job_at(&self, seq: Seq) -> Job {
+        let until = self.entries.partition_point(|entry| entry.seq <= seq);
+        let (until, _) = self.entries.split_at(until);
+        replay(self.job().id(), until)
+    }
+
+    /// Looks whether the job can go on from a record, `field` being where that was given.
+    pub(super) fn check(&self, to: Seq, again: bool, field: &str) -> Result<(), Refused> {
+        let refuse = |why: String| {
+            let why = format!("{field}: {why}");
+            let next = format!("`callboard jobs show {}` numbers its records.", self.job().id());
+            Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field).advise(next)))
+        };
+        let there = self.job_at(to);
+        if let Some(poison) = there.poison() {
+            let seq = poison.seq;
+            return refuse(format!("record {seq} cannot be read; go back to one before it"));
+        }
+        if there.has_ended() {
+            return refuse(format!("the job has ended at record {to}; name one before its end"));
+        }
+        if there.is_being_canceled() {
+            return refuse(format!("the job was canceled before record {to}; name an earlier one"));
+        }
+        if there.view().is_none() {
+            return refuse(format!("nothing was submitted before record {to}"));
+        }
+        let begun = self.begun_after(to);
+        if again || begun.is_empty() {
+            return Ok(());
+        }
+        let calls: Vec<_> = begun.iter().map(|(tool, work)| format!("{tool} ({work})")).collect();
+        let why = format!(
+            "after record {to} a tool began that must not run twice and would run again: {}",
+            calls.join(", ")
+        );
+        Err(Box::new(Failure::new(Code::WouldRepeat, why).at(field)))
+    }
+
+    /// Whether a roll-back of the log counted.
+    pub(super) fn went_back(&self, marker: Seq) -> bool {
+        let mut timeline = machine::timeline::Timeline::default();
+        self.entries.iter().any(|entry| {
+            let known = match &entry.record {
+                Err(proto::record::Unreadable::Forged) => return false,
+                record => record.as_ref().ok().and_then(|record| record.known().ok()),
+            };
+            let turn = timeline.take(entry.seq, &entry.family, known.as_ref());
+            entry.seq == marker && matches!(turn, machine::timeline::Turn::Back(_))
+        })
+    }
+
+    /// Looks whether the job may be rolled back to a record.
+    pub(super) fn check_back(&self, to: Seq, again: bool, field: &str) -> Result<(), Refused> {
+        let id = self.job().id();
+        if !self.replay.timeline().has(to) {
+            let why = format!(
+                "{field}: an earlier roll-back has taken record {to} out of the job's timeline"
+            );
+            let next = format!("`callboard jobs fork {id} --at {to}` goes on from there.");
+            return Err(Box::new(Failure::new(Code::NotFound, why).at(field).advise(next)));
+        }
+        if self.replay.timeline().is_concluded() {
+            let above = self.job().view().and_then(|view| view.parent).map(|parent| parent.job);
+            let above = above.map(|above| above.to_string()).unwrap_or_default();
+            let why = format!(
+                "{field}: the job works for job {above}, which has heard what came of it; take that one back, or fork this one"
+            );
+            return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field)));
+        }
+        if self.job().records() + ROOM >= limits::RECORDS_MAX {
+            let why = format!("{field}: the job's log is full");
+            let next = format!("`callboard jobs fork {id} --at {to}` goes on from there.");
+            return Err(Box::new(Failure::new(Code::InvalidRequest, why).at(field).advise(next)));
+        }
+        self.check(to, again, field)
+    }
+
+    /// The records that count now and can be read.
+    fn counting(&self) -> impl Iterator<Item = (Seq, Known)> + '_ {
+        let timeline = self.replay.timeline();
+        let counting = self.entries.iter().filter(|entry| timeline.has(entry.seq));
+        counting.filter_map(|entry| {
+            let known = entry.record.as_ref().ok()?.known().ok()?;
+            Some((entry.seq, known))
+        })
+    }
+
+    /// Calls of `once` tools that count now, began at all, and had not ended at a record.
+    pub(super) fn begun_after(&self, to: Seq) -> Vec<(ToolName, WorkId)> {
+        let (mut sent, mut begun, mut ended) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        for (seq, known) in self.counting() {
+            match known {
+                Known::Decision(decision) => {
+                    if let Decision::Call(call) = *decision
+                        && call.effect == Effect::Once
+                        && !sent.iter().any(|(_, work)| *work == call.work)
+                    {
+                        sent.push((call.tool, call.work));
+                    }
+                }
+                Known::Fact(fact) => match *fact {
+                    Fact::Started(started) => drop(begun.insert(started.work)),
+                    Fact::Called(called) => {
+                        if seq <= to {
+                            ended.insert(called.work.clone());
+                        }
+                        begun.insert(called.work);
+                    }
+                    Fact::Submitted(_)
+                    | Fact::Signaled(_)
+                    | Fact::Planned(_)
+                    | Fact::Turned(_)
+                    | Fact::Answered(_)
+                    | Fact::Fired(_)
+                    | Fact::Child(_) => {}
+                },
+            }
+        }
+        sent.retain(|(_, work)| begun.contains(work) && !ended.contains(work));
+        sent
+    }
+
+    /// Jobs that worked for this one in what counts now, and whose work is done anew by others when
+    /// it goes on from a record: they had not ended there.
+    pub(super) fn done_anew(&self, to: Seq) -> Vec<JobId> {
+        let (mut wanted, mut ended) = (Vec::new(), BTreeSet::new());
+        for (seq, known) in self.counting() {
+            match known {
+                Known::Decision(decision) => {
+                    if let Decision::Spawn(spawn) = *decision {
+                        wanted.push(spawn.child);
+                    }
+                }
+                Known::Fact(fact) => {
+                    if let Fact::Child(said) = *fact
+                        && matches!(said.news, News::Ended { .. })
+                        && seq <= to
+                    {
+                        ended.insert(said.child);
+                    }
+                }
+            }
+        }
+        wanted.retain(|child| !ended.contains(child));
+        wanted
+    }
+}
+
+/// The step that a command is for, and the name of its work.
+fn step_of(entry: &Entry) -> Option<(WorkId, StepId)> {
+    let Ok(Known::Decision(decision)) = entry.record.as_ref().ok()?.known() else { return None };
+    match *decision {
+        Decision::Turn(work) => Some((work.work, work.step)),
+        Decision::Call(work) => Some((work.work, work.step)),
+        Decision::Spawn(work) => Some((work.work, work.step)),
+        Decision::Ask(ask) => Some((ask.work, ask.question.step?)),
+        Decision::Plan(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => None,
+    }
+}

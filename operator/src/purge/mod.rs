@@ -1,0 +1,267 @@
+//! Removes what jobs leave behind when they have ended: their logs, what shared buckets say of them,
+//! and large values that no record refers to any more. Runs beside a living system, may be interrupted
+//! at any moment and run again.
+//!
+//! It must never remove the log of a job that has not ended, nor of one whose family has not, and whether
+//! they have is folded, not guessed.
+//! Everything is removed as it was seen: what others write meanwhile stays.
+
+mod kin;
+mod objects;
+
+use broker::{
+    Broker,
+    kv::{Bucket, KvError},
+    log::LogError,
+    objects::ObjectError,
+};
+use futures::{StreamExt, TryStreamExt, stream};
+use jiff::Timestamp;
+use machine::dead_letters as dead;
+use proto::{
+    entry::Entry,
+    id::{ConversationId, JobId, Seq, Shard},
+};
+use serde::Serialize;
+
+use self::kin::Kin;
+pub use self::objects::{Garbage, OLDER_THAN, PATIENCE, collect, garbage};
+use runtime::conversations;
+
+/// Jobs that are found at most; the rest is found when it is looked again.
+pub const JOBS_MAX: usize = 100_000;
+/// Submissions of one page.
+const PAGE: usize = 200;
+/// Logs that are read, or removed, side by side.
+const AT_A_TIME: usize = 4;
+
+/// Which jobs are looked for.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// Only these jobs; all when empty.
+    pub jobs: Vec<JobId>,
+    /// Only jobs whose last record is older.
+    pub before: Timestamp,
+}
+
+/// A job that has ended, as it was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ended {
+    /// The job.
+    pub job: JobId,
+    /// When the last of its records was stored: at its end, or later when a result came late.
+    pub last: Timestamp,
+    /// Its records.
+    pub records: u64,
+    /// What they say, in bytes, without large values and what the server adds to each.
+    pub bytes: u64,
+    #[serde(skip)]
+    until: Seq,
+    #[serde(skip)]
+    conversation: Option<ConversationId>,
+    /// The job it works for, and those that work or worked for it.
+    #[serde(skip)]
+    kin: Vec<JobId>,
+}
+
+/// Why a job stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stays {
+    /// It has not ended: it works, waits, or is parked.
+    Open,
+    /// It works for a job that has not ended, or such a one works for it: each writes into the other's
+    /// log, and one that goes back begins the others anew.
+    Family,
+    /// It has ended, or was submitted, not long enough ago; or a job of its family has.
+    Recent,
+    /// There is no such job, or it was removed before.
+    Absent,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// Jobs that may be removed.
+    pub ended: Vec<Ended>,
+    /// Jobs that stay because they have not ended; those submitted lately are not looked at.
+    pub open: u64,
+    /// Jobs that stay because one that they work for, or that works for them, has not ended.
+    pub family: u64,
+    /// Jobs that stay because they ended, or were submitted, lately.
+    pub recent: u64,
+    /// Of the jobs that were named, those that stay, and why.
+    pub named: Vec<(JobId, Stays)>,
+    /// Whether there may be more than [`JOBS_MAX`] of them.
+    pub more: bool,
+}
+
+/// Something could not be read or removed. What was removed until then is removed.
+#[derive(Debug, thiserror::Error)]
+pub enum PurgeError {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A bucket.
+    #[error(transparent)]
+    Kv(#[from] KvError),
+    /// The object store.
+    #[error(transparent)]
+    Objects(#[from] ObjectError),
+    /// What was seen of large values is too old to go on with.
+    #[error(
+        "collecting large values took longer than it may, and was given up; jobs that are removed \
+         first leave less to look through"
+    )]
+    TooLong,
+}
+
+/// Looks for jobs that may be removed. Changes nothing.
+///
+/// # Errors
+/// When something cannot be read.
+pub async fn find(broker: &Broker, terms: &Terms) -> Result<Found, PurgeError> {
+    let mut found = Found::default();
+    let mut kin = Kin::new(broker, terms);
+    if !terms.jobs.is_empty() {
+        for (job, looked) in looks(broker, terms, terms.jobs.clone()).await? {
+            match kin.stays_with(looked).await? {
+                Ok(ended) => found.ended.push(ended),
+                Err(stays) => found.named.push((job, stays)),
+            }
+        }
+        return Ok(found);
+    }
+    for shard in broker.log.subjects().all_shards() {
+        walk(broker, &mut kin, shard, &mut found).await?;
+    }
+    Ok(found)
+}
+
+async fn walk(
+    broker: &Broker,
+    kin: &mut Kin<'_>,
+    shard: Shard,
+    found: &mut Found,
+) -> Result<(), PurgeError> {
+    let (terms, mut before) = (kin.terms, None);
+    loop {
+        let page = broker.log.submissions(shard, before, PAGE).await?;
+        let Some(oldest) = page.last() else { return Ok(()) };
+        before = Some(oldest.seq);
+        // What was submitted lately cannot have ended before.
+        let (recent, old): (Vec<Entry>, Vec<Entry>) =
+            page.into_iter().partition(|first| first.time >= terms.before);
+        found.recent += recent.len() as u64;
+        let jobs = old.into_iter().map(|first| first.job).collect();
+        for (_, looked) in looks(broker, terms, jobs).await? {
+            match kin.stays_with(looked).await? {
+                Ok(_) if found.ended.len() == JOBS_MAX => {
+                    found.more = true;
+                    return Ok(());
+                }
+                Ok(ended) => found.ended.push(ended),
+                Err(Stays::Open) => found.open += 1,
+                Err(Stays::Family) => found.family += 1,
+                Err(Stays::Recent) => found.recent += 1,
+                Err(Stays::Absent) => {}
+            }
+        }
+    }
+}
+
+type Looked = Result<Ended, Stays>;
+
+async fn looks(
+    broker: &Broker,
+    terms: &Terms,
+    jobs: Vec<JobId>,
+) -> Result<Vec<(JobId, Looked)>, PurgeError> {
+    let looks = stream::iter(jobs).map(|job| async move {
+        let entries = broker.log.read(&job, Seq(0)).await?;
+        let looked = look(&job, &entries, terms.before);
+        Ok::<_, PurgeError>((job, looked))
+    });
+    looks.buffered(AT_A_TIME).try_collect().await
+}
+
+/// Whether a job has ended, and before.
+fn look(job: &JobId, entries: &[Entry], before: Timestamp) -> Looked {
+    let Some(last) = entries.last() else { return Err(Stays::Absent) };
+    let Ok(folded) = dead::fold(job, entries) else { return Err(Stays::Open) };
+    if !folded.has_ended() {
+        return Err(Stays::Open);
+    }
+    if last.time >= before {
+        return Err(Stays::Recent);
+    }
+    Ok(Ended {
+        job: job.clone(),
+        last: last.time,
+        records: entries.len() as u64,
+        bytes: entries.iter().map(size).sum(),
+        until: last.seq,
+        conversation: folded.view().and_then(|view| view.conversation),
+        kin: kin::of(entries),
+    })
+}
+
+/// Bytes of a record as it is stored. A body that is too large to travel counts with the object store.
+fn size(entry: &Entry) -> u64 {
+    let Ok(record) = &entry.record else { return 0 };
+    let whole = record.to_vec().len();
+    let large = match &record.body {
+        proto::record::Body::Inline(body) => body.get().len(),
+        proto::record::Body::Stored(_) => 0,
+    };
+    let elsewhere = if large > proto::limits::INLINE_BYTES_MAX { large } else { 0 };
+    (whole - elsewhere) as u64
+}
+
+/// Removes jobs, and says which: one that was removed and submitted anew meanwhile stays.
+///
+/// # Errors
+/// When something cannot be read or removed; the number of jobs that were removed before.
+pub async fn remove(broker: &Broker, jobs: &[Ended]) -> Result<Vec<JobId>, (usize, PurgeError)> {
+    let mut removed = Vec::new();
+    let mut each = stream::iter(jobs)
+        .map(|ended| async move { Ok((ended, remove_one(broker, ended).await?)) })
+        .buffer_unordered(AT_A_TIME);
+    while let Some(one) = each.next().await {
+        match one {
+            Ok((ended, true)) => removed.push(ended.job.clone()),
+            Ok((_, false)) => {}
+            Err(error) => return Err((removed.len(), error)),
+        }
+    }
+    Ok(removed)
+}
+
+/// The log goes last: while it is there, what was left behind by an interruption is found again.
+async fn remove_one(broker: &Broker, ended: &Ended) -> Result<bool, PurgeError> {
+    let job = &ended.job;
+    let since = broker.log.read(job, Seq(ended.until.0.saturating_sub(1))).await?;
+    let (Some(first), Some(last)) = (since.first(), since.last()) else { return Ok(false) };
+    if first.seq != ended.until {
+        return Ok(false);
+    }
+    // What came since may have taken it back, and opened it again.
+    if last.seq != ended.until {
+        let entries = broker.log.read(job, Seq(0)).await?;
+        if !dead::fold(job, &entries).is_ok_and(|folded| folded.has_ended()) {
+            return Ok(false);
+        }
+    }
+    for question in broker.kv.list(Bucket::Inbox, job.as_str()).await? {
+        broker.kv.delete(Bucket::Inbox, &question.key).await?;
+    }
+    if let Some(id) = &ended.conversation {
+        conversations::leave(&*broker.kv, id, job).await?;
+    }
+    // Nobody submits it anew as long as its log is there: what came since belongs to it.
+    broker.log.purge_until(job, last.seq).await?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests;

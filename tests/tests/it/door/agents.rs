@@ -1,0 +1,194 @@
+//! Agents of the bucket: put in, looked at, won with, taken out.
+
+use broker::{Broker, kv::Bucket};
+use bytes::Bytes;
+use door::agents::Agents;
+use proto::{
+    agent::catalogue::Catalogue,
+    door::verbs,
+    error::Code,
+    fact::Fact,
+    id::{AgentName, JobId, Seq},
+    record::Known,
+};
+use serde_json::{Value, json};
+
+use super::hall::{Hall, Setup};
+
+async fn hall() -> Hall {
+    let setup = Setup { presets: true, ..Setup::default() };
+    Hall::with(broker::memory::MemoryOptions::default(), setup).await
+}
+
+async fn eventually(holds: impl Fn() -> bool) {
+    for _ in 0..500 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("it never comes");
+}
+
+async fn put(hall: &Hall, name: &str, text: &str) -> Value {
+    hall.ask(verbs::SET_AGENT, json!({"name": name, "text": text}).to_string()).await.unwrap()
+}
+
+/// The agent that a job was submitted with.
+async fn carried(broker: &Broker, job: &str) -> proto::agent::Agent {
+    let entries = broker.log.read(&JobId::new(job).unwrap(), Seq(0)).await.unwrap();
+    let known = entries[0].record.as_ref().unwrap().known().unwrap();
+    let Known::Fact(fact) = known else { panic!("no fact") };
+    let Fact::Submitted(submitted) = *fact else { panic!("no submission") };
+    submitted.agent
+}
+
+async fn submit(hall: &Hall, job: &str, agent: &str) -> Result<Value, proto::error::Failure> {
+    let body = json!({"goal": "g", "id": job, "agent": agent}).to_string();
+    hall.ask(verbs::SUBMIT, body).await
+}
+
+#[tokio::test]
+async fn what_comes_with_the_program_is_there_and_can_be_looked_at() {
+    let hall = hall().await;
+    let all = hall.ask(verbs::AGENTS, "").await.unwrap();
+    let names: Vec<_> = all["agents"].as_array().unwrap().iter().map(|a| &a["name"]).collect();
+    for name in [
+        "default",
+        "fastgpt",
+        "loop",
+        "loop-phased",
+        "manus",
+        "plan-then-execute",
+        "react",
+        "inline-tools",
+    ] {
+        assert!(names.contains(&&json!(name)), "{name}");
+    }
+    assert!(all["agents"][0].get("text").is_none());
+    let one = hall.ask(verbs::AGENTS, r#"{"name":"loop-phased"}"#).await.unwrap();
+    let one = &one["agents"][0];
+    assert_eq!((&one["layer"], &one["extends"]), (&json!("preset"), &json!("loop")));
+    assert_eq!(one["policies"]["plan"]["protocol"], "phased");
+    assert!(one["text"].as_str().unwrap().contains("extends: loop"));
+}
+
+#[tokio::test]
+async fn an_agent_of_the_bucket_wins_and_a_job_keeps_what_it_was_submitted_with() {
+    let hall = hall().await;
+    submit(&hall, "before", "react").await.unwrap();
+    put(&hall, "react", "extends: react\nstep: {max_turns: 3}\n").await;
+    submit(&hall, "after", "react").await.unwrap();
+    assert_eq!(carried(&hall.broker, "before").await.step.max_turns, 20);
+    assert_eq!(carried(&hall.broker, "after").await.step.max_turns, 3);
+    let one = hall.ask(verbs::AGENTS, r#"{"name":"react"}"#).await.unwrap();
+    assert_eq!(one["agents"][0]["layer"], "bucket");
+    hall.ask(verbs::DROP_AGENT, r#"{"name":"react"}"#).await.unwrap();
+    submit(&hall, "again", "react").await.unwrap();
+    assert_eq!(carried(&hall.broker, "again").await.step.max_turns, 20);
+}
+
+#[tokio::test]
+async fn another_process_follows_the_bucket() {
+    let hall = hall().await;
+    let agents = Agents::open(&hall.broker, Catalogue::presets()).await.unwrap();
+    put(&hall, "mine", "extends: react\n").await;
+    let late = Agents::open(&hall.broker, Catalogue::presets()).await.unwrap();
+    let mine = AgentName::new("mine").unwrap();
+    for agents in [&agents, &late] {
+        eventually(|| agents.knows(&mine)).await;
+    }
+    hall.ask(verbs::DROP_AGENT, r#"{"name":"mine"}"#).await.unwrap();
+    for agents in [&agents, &late] {
+        eventually(|| !agents.knows(&mine)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_used_is_refused_with_all_that_is_wrong() {
+    let hall = hall().await;
+    let text = "extends: fastgtp\nstep: {retires: {}}\n";
+    let body = json!({"name": "mine", "text": text}).to_string();
+    let failure = hall.ask(verbs::SET_AGENT, body).await.unwrap_err();
+    assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("text")));
+    assert_eq!(
+        failure.message,
+        "bucket:mine:1:10: extends: there is no agent fastgtp; did you mean fastgpt?\nbucket:mine:2:8: step.retires: there is no such field; did you mean retry?"
+    );
+    let (code, field) = hall.refused(verbs::AGENTS, r#"{"name":"mine"}"#).await;
+    assert_eq!((code, field.as_str()), (Code::UnknownAgent, "name"));
+}
+
+#[tokio::test]
+async fn what_others_extend_can_neither_be_taken_away_nor_broken() {
+    let hall = hall().await;
+    put(&hall, "parent", "confirm: false\nstep: {exec: direct_tool}\n").await;
+    put(&hall, "child", "extends: parent\nplan: {protocol: action_steps}\n").await;
+    let failure = hall.ask(verbs::DROP_AGENT, r#"{"name":"parent"}"#).await.unwrap_err();
+    assert!(
+        failure.message.starts_with("child could not be used any more: bucket:child:1:"),
+        "{failure}"
+    );
+    let body = json!({"name": "parent", "text": "step: {exec: master_loop}"}).to_string();
+    let failure = hall.ask(verbs::SET_AGENT, body).await.unwrap_err();
+    assert!(failure.message.contains("child could not be used any more"), "{failure}");
+    let (code, _) = hall.refused(verbs::DROP_AGENT, r#"{"name":"react"}"#).await;
+    assert_eq!(code, Code::UnknownAgent, "a preset is no agent of the bucket");
+}
+
+#[tokio::test]
+async fn what_somebody_else_stored_there_is_read_as_a_file_is_and_never_replaced_by_what_it_hides()
+{
+    let hall = hall().await;
+    let bad = Bytes::from_static(b"confrim: true\n");
+    hall.broker.kv.put(Bucket::Agents, "react", bad).await.unwrap();
+    let mut last = None;
+    for n in 0..200 {
+        match submit(&hall, &format!("j{n}"), "react").await {
+            Err(failure) => {
+                last = Some(failure);
+                break;
+            }
+            Ok(_) => tokio::time::sleep(std::time::Duration::from_millis(10)).await,
+        }
+    }
+    let failure = last.expect("the door follows the bucket");
+    assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("agent")));
+    assert!(failure.message.contains("confrim: there is no such field; did you mean confirm?"));
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_there_is_named_with_the_one_that_was_meant() {
+    let hall = hall().await;
+    let failure = submit(&hall, "j", "fastgtp").await.unwrap_err();
+    assert_eq!(failure.code, Code::UnknownAgent);
+    assert_eq!(failure.message, "there is no agent \"fastgtp\" here; did you mean fastgpt?");
+}
+
+#[tokio::test]
+async fn a_sub_agent_that_is_called_like_a_registered_tool_is_refused_with_its_place() {
+    let hall = hall().await;
+    put(&hall, "create_task", "extends: direct\n").await;
+    put(&hall, "early", "extends: direct\nagents: [create_task]\n").await;
+    submit(&hall, "before", "early").await.unwrap();
+    super::directing::announce(&hall).await;
+
+    let text = "extends: direct\nagents:\n  - react\n  - create_task\n";
+    let body = json!({"name": "late", "text": text}).to_string();
+    let failure = hall.ask(verbs::SET_AGENT, body).await.unwrap_err();
+    assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("text")));
+    let why = "create_task is the name of a registered tool too, and models could not tell them apart; give the agent another name, or list in `tools` those that this agent may use";
+    assert_eq!(failure.message, format!("bucket:late:2:1: agents[1]: {why}"));
+    put(&hall, "late", &format!("{text}tools: []\n")).await;
+    submit(&hall, "told-apart", "late").await.unwrap();
+
+    // One that was there before, by name and below another one.
+    put(&hall, "above", "extends: direct\nagents: [early]\n").await;
+    for (agent, of) in [("early", "early"), ("above", "early")] {
+        let failure = submit(&hall, "j", agent).await.unwrap_err();
+        let at = (failure.code, failure.field.as_deref());
+        assert_eq!(at, (Code::InvalidRequest, Some("agent.agents")), "{agent}");
+        assert_eq!(failure.message, format!("agent.agents: of {of}: {why}"));
+    }
+    assert_eq!(hall.jobs().await.len(), 2, "nothing is stored of what is refused");
+}

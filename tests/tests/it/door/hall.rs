@@ -1,0 +1,164 @@
+//! A door to knock at, and a hand to knock with.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use broker::{
+    Broker,
+    bus::{BusError, RequestContext},
+    clock::SystemClock,
+    memory::{Memory, MemoryOptions},
+};
+use bytes::Bytes;
+use door::{Door, DoorParts, agents::Agents};
+use proto::{
+    agent::{Agent, catalogue::Catalogue},
+    door::Refusal,
+    error::{Code, Failure},
+    id::{AgentName, WorkerId},
+    limits,
+    subject::Subjects,
+};
+use ractor::{Actor, ActorRef};
+use runtime::{
+    people::People,
+    presence::Crew,
+    registry::Registry,
+    service::{ServiceActor, ServiceArgs, ServiceMsg},
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// An installation with one door and nobody behind it.
+pub(super) struct Hall {
+    pub(super) memory: Memory,
+    pub(super) broker: Broker,
+    pub(super) door: OpenDoor,
+}
+
+/// A door that is served.
+pub(super) struct OpenDoor {
+    pub(super) shutdown: CancellationToken,
+    pub(super) actor: ActorRef<ServiceMsg>,
+}
+
+/// What a test may want another way.
+pub(super) struct Setup {
+    pub(super) people: People,
+    pub(super) submits_per_minute: Option<u32>,
+    pub(super) watches: usize,
+    pub(super) in_flight: usize,
+    /// Whether the agents are those of the program and of the bucket.
+    pub(super) presets: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            people: People::default(),
+            submits_per_minute: None,
+            watches: limits::WATCHES_MAX,
+            in_flight: 2_000,
+            presets: false,
+        }
+    }
+}
+
+pub(super) async fn open(memory: &Memory, setup: Setup) -> OpenDoor {
+    open_on(memory.connect(WorkerId::new("door").unwrap()), setup).await
+}
+
+/// A door on any broker.
+pub(super) async fn open_on(broker: Broker, setup: Setup) -> OpenDoor {
+    let named = |name: &str, confirm| {
+        let name = AgentName::new(name).unwrap();
+        (name.clone(), Agent { name, confirm, ..Agent::default() })
+    };
+    let agents = if setup.presets {
+        Agents::open(&broker, Catalogue::presets()).await.unwrap()
+    } else {
+        HashMap::from([named("default", true), named("unattended", false)]).into()
+    };
+    let door = Door::new(DoorParts {
+        agents,
+        prices: proto::price::ByModel::default(),
+        people: setup.people,
+        submits_per_minute: setup.submits_per_minute,
+        watches: setup.watches,
+        registry: Registry::open(&broker).await.unwrap(),
+        crew: Crew::open(&broker),
+        clock: Arc::new(SystemClock::new()),
+        broker: broker.clone(),
+    });
+    let shutdown = CancellationToken::new();
+    let args = ServiceArgs {
+        broker,
+        service: Arc::new(door),
+        in_flight: setup.in_flight,
+        shutdown: shutdown.clone(),
+    };
+    let (actor, _) = Actor::spawn(None, ServiceActor, args).await.unwrap();
+    OpenDoor { shutdown, actor }
+}
+
+impl Hall {
+    pub(super) async fn new() -> Self {
+        Self::with(MemoryOptions::default(), Setup::default()).await
+    }
+
+    pub(super) async fn with(options: MemoryOptions, setup: Setup) -> Self {
+        let memory = Memory::new(Subjects::new("cb", 4).unwrap(), options);
+        let broker = memory.connect(WorkerId::new("test").unwrap());
+        let door = open(&memory, setup).await;
+        Self { memory, broker, door }
+    }
+
+    pub(super) async fn ask(&self, verb: &str, body: impl AsRef<[u8]>) -> Result<Value, Failure> {
+        ask(&self.broker, verb, body, None).await
+    }
+
+    /// The code of a refusal and the field it names.
+    pub(super) async fn refused(&self, verb: &str, body: impl AsRef<[u8]>) -> (Code, String) {
+        let failure = match self.ask(verb, &body).await {
+            Err(failure) => failure,
+            Ok(answer) => {
+                panic!("{} was taken: {answer}", String::from_utf8_lossy(body.as_ref()))
+            }
+        };
+        assert!(!failure.hint.is_empty(), "{failure}");
+        (failure.code, failure.field.unwrap_or_default())
+    }
+
+    /// The ids of all jobs there are.
+    pub(super) async fn jobs(&self) -> Vec<String> {
+        let listed = self.ask("list", r#"{"limit":500}"#).await.unwrap();
+        let jobs = listed["jobs"].as_array().unwrap();
+        jobs.iter().map(|job| job["job"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// Asks as any program would: bytes to a subject.
+pub(super) async fn ask(
+    broker: &Broker,
+    verb: &str,
+    body: impl AsRef<[u8]>,
+    token: Option<&str>,
+) -> Result<Value, Failure> {
+    let answer = send(broker, verb, body, token).await.unwrap();
+    match serde_json::from_slice::<Refusal>(&answer) {
+        Ok(refusal) => Err(refusal.error),
+        Err(_) => Ok(serde_json::from_slice(&answer).unwrap()),
+    }
+}
+
+pub(super) async fn send(
+    broker: &Broker,
+    verb: &str,
+    body: impl AsRef<[u8]>,
+    token: Option<&str>,
+) -> Result<Bytes, BusError> {
+    let context = RequestContext { trace: None, token: token.map(str::to_owned) };
+    let subject = broker.log.subjects().service(verb);
+    let body = Bytes::copy_from_slice(body.as_ref());
+    let wait = Duration::from_secs(20);
+    broker.bus.request(subject, body, context, wait).await.map(|message| message.payload)
+}

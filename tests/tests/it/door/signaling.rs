@@ -1,0 +1,68 @@
+//! `signal`: what is answered is true when it is answered.
+
+use broker::memory::MemoryOptions;
+use proto::{
+    error::Code,
+    id::{JobId, Seq},
+};
+use serde_json::json;
+
+use super::hall::{Hall, Setup, ask, open};
+use crate::supervisor::company::Company;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_answer_to_a_cancel_nothing_new_starts() {
+    // A supervisor and nobody else: the plan is asked for and never comes.
+    let mut company = Company::new(MemoryOptions::default());
+    company.hire_supervisor("s1").await;
+    let _door = open(&company.memory, Setup::default()).await;
+    let job = company.submit("j").await;
+    company.until(&job, proto_working).await;
+    let body = r#"{"job":"j","signal":"cancel","reason":"changed my mind","by":"ann"}"#;
+    let answer = ask(&company.broker, "signal", body, None).await.unwrap();
+    assert_eq!(answer["state"], "canceled");
+    let records = company.broker.log.read(&job, Seq(0)).await.unwrap().len();
+    let view = ask(&company.broker, "get", r#"{"job":"j"}"#, None).await.unwrap();
+    assert_eq!(view["outcome"], json!({"state": "canceled", "reason": "changed my mind"}));
+    let again = ask(&company.broker, "signal", body, None).await.unwrap_err();
+    assert_eq!(again.code, Code::JobEnded);
+    assert_eq!(company.broker.log.read(&job, Seq(0)).await.unwrap().len(), records);
+}
+
+fn proto_working(job: &machine::Job) -> bool {
+    job.last_decision() > Seq(0)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_that_nobody_takes_up_is_stored_and_says_so() {
+    let hall = Hall::new().await;
+    hall.ask("submit", r#"{"id":"j","goal":"g"}"#).await.unwrap();
+    let answer = hall.ask("signal", r#"{"job":"j","signal":"cancel"}"#).await.unwrap();
+    assert_eq!(answer["state"], "submitted");
+    let view = hall.ask("get", r#"{"job":"j"}"#).await.unwrap();
+    assert_eq!((&view["records"], &view["seq"]), (&json!(2), &answer["seq"]));
+}
+
+#[tokio::test]
+async fn a_paused_job_says_why_until_it_is_resumed() {
+    let hall = Hall::new().await;
+    hall.ask("submit", r#"{"id":"j","goal":"g"}"#).await.unwrap();
+    let pause = r#"{"job":"j","signal":"pause","reason":"lunch"}"#;
+    let paused = hall.ask("signal", pause).await.unwrap();
+    let view = hall.ask("get", r#"{"job":"j"}"#).await.unwrap();
+    assert_eq!((&view["sub_status"], &view["reason"]), (&json!("paused"), &json!("lunch")));
+    assert_eq!((&view["state"], &view["seq"]), (&paused["state"], &paused["seq"]));
+    hall.ask("signal", r#"{"job":"j","signal":"resume"}"#).await.unwrap();
+    let view = hall.ask("get", r#"{"job":"j"}"#).await.unwrap();
+    assert_eq!(view["sub_status"], json!(null));
+}
+
+#[tokio::test]
+async fn a_reason_without_end_is_refused() {
+    let hall = Hall::new().await;
+    hall.ask("submit", r#"{"id":"j","goal":"g"}"#).await.unwrap();
+    let body = json!({"job": "j", "signal": "pause", "reason": "x".repeat(5_000)}).to_string();
+    assert_eq!(hall.refused("signal", body).await, (Code::TooLarge, "reason".to_owned()));
+    let records = hall.broker.log.read(&JobId::new("j").unwrap(), Seq(0)).await.unwrap();
+    assert_eq!(records.len(), 1);
+}

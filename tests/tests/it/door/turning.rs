@@ -1,0 +1,276 @@
+//! Points of a job's log: going back to one, naming one, and going on from one in another job.
+
+use broker::{log::Guarded, memory::MemoryOptions};
+use machine::{Job, Tell, check, replay};
+use proto::{
+    decision::pools,
+    error::Code,
+    fact::{Called, Fact, PlanReply, Planned, Started},
+    id::{Attempt, JobId, Seq, StepId, ToolName, WorkId},
+    message::Usage,
+    plan::{Action, Plan, Step},
+    tool::{Approval, Binding, Effect, ToolResult},
+};
+use rstest::rstest;
+use runtime::telemetry::new_trace;
+use serde_json::{Value, json};
+
+use super::hall::{Hall, Setup, ask, open};
+use crate::supervisor::company::Company;
+
+/// A job of two calls of a tool that must not run twice, moved by hand: `one` has ended, `two` has
+/// begun.
+async fn sending(hall: &Hall) -> JobId {
+    let job = JobId::new("j").unwrap();
+    hall.ask("submit", r#"{"id":"j","goal":"send","agent":"unattended"}"#).await.unwrap();
+    drive(hall, &job).await;
+    let binding = Binding {
+        pool: pools::builtin(),
+        effect: Effect::Once,
+        approval: Approval::Never,
+        version: "1".into(),
+    };
+    let step = |id: &str, on: &[&str]| Step {
+        id: StepId::new(id).unwrap(),
+        title: String::new(),
+        description: id.to_owned(),
+        depends_on: on.iter().map(|on| StepId::new(*on).unwrap()).collect(),
+        action: Action::Tool {
+            tool: ToolName::new("send").unwrap(),
+            args: json!({}),
+            binding: binding.clone(),
+        },
+    };
+    let steps = vec![step("one", &[]), step("two", &["one"]), step("three", &["two"])];
+    let plan = Plan { title: "t".into(), steps, replan: Vec::new() };
+    let (work, attempt) = (WorkId::new("g0.p1").unwrap(), Attempt::FIRST);
+    let reply = PlanReply::Plan { plan };
+    let usage = Usage::default();
+    let planned = Planned { work, attempt, reply, usage, detected: None, outline: Vec::new() };
+    tell(hall, &job, Fact::Planned(planned)).await;
+    tell(hall, &job, started("g0.r0.one")).await;
+    let called = Called {
+        work: WorkId::new("g0.r0.one").unwrap(),
+        attempt,
+        result: ToolResult::ok(json!("sent")),
+        fault: None,
+        duration_ms: 1,
+        cost: Default::default(),
+    };
+    tell(hall, &job, Fact::Called(called)).await;
+    tell(hall, &job, started("g0.r0.two")).await;
+    job
+}
+
+pub(super) fn started(work: &str) -> Fact {
+    Fact::Started(Started { work: WorkId::new(work).unwrap(), attempt: Attempt::FIRST })
+}
+
+pub(super) async fn tell(hall: &Hall, job: &JobId, fact: Fact) {
+    hall.broker.log.append(job, &fact, new_trace()).await.unwrap();
+    drive(hall, job).await;
+}
+
+pub(super) async fn drive(hall: &Hall, job: &JobId) -> Job {
+    loop {
+        let entries = hall.broker.log.read(job, Seq(0)).await.unwrap();
+        let folded = replay(job, &entries);
+        let Some(next) = folded.decide() else { return folded };
+        let after = folded.last_decision();
+        for told in next.tell {
+            match told {
+                Tell::Submit { job, submitted, .. } => {
+                    let fact = Fact::Submitted(*submitted);
+                    hall.broker.log.submit(&job, &fact, new_trace()).await.unwrap();
+                }
+                Tell::Say { job, fact } => {
+                    hall.broker.log.append(&job, &fact, new_trace()).await.unwrap();
+                }
+            }
+        }
+        let stored = hall.broker.log.decide(job, &next.decision, after, None, new_trace()).await;
+        assert!(matches!(stored.unwrap(), Guarded::Stored(_)));
+    }
+}
+
+/// The position of the first record of a kind.
+async fn first(hall: &Hall, job: &JobId, kind: &str) -> u64 {
+    let entries = hall.broker.log.read(job, Seq(0)).await.unwrap();
+    let is = |entry: &&proto::entry::Entry| entry.record.as_ref().unwrap().kind == kind;
+    entries.iter().find(is).unwrap().seq.0
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_has_ended_goes_back_and_completes_again() {
+    let mut company = Company::at_work(MemoryOptions::default(), "a b<a").await;
+    let _door = open(&company.memory, Setup::default()).await;
+    let job = company.submit("j").await;
+    company.ended(&job).await;
+    let entries = company.broker.log.read(&job, Seq(0)).await.unwrap();
+    let called = entries.iter().find(|entry| entry.record.as_ref().unwrap().kind == "called");
+    let to = called.unwrap().seq;
+    let body = json!({"job": "j", "signal": {"roll_back": {"to": to}}, "by": "ann"}).to_string();
+    let answer = ask(&company.broker, "signal", &body, None).await.unwrap();
+    assert_eq!(answer["state"], "working");
+    let marker = Seq(answer["seq"].as_u64().unwrap());
+    let again = company.until(&job, |job| job.seq() > marker && job.has_ended()).await;
+    assert_eq!(again.generation().0, 1);
+    let checked = check::check(&job, &company.broker.log.read(&job, Seq(0)).await.unwrap());
+    assert!(checked.is_clean(), "{checked:?}");
+    assert!(company.broker.log.ended(std::slice::from_ref(&job)).await.unwrap().contains(&job));
+    // A supervisor that was not there then finds the same.
+    company.dismiss(0);
+    company.hire_supervisor("s2").await;
+    let body = json!({"job": "j", "signal": {"restart": {"step": "b"}}}).to_string();
+    let answer = ask(&company.broker, "signal", &body, None).await.unwrap();
+    let marker = Seq(answer["seq"].as_u64().unwrap());
+    let again = company.until(&job, |job| job.seq() > marker && job.has_ended()).await;
+    assert_eq!(again.generation().0, 2);
+    let listed = ask(&company.broker, "list", r#"{"states":["completed"]}"#, None).await.unwrap();
+    assert_eq!(listed["jobs"][0]["job"], "j");
+}
+
+#[rstest]
+#[case::no_such_record(json!({"roll_back": {"to": 9_999}}), Code::NotFound, "signal.roll_back.to")]
+#[case::no_such_name(json!({"roll_back": {"to": "x"}}), Code::NotFound, "signal.roll_back.to")]
+#[case::no_name(json!({"roll_back": {"to": "a.b"}}), Code::InvalidId, "signal.roll_back.to")]
+#[case::a_number_as_a_name(json!({"snapshot": {"name": "17"}}), Code::InvalidRequest, "signal.snapshot.name")]
+#[case::no_such_step(json!({"restart": {"step": "x"}}), Code::NotFound, "signal.restart.step")]
+#[case::a_step_that_never_began(json!({"restart": {"step": "three"}}), Code::InvalidRequest, "signal.restart.step")]
+#[case::what_was_sent(json!({"restart": {"step": "one"}}), Code::WouldRepeat, "signal.restart.step")]
+#[case::what_is_being_sent(json!({"restart": {"step": "two"}}), Code::WouldRepeat, "signal.restart.step")]
+#[tokio::test]
+async fn what_cannot_be_is_refused_with_the_field(
+    #[case] signal: Value,
+    #[case] code: Code,
+    #[case] field: &str,
+) {
+    let hall = Hall::new().await;
+    let job = sending(&hall).await;
+    let records = hall.broker.log.read(&job, Seq(0)).await.unwrap().len();
+    let body = json!({"job": "j", "signal": signal}).to_string();
+    assert_eq!(hall.refused("signal", body).await, (code, field.to_owned()));
+    assert_eq!(hall.broker.log.read(&job, Seq(0)).await.unwrap().len(), records);
+}
+
+#[tokio::test]
+async fn a_tool_that_must_not_run_twice_is_named_and_runs_again_when_that_is_said() {
+    let hall = Hall::new().await;
+    let job = sending(&hall).await;
+    let restart = |again: bool| {
+        json!({"job": "j", "signal": {"restart": {"step": "one", "again": again}}}).to_string()
+    };
+    let refused = hall.ask("signal", restart(false)).await.unwrap_err();
+    assert!(refused.message.contains("send (g0.r0.one), send (g0.r0.two)"), "{}", refused.message);
+    hall.ask("signal", restart(true)).await.unwrap();
+    let folded = drive(&hall, &job).await;
+    let view = folded.view().unwrap();
+    assert_eq!((view.generation.0, folded.waits().commands.len()), (1, 1));
+    assert_eq!(folded.waits().commands[0].0.as_str(), "g1.r0.one");
+}
+
+#[tokio::test]
+async fn a_name_is_a_point_to_look_at_and_to_go_back_to() {
+    let hall = Hall::new().await;
+    let job = sending(&hall).await;
+    let named =
+        hall.ask("signal", r#"{"job":"j","signal":{"snapshot":{"name":"half"}}}"#).await.unwrap();
+    let view = hall.ask("get", r#"{"job":"j"}"#).await.unwrap();
+    assert_eq!(view["snapshots"][0]["name"], "half");
+    assert_eq!(view["snapshots"][0]["seq"], named["seq"]);
+    let planned = first(&hall, &job, "planned").await;
+    let body = json!({"job": "j", "at": planned}).to_string();
+    let then = hall.ask("get", body).await.unwrap();
+    assert_eq!(
+        (&then["seq"], &then["plan"]["steps"][0]["state"]),
+        (&json!(planned), &json!("ready"))
+    );
+    let at_name = hall.ask("get", r#"{"job":"j","at":"half"}"#).await.unwrap();
+    assert_eq!(at_name["seq"], named["seq"]);
+    assert_eq!(
+        hall.refused("get", r#"{"job":"j","at":"never"}"#).await,
+        (Code::NotFound, "at".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn what_was_taken_out_can_be_forked_and_is_no_point_to_go_back_to() {
+    let hall = Hall::new().await;
+    let job = sending(&hall).await;
+    let planned = first(&hall, &job, "planned").await;
+    let called = first(&hall, &job, "called").await;
+    let back = |to: u64| {
+        json!({"job": "j", "signal": {"roll_back": {"to": to, "again": true}}}).to_string()
+    };
+    hall.ask("signal", back(planned)).await.unwrap();
+    let refused = hall.ask("signal", back(called)).await.unwrap_err();
+    assert!(refused.hint.contains(&format!("jobs fork j --at {called}")), "{}", refused.hint);
+    let fork = json!({"id": "f", "fork": {"job": "j", "at": called, "again": true}}).to_string();
+    hall.ask("submit", &fork).await.unwrap();
+    let view = hall.ask("get", r#"{"job":"f"}"#).await.unwrap();
+    assert_eq!(view["forked"], json!({"job": "j", "seq": called}));
+    let states: Vec<_> =
+        view["plan"]["steps"].as_array().unwrap().iter().map(|step| &step["state"]).collect();
+    assert_eq!(states, ["completed", "ready", "pending"]);
+    let folded = drive(&hall, &JobId::new("f").unwrap()).await;
+    assert_eq!(folded.waits().commands[0].0.as_str(), "g1.r0.two");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_completes_without_the_other_job_and_the_same_request_finds_it() {
+    let company = Company::at_work(MemoryOptions::default(), "a b<a c<b").await;
+    let _door = open(&company.memory, Setup::default()).await;
+    let job = company.submit("j").await;
+    company.ended(&job).await;
+    let entries = company.broker.log.read(&job, Seq(0)).await.unwrap();
+    let called = entries.iter().find(|entry| entry.record.as_ref().unwrap().kind == "called");
+    let at = called.unwrap().seq;
+    let body = json!({"id": "f", "fork": {"job": "j", "at": at}}).to_string();
+    let submitted = ask(&company.broker, "submit", &body, None).await.unwrap();
+    assert_eq!(submitted["created"], true);
+    company.broker.log.purge(&job).await.unwrap();
+    let again = ask(&company.broker, "submit", &body, None).await.unwrap();
+    assert_eq!((&again["created"], &again["seq"]), (&json!(false), &submitted["seq"]));
+    let fork = JobId::new("f").unwrap();
+    let ended = company.ended(&fork).await;
+    let view = ended.view().unwrap();
+    assert_eq!((view.generation.0, view.goal.as_str()), (1, "g"));
+    let results = serde_json::to_value(view.outcome.unwrap()).unwrap()["results"].clone();
+    assert_eq!(results, json!({"a": "a", "b": "b", "c": "c"}));
+    let checked = check::check(&fork, &company.broker.log.read(&fork, Seq(0)).await.unwrap());
+    assert!(checked.is_clean(), "{checked:?}");
+    assert_eq!(checked.commands, 2, "what had ended is not done again");
+    let other = json!({"id": "f", "fork": {"job": "other"}}).to_string();
+    let conflict = ask(&company.broker, "submit", &other, None).await.unwrap_err();
+    assert_eq!(conflict.code, Code::IdempotencyConflict);
+    // A fork of the fork, and that taken back.
+    let at = ended.first();
+    let body = json!({"id": "ff", "fork": {"job": "f", "at": at}}).to_string();
+    ask(&company.broker, "submit", &body, None).await.unwrap();
+    let fork = JobId::new("ff").unwrap();
+    assert_eq!(company.ended(&fork).await.generation().0, 2);
+    let first = company.folded(&fork).await.first();
+    let body = json!({"job": "ff", "signal": {"roll_back": {"to": first}}}).to_string();
+    let answer = ask(&company.broker, "signal", &body, None).await.unwrap();
+    let marker = Seq(answer["seq"].as_u64().unwrap());
+    let ended = company.until(&fork, |job| job.seq() > marker && job.has_ended()).await;
+    assert_eq!(ended.generation().0, 3);
+}
+
+#[rstest]
+#[case::a_goal(json!({"goal": "g", "fork": {"job": "j"}}), Code::InvalidRequest, "goal")]
+#[case::an_agent(json!({"agent": "default", "fork": {"job": "j"}}), Code::InvalidRequest, "agent")]
+#[case::no_such_job(json!({"fork": {"job": "x"}}), Code::NotFound, "fork.job")]
+#[case::no_such_point(json!({"fork": {"job": "j", "at": 9_999}}), Code::NotFound, "fork.at")]
+#[case::what_would_run_again(json!({"fork": {"job": "j", "at": 1}}), Code::WouldRepeat, "fork.at")]
+#[tokio::test]
+async fn a_fork_that_cannot_be_is_refused_with_the_field(
+    #[case] body: Value,
+    #[case] code: Code,
+    #[case] field: &str,
+) {
+    let hall = Hall::new().await;
+    sending(&hall).await;
+    assert_eq!(hall.refused("submit", body.to_string()).await, (code, field.to_owned()));
+    assert_eq!(hall.jobs().await, ["j"]);
+}

@@ -1,0 +1,6 @@
+//! The supervisor's actors on the log in memory.
+
+mod actors;
+pub(crate) mod company;
+mod counting;
+mod logging;

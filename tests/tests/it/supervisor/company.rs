@@ -1,0 +1,286 @@
+//! A supervisor and a worker on the log in memory: the worker plans what a test says and answers
+//! every call at once.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use ::supervisor::actors::{ROLE, SupervisorActor, SupervisorArgs, SupervisorOptions};
+use async_trait::async_trait;
+use broker::{
+    Broker,
+    bus::Bus,
+    clock::SystemClock,
+    memory::{Memory, MemoryOptions},
+};
+use futures::StreamExt;
+use machine::{Job, replay};
+use proto::{
+    agent::Agent,
+    decision::{Decision, DecisionKind, pools},
+    fact::{Called, Fact, PlanReply, Planned, Submitted},
+    id::{JobId, Seq, StepId, ToolName, WorkerId},
+    lang::Language,
+    message::Usage,
+    plan::{Action, Plan, Step},
+    record::Known,
+    subject::Subjects,
+    tool::{Approval, Binding, Effect, ToolResult},
+};
+use runtime::{
+    actor::{Child, Restarts, Tree},
+    presence::{Beacon, Crew, Status},
+    telemetry::new_trace,
+    worker::{PoolActor, PoolArgs, PoolOptions, Task, Work},
+};
+use serde_json::json;
+
+use tokio_util::sync::CancellationToken;
+
+pub(crate) struct Company {
+    pub(crate) memory: Memory,
+    pub(crate) broker: Broker,
+    processes: Vec<Process>,
+}
+
+/// What a test can end by itself.
+pub(crate) struct Process {
+    _tree: Tree,
+    pub(crate) shutdown: CancellationToken,
+}
+
+struct Answering {
+    steps: &'static str,
+    /// How long a tool call takes.
+    takes: Duration,
+}
+
+#[async_trait]
+impl Work for Answering {
+    fn name(&self) -> &'static str {
+        "answering"
+    }
+
+    async fn run(&self, task: Task) -> Option<Fact> {
+        match &task.decision {
+            Decision::Plan(work) => Some(Fact::Planned(Planned {
+                work: work.work.clone(),
+                attempt: work.attempt,
+                reply: PlanReply::Plan { plan: plan(self.steps) },
+                usage: Usage::default(),
+                detected: None,
+                outline: Vec::new(),
+            })),
+            Decision::Call(work) => {
+                tokio::time::sleep(self.takes).await;
+                Some(Fact::Called(Called {
+                    work: work.work.clone(),
+                    attempt: work.attempt,
+                    result: ToolResult::ok(json!(work.step)),
+                    fault: None,
+                    duration_ms: 0,
+                    cost: Default::default(),
+                }))
+            }
+            Decision::Turn(_)
+            | Decision::Ask(_)
+            | Decision::Wait(_)
+            | Decision::Spawn(_)
+            | Decision::Note(_)
+            | Decision::Finish(_) => None,
+        }
+    }
+}
+
+fn plan(steps: &str) -> Plan {
+    let id = |s: &str| StepId::new(s).unwrap();
+    let binding = Binding {
+        pool: pools::builtin(),
+        effect: Effect::Idempotent,
+        approval: Approval::Never,
+        version: "1".into(),
+    };
+    let steps = steps
+        .split_whitespace()
+        .map(|s| {
+            let (name, on) = s.split_once('<').unwrap_or((s, ""));
+            Step {
+                id: id(name),
+                title: String::new(),
+                description: name.into(),
+                depends_on: on.split(',').filter(|d| !d.is_empty()).map(id).collect(),
+                action: Action::Tool {
+                    tool: ToolName::new("echo").unwrap(),
+                    args: json!({}),
+                    binding: binding.clone(),
+                },
+            }
+        })
+        .collect();
+    Plan { title: "t".into(), steps, replan: Vec::new() }
+}
+
+fn quick(options: MemoryOptions) -> MemoryOptions {
+    MemoryOptions {
+        ack_wait: Duration::from_secs(1),
+        facts_ack_wait: Duration::from_secs(1),
+        ..options
+    }
+}
+
+impl Company {
+    pub(crate) fn new(options: MemoryOptions) -> Self {
+        let memory = Memory::new(Subjects::new("cb", 4).unwrap(), quick(options));
+        let broker = memory.connect(WorkerId::new("test").unwrap());
+        Self { memory, broker, processes: Vec::new() }
+    }
+
+    /// A company that is at work: one supervisor, one worker, every plan of these steps.
+    pub(crate) async fn at_work(options: MemoryOptions, steps: &'static str) -> Self {
+        let mut company = Self::new(options);
+        company.hire_supervisor("s1").await;
+        company.hire_worker("w1", steps).await;
+        company
+    }
+
+    pub(crate) async fn hire_supervisor(&mut self, name: &str) -> usize {
+        self.hire_supervisor_with(name, SupervisorOptions::default(), |bus| bus).await
+    }
+
+    /// A supervisor on a bus of one's own.
+    pub(crate) async fn hire_supervisor_with(
+        &mut self,
+        name: &str,
+        options: SupervisorOptions,
+        bus: impl Fn(Arc<dyn Bus>) -> Arc<dyn Bus>,
+    ) -> usize {
+        let worker = WorkerId::new(name).unwrap();
+        let mut broker = self.memory.connect(worker.clone());
+        broker.bus = bus(broker.bus);
+        let shutdown = CancellationToken::new();
+        let args = SupervisorArgs {
+            status: Status::new(
+                worker,
+                vec![ROLE.into()],
+                "0",
+                &SystemClock::new(),
+                shutdown.clone(),
+            ),
+            crew: Crew::open(&broker),
+            options: SupervisorOptions { backoff: Duration::from_millis(20), ..options },
+            shutdown: shutdown.clone(),
+            broker: broker.clone(),
+        };
+        let beacon = Child::actor("beacon", || Beacon, (broker, args.status.clone()));
+        let child = Child::actor("supervisor", || SupervisorActor, args);
+        self.run(vec![beacon, child], shutdown).await
+    }
+
+    pub(crate) async fn hire_worker(&mut self, name: &str, steps: &'static str) -> usize {
+        self.hire_slow_worker(name, steps, Duration::ZERO).await
+    }
+
+    /// A worker whose every tool call takes a while.
+    pub(crate) async fn hire_slow_worker(
+        &mut self,
+        name: &str,
+        steps: &'static str,
+        takes: Duration,
+    ) -> usize {
+        let worker = WorkerId::new(name).unwrap();
+        let broker = self.memory.connect(worker.clone());
+        let shutdown = CancellationToken::new();
+        let pool = |kind, pool| {
+            let options = PoolOptions::new(kind, pool, 64);
+            let work = Arc::new(Answering { steps, takes });
+            let args =
+                PoolArgs::new(broker.clone(), worker.clone(), work, options, shutdown.clone());
+            Child::actor(format!("{kind:?}"), || PoolActor, args)
+        };
+        let children = vec![
+            pool(DecisionKind::Plan, pools::models()),
+            pool(DecisionKind::Call, pools::builtin()),
+        ];
+        self.run(children, shutdown).await
+    }
+
+    async fn run(&mut self, children: Vec<Child>, shutdown: CancellationToken) -> usize {
+        let tree = Tree::start("process", Restarts::default(), children).await.unwrap();
+        self.processes.push(Process { _tree: tree, shutdown });
+        self.processes.len() - 1
+    }
+
+    pub(crate) fn dismiss(&self, process: usize) {
+        self.processes[process].shutdown.cancel();
+    }
+
+    pub(crate) async fn submit(&self, id: &str) -> JobId {
+        let job = JobId::new(id).unwrap();
+        let fact = Fact::Submitted(Submitted {
+            goal: "g".into(),
+            agent: Agent { confirm: false, ..Agent::default() },
+            language: Language::En,
+            digest: "d".into(),
+            by: None,
+            conversation: None,
+            parent: None,
+            agents: Default::default(),
+            forked: None,
+            plan: None,
+            files: Vec::new(),
+            rules: proto::rules::Rules::NOW,
+        });
+        self.broker.log.submit(&job, &fact, new_trace()).await.unwrap();
+        job
+    }
+
+    pub(crate) async fn first_decision(&self, job: &JobId) -> Option<Decision> {
+        let entries = self.broker.log.read(job, Seq(0)).await.unwrap();
+        entries.into_iter().find_map(|entry| match entry.record.ok()?.known().ok()? {
+            Known::Decision(decision) => Some(*decision),
+            Known::Fact(_) => None,
+        })
+    }
+
+    pub(crate) async fn folded(&self, job: &JobId) -> Job {
+        let entries = self.broker.log.read(job, Seq(0)).await.unwrap();
+        replay(job, &entries)
+    }
+
+    /// Waits for a record after which the job is as wanted.
+    pub(crate) async fn until(&self, job: &JobId, wanted: impl Fn(&Job) -> bool) -> Job {
+        let mut records = self.broker.log.watch(job, Seq(0)).await.unwrap();
+        let (mut folded, mut entries) = (Job::new(job.clone()), Vec::new());
+        let found = tokio::time::timeout(Duration::from_secs(30), async {
+            while !wanted(&folded) {
+                let entry = records.next().await.unwrap().unwrap();
+                folded.take(&entry);
+                entries.push(entry);
+                if folded.must_be_refolded() {
+                    folded = replay(job, &entries);
+                }
+            }
+        });
+        if found.await.is_err() {
+            panic!("{job} never got there: {:?}", folded.view());
+        }
+        folded
+    }
+
+    /// Waits for the end, and checks that no attempt was sent twice.
+    pub(crate) async fn ended(&self, job: &JobId) -> Job {
+        let folded = self.until(job, Job::has_ended).await;
+        let mut sent = BTreeSet::new();
+        for entry in self.broker.log.read(job, Seq(0)).await.unwrap() {
+            let Ok(Known::Decision(decision)) = entry.record.unwrap().known() else {
+                continue;
+            };
+            if let Decision::Call(call) = *decision {
+                assert!(
+                    sent.insert((call.work.clone(), call.attempt)),
+                    "{} was sent twice",
+                    call.work
+                );
+            }
+        }
+        folded
+    }
+}

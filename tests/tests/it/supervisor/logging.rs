@@ -1,0 +1,184 @@
+//! What supervisors log: never a word of what users wrote, unless somebody asks for debug.
+
+use std::{
+    io::Write,
+    sync::{Arc, Mutex},
+};
+
+use ::supervisor::actors::SupervisorOptions;
+use async_trait::async_trait;
+use broker::{
+    bus::{Bus, BusError, Endpoint, Message, Request, RequestContext},
+    memory::MemoryOptions,
+};
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use proto::{
+    fact::{Fact, Signal, Signaled, Source},
+    id::Seq,
+    job::JobState,
+};
+use rstest::rstest;
+use runtime::telemetry::new_trace;
+use tokio::sync::Notify;
+use tracing::{Level, subscriber::DefaultGuard};
+
+use super::company::Company;
+
+/// What a user wrote.
+const CANARY: &str = "canary-4711";
+
+/// The lines of a log.
+#[derive(Clone, Default)]
+struct Lines {
+    written: Arc<Mutex<Vec<u8>>>,
+    news: Arc<Notify>,
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.written.lock().unwrap().extend_from_slice(bytes);
+        self.news.notify_waiters();
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Lines {
+    /// Everything this thread logs from now on.
+    fn of(level: Level) -> (Self, DefaultGuard) {
+        let lines = Self::default();
+        let writer = lines.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(level)
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        (lines, tracing::subscriber::set_default(subscriber))
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.written.lock().unwrap().clone()).unwrap()
+    }
+
+    async fn until(&self, text: &str) -> String {
+        let found = tokio::time::timeout(std::time::Duration::from_secs(20), async {
+            loop {
+                let news = self.news.notified();
+                if self.text().contains(text) {
+                    return self.text();
+                }
+                news.await;
+            }
+        });
+        found.await.unwrap_or_else(|_| panic!("{text:?} was never logged: {}", self.text()))
+    }
+}
+
+/// A bus that breaks whoever tells workers that a job has ended, with words of the job's.
+struct Breaking(Arc<dyn Bus>);
+
+#[async_trait]
+impl Bus for Breaking {
+    async fn publish(&self, subject: String, payload: Bytes) -> Result<(), BusError> {
+        assert!(!subject.starts_with("cb.stop."), "cannot stop {CANARY}");
+        self.0.publish(subject, payload).await
+    }
+    async fn settle(&self) -> Result<(), BusError> {
+        self.0.settle().await
+    }
+    async fn subscribe(&self, subject: String) -> Result<BoxStream<'static, Message>, BusError> {
+        self.0.subscribe(subject).await
+    }
+    async fn request(
+        &self,
+        subject: String,
+        payload: Bytes,
+        context: RequestContext,
+        timeout: std::time::Duration,
+    ) -> Result<Message, BusError> {
+        self.0.request(subject, payload, context, timeout).await
+    }
+    async fn request_many(
+        &self,
+        subject: String,
+        payload: Bytes,
+        context: RequestContext,
+        idle: std::time::Duration,
+    ) -> Result<BoxStream<'static, Result<Message, BusError>>, BusError> {
+        self.0.request_many(subject, payload, context, idle).await
+    }
+    async fn serve(
+        &self,
+        endpoints: Vec<Endpoint>,
+    ) -> Result<BoxStream<'static, Request>, BusError> {
+        self.0.serve(endpoints).await
+    }
+}
+
+#[rstest]
+#[case::started_again(3, "a job's actor died")]
+#[case::parked(1, "its actor keeps dying")]
+#[tokio::test]
+async fn what_a_panic_says_is_logged_at_debug_alone(
+    #[case] panics_max: u32,
+    #[case] said: &str,
+    #[values(Level::INFO, Level::DEBUG)] level: Level,
+) {
+    let (lines, _guard) = Lines::of(level);
+    let mut company = Company::new(MemoryOptions::default());
+    let options = SupervisorOptions { panics_max, ..SupervisorOptions::default() };
+    let broken = |bus| Arc::new(Breaking(bus)) as Arc<dyn Bus>;
+    company.hire_supervisor_with("s1", options, broken).await;
+    let job = company.submit("j").await;
+    company.until(&job, |job| job.last_decision() > Seq(0)).await;
+    let cancel = Signaled { signal: Signal::Cancel, reason: None, by: None, parent_seq: None };
+    company.broker.log.append(&job, &Fact::Signaled(cancel), new_trace()).await.unwrap();
+    let logged = lines.until(said).await;
+    assert_eq!(logged.contains(CANARY), level == Level::DEBUG, "{logged}");
+    assert_eq!(company.ended(&job).await.view().unwrap().state, JobState::Canceled);
+}
+
+#[tokio::test]
+async fn the_place_of_a_record_that_cannot_be_read_is_logged_and_nothing_of_what_it_says() {
+    let (lines, _guard) = Lines::of(Level::INFO);
+    let mut company = Company::new(MemoryOptions::default());
+    company.hire_supervisor("s1").await;
+    let job = company.submit("j").await;
+    company.until(&job, |job| job.last_decision() > Seq(0)).await;
+    let subject = company.broker.log.subjects().fact(&job, Source::Crew);
+    let result = format!(r#"{{"work":"g0","attempt":1,"result":{{"success":"{CANARY}"}}}}"#);
+    let record = format!(r#"{{"v":1,"kind":"called","id":"x","by":"w","body":{result}}}"#);
+    company.memory.store_raw(&subject, record.into_bytes().into()).unwrap();
+    let logged = lines.until("the job is parked").await;
+    assert!(logged.contains("result.success"), "{logged}");
+    assert!(!logged.contains(CANARY), "{logged}");
+    // Whoever may see the job is told all of it.
+    let parked = company.until(&job, |job| job.poison().is_some()).await;
+    assert!(parked.view().unwrap().reason.unwrap().contains(CANARY));
+}
+
+#[tokio::test]
+async fn every_decision_is_logged_at_debug_with_where_the_job_stands_then() {
+    let (lines, _guard) = Lines::of(Level::DEBUG);
+    let company = Company::at_work(MemoryOptions::default(), "s1 s2<s1").await;
+    let job = company.submit("j").await;
+    company.ended(&job).await;
+    let logged = lines.until("decision=\"finish\"").await;
+    let decided: Vec<&str> = logged.lines().filter(|line| line.contains("decided job=j")).collect();
+    let said = [
+        ("plan", "working", "planning"),
+        ("call", "working", "executing"),
+        ("call", "working", "executing"),
+        ("finish", "completed", ""),
+    ];
+    assert_eq!(decided.len(), said.len(), "{decided:#?}");
+    for (line, (decision, state, sub_status)) in decided.iter().zip(said) {
+        for part in [format!("decision=\"{decision}\" state={state}"), sub_status.to_owned()] {
+            assert!(line.contains(&part), "{part}: {line}");
+        }
+        assert!(!line.contains("goal"), "{line}");
+    }
+}
