@@ -8,7 +8,6 @@ mod args;
 mod chat;
 mod commands;
 mod connect;
-mod edits;
 mod exit;
 mod failure;
 mod input;

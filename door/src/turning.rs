@@ -151,15 +151,7 @@ impl<'a> Past<'a> {
 
     /// Whether a roll-back of the log counted.
     pub(super) fn went_back(&self, marker: Seq) -> bool {
-        let mut timeline = machine::timeline::Timeline::default();
-        self.entries.iter().any(|entry| {
-            let known = match &entry.record {
-                Err(proto::record::Unreadable::Forged) => return false,
-                record => record.as_ref().ok().and_then(|record| record.known().ok()),
-            };
-            let turn = timeline.take(entry.seq, &entry.family, known.as_ref());
-            entry.seq == marker && matches!(turn, machine::timeline::Turn::Back(_))
-        })
+        machine::timeline::counted(self.entries, marker)
     }
 
     /// Looks whether the job may be rolled back to a record.

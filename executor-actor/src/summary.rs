@@ -3,6 +3,7 @@
 //!
 //! Must never: fail a turn. What cannot be summarised is left out, as without summaries.
 
+use machine::transcript::Run;
 use model::{Asked, Model, ModelRequest, Overflow, Params};
 use proto::{
     decision::TurnWork,
@@ -12,10 +13,7 @@ use proto::{
     observe::{SUMMARY_CHARS_MAX, Shortened, Summary},
 };
 
-use crate::{
-    prompt,
-    transcript::{self, Run},
-};
+use crate::{prompt, transcript};
 
 /// What each text of a turn is cut to, in characters of each end, until all of them fit the model
 /// that is to summarise them.

@@ -1,9 +1,10 @@
 //! The executor as a worker: one command, one question to the model, one fact.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use broker::Broker;
+use machine::transcript::Run;
 use model::{Asked, Delta, Model, ModelRequest, TooLarge};
 use proto::{
     decision::{Decision, TurnWork},
@@ -26,7 +27,7 @@ use serde_json::Value;
 use crate::{
     offer, resolve,
     summary::{self, InShort},
-    transcript::{self, Run, Stored},
+    transcript,
 };
 
 /// The name of the role, in configuration, presence and logs.
@@ -57,7 +58,7 @@ impl Executor {
 
     /// The run so far, or what the turn comes to when it cannot be read.
     async fn run_so_far(&self, job: &JobId, work: &TurnWork) -> Result<Run, TurnReply> {
-        let entries = if transcript::needs_log(work) {
+        let entries = if machine::transcript::needs_log(work) {
             self.broker.log.read(job, Seq(0)).await.map_err(|error| {
                 let why = format!("the job's log could not be read: {error}");
                 resolve::failed(&why, error.is_transient())
@@ -65,15 +66,8 @@ impl Executor {
         } else {
             Vec::new()
         };
-        let log: Vec<_> = entries
-            .iter()
-            .filter_map(|entry| {
-                let record = entry.record.as_ref().ok()?;
-                Some(Stored { seq: entry.seq, record: Cow::Borrowed(record) })
-            })
-            .collect();
-        let log = transcript::whole(log);
-        transcript::run(work, &log).map_err(|broken| resolve::failed(&broken.to_string(), false))
+        machine::transcript::read(work, &entries)
+            .map_err(|broken| resolve::failed(&broken.to_string(), false))
     }
 
     /// What of a conversation the model has room for. What people told the job always is of it.

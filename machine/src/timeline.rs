@@ -8,6 +8,7 @@
 
 use proto::{
     decision::{Decision, Note},
+    entry::Entry,
     fact::{Fact, Signal, Source},
     fork::Forked,
     id::{Generation, Seq},
@@ -59,6 +60,14 @@ impl Timeline {
         }
         self.seqs.push(seq);
         turn
+    }
+
+    /// Takes the next entry of the log.
+    pub fn take_entry(&mut self, entry: &Entry) -> Turn {
+        if entry.is_forged() {
+            return Turn::On;
+        }
+        self.take(entry.seq, &entry.family, entry.known().as_ref())
     }
 
     /// Whether a record is in it.
@@ -116,6 +125,16 @@ impl Timeline {
         }
         Turn::On
     }
+}
+
+/// Whether the rollback that a record asks for counted.
+#[must_use]
+pub fn counted(entries: &[Entry], rollback: Seq) -> bool {
+    let mut timeline = Timeline::default();
+    entries.iter().any(|entry| {
+        let turn = timeline.take_entry(entry);
+        entry.seq == rollback && matches!(turn, Turn::Back(_))
+    })
 }
 
 /// The generation in which a fork starts.

@@ -2,7 +2,7 @@
 //! on its way. And what an operator's wish to try again does to it.
 
 use jiff::Timestamp;
-use proto::id::{AskId, Attempt, JobId, TimerName, WorkId};
+use proto::id::{self, AskId, Attempt, JobId, TimerName, WorkId};
 
 use super::{
     call::Call,
@@ -17,7 +17,7 @@ use super::{
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Waits {
     /// Commands that are in a queue or with a worker.
-    pub commands: Vec<(WorkId, Attempt)>,
+    pub commands: Vec<id::Unit>,
     /// Questions that wait for a person, in the order they were asked.
     pub questions: Vec<AskId>,
     /// Timers that must be armed: without one of them something never happens.
@@ -54,7 +54,9 @@ impl Job {
         let mut waits = Waits { paused: open.paused.is_some(), ..Waits::default() };
         for Unit { work, tries, .. } in open.units() {
             match tries {
-                Tries::Out { attempt } => waits.commands.push((work, *attempt)),
+                Tries::Out { attempt } => {
+                    waits.commands.push(id::Unit { work, attempt: *attempt });
+                }
                 Tries::Backing { timer, .. } => {
                     waits.timers.push(timer.clone());
                     waits.backing_off = true;

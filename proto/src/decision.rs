@@ -113,6 +113,18 @@ impl Decision {
         Some(Unit { work: work.clone(), attempt })
     }
 
+    /// The command to take a model turn, if it is one.
+    #[must_use]
+    pub fn into_turn(self) -> Option<TurnWork> {
+        if let Self::Turn(work) = self { Some(work) } else { None }
+    }
+
+    /// The command to start a child job, if it is one.
+    #[must_use]
+    pub fn into_spawn(self) -> Option<SpawnWork> {
+        if let Self::Spawn(work) = self { Some(*work) } else { None }
+    }
+
     /// The generation of the job that it was decided in.
     #[must_use]
     pub fn generation(&self) -> Generation {

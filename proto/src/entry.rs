@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::{
     decision::Decision,
-    fact::{Fact, Submitted},
+    fact::{Fact, Signaled, Submitted},
     id::{JobId, Seq},
     record::{Known, Record, Unreadable},
     subject::Family,
@@ -29,6 +29,20 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// An entry as the front door sends it to a watcher. Nothing when the family has another form.
+    #[must_use]
+    pub fn of_watched(
+        job: &JobId,
+        seq: Seq,
+        family: &str,
+        time: Timestamp,
+        record: &serde_json::Value,
+    ) -> Option<Self> {
+        let family = Family::from_words(family)?;
+        let record = Record::from_slice(record.to_string().as_bytes());
+        Some(Self { seq, time, job: job.clone(), family, record, trace: None })
+    }
+
     /// The record's content, when it can be read.
     #[must_use]
     pub fn known(&self) -> Option<Known> {
@@ -38,13 +52,20 @@ impl Entry {
     /// The fact, when the record is one and can be read.
     #[must_use]
     pub fn fact(&self) -> Option<Fact> {
-        if let Known::Fact(fact) = self.known()? { Some(*fact) } else { None }
+        self.record.as_ref().ok()?.fact()
     }
 
     /// The decision, when the record is one and can be read.
     #[must_use]
     pub fn decision(&self) -> Option<Decision> {
-        if let Known::Decision(decision) = self.known()? { Some(*decision) } else { None }
+        self.record.as_ref().ok()?.decision()
+    }
+
+    /// The signal, when the record is one. Bodies of other kinds are not parsed.
+    #[must_use]
+    pub fn signal(&self) -> Option<Signaled> {
+        let record = self.record.as_ref().ok().filter(|record| record.kind == "signaled")?;
+        record.fact()?.as_signaled().cloned()
     }
 
     /// The submission, when this is the first record of a job that can be read.

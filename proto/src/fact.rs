@@ -1,6 +1,7 @@
 //! Facts: what happened outside the supervisor. Whoever is entitled to may append one at any time;
 //! facts race freely, and the fold decides which of them count.
 
+mod access;
 mod asked;
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use crate::{
     family::{Callees, ChildSaid, Parent},
     file::File,
     fork::Forked,
-    id::{AskId, Attempt, Seq, SnapshotName, TimerName, ToolName, Unit, WorkId},
+    id::{AskId, Attempt, Seq, SnapshotName, TimerName, ToolName, WorkId},
     interaction::Answer,
     lang::Language,
     message::Usage,
@@ -124,41 +125,6 @@ impl Fact {
             | Self::Fired(_)
             | Self::Child(_) => None,
         }
-    }
-
-    /// The submission, if it is one.
-    #[must_use]
-    pub fn into_submitted(self) -> Option<Submitted> {
-        if let Self::Submitted(submitted) = self { Some(submitted) } else { None }
-    }
-
-    /// The signal, if it is one.
-    #[must_use]
-    pub fn as_signaled(&self) -> Option<&Signaled> {
-        if let Self::Signaled(signaled) = self { Some(signaled) } else { None }
-    }
-
-    /// The intent to run a `once` tool, if it is one.
-    #[must_use]
-    pub fn as_started(&self) -> Option<&Started> {
-        if let Self::Started(started) = self { Some(started) } else { None }
-    }
-
-    /// The attempt that it is the result of, if a worker reports one.
-    #[must_use]
-    pub fn result_of(&self) -> Option<Unit> {
-        let (work, attempt) = match self {
-            Self::Planned(planned) => (&planned.work, planned.attempt),
-            Self::Turned(turned) => (&turned.work, turned.attempt),
-            Self::Called(called) => (&called.work, called.attempt),
-            Self::Submitted(_)
-            | Self::Signaled(_)
-            | Self::Started(_)
-            | Self::Answered(_)
-            | Self::Fired(_)
-            | Self::Child(_) => return None,
-        };
-        Some(Unit { work: work.clone(), attempt })
     }
 
     /// The role that is entitled to append it.

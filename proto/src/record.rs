@@ -130,6 +130,24 @@ pub fn kind_label(kind: &str) -> &'static str {
 }
 
 impl Record {
+    /// The fact, when the record is one and can be read.
+    #[must_use]
+    pub fn fact(&self) -> Option<Fact> {
+        if let Known::Fact(fact) = self.known().ok()? { Some(*fact) } else { None }
+    }
+
+    /// The decision, when the record is one and can be read.
+    #[must_use]
+    pub fn decision(&self) -> Option<Decision> {
+        if let Known::Decision(decision) = self.known().ok()? { Some(*decision) } else { None }
+    }
+
+    /// Whether its kind is that of a worker's result. The body is not parsed for it.
+    #[must_use]
+    pub fn is_result(&self) -> bool {
+        matches!(self.kind.as_str(), "planned" | "turned" | "called")
+    }
+
     /// A record of a fact.
     ///
     /// # Errors

@@ -5,10 +5,9 @@ use std::fmt;
 
 use broker::{Broker, objects::ObjectError};
 use proto::{
-    fact::Fact,
+    entry::Entry,
     file::{File, Piece},
     id::{JobId, Seq},
-    record::Known,
 };
 
 use crate::tool::ToolFault;
@@ -39,13 +38,9 @@ impl JobFiles {
         let read = broker.log.read(job, Seq(0)).await;
         let entries = read
             .map_err(|e| ToolFault::unavailable(format!("the job's log could not be read: {e}")))?;
-        let first = entries.first().and_then(|entry| entry.record.as_ref().ok()?.known().ok());
-        let Some(Known::Fact(fact)) = first else {
-            return Err(ToolFault::internal("the job's first record cannot be read"));
-        };
-        let Fact::Submitted(submitted) = *fact else {
-            return Err(ToolFault::internal("the job's first record is not its submission"));
-        };
+        let submitted = entries.first().and_then(Entry::submission).ok_or_else(|| {
+            ToolFault::internal("the job's first record is not a submission that can be read")
+        })?;
         Ok(submitted.files)
     }
 

@@ -7,13 +7,11 @@
 use std::time::Duration;
 
 use broker::log::{Log, LogError};
-use machine::timeline::Timeline;
+use machine::intent;
 use proto::{
     decision::CallWork,
-    entry::Entry,
     fact::{Fact, Started},
-    id::{Generation, JobId, Seq},
-    record::{Known, Unreadable},
+    id::{JobId, Seq, Unit},
     trace::TraceContext,
 };
 
@@ -35,11 +33,12 @@ pub(crate) async fn claim(
     call: &CallWork,
     trace: TraceContext,
 ) -> Result<bool, LogError> {
+    let unit = Unit { work: call.work.clone(), attempt: call.attempt };
     let mine = Fact::Started(Started { work: call.work.clone(), attempt: call.attempt });
     // Somebody who began earlier is seen before anything is written. The whole log is read: the
     // decision to run may have been stored after a roll-back that whoever decided had not seen.
     let mut entries = retried(|| log.read(job, Seq(0))).await?;
-    if first(&entries, command, call).is_some() {
+    if intent::first(&entries, command, &unit).is_some() {
         return Ok(false);
     }
     let stored = retried(|| log.append(job, &mine, trace)).await?;
@@ -47,33 +46,8 @@ pub(crate) async fn claim(
     entries.extend(retried(|| log.read(job, seen)).await?);
     // A roll-back that was stored before it is said that the run begins leaves the command behind;
     // one that is stored later knows of the run.
-    let mine_it_is = first(&entries, command, call) == Some(stored);
-    Ok(mine_it_is && call.work.generation() == generation(&entries, stored))
-}
-
-/// The generation of the job when it is said that a run begins.
-fn generation(entries: &[Entry], begun: Seq) -> Generation {
-    let mut timeline = Timeline::default();
-    for entry in entries.iter().take_while(|entry| entry.seq < begun) {
-        if !matches!(entry.record, Err(Unreadable::Forged)) {
-            let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
-            timeline.take(entry.seq, &entry.family, known.as_ref());
-        }
-    }
-    timeline.generation()
-}
-
-/// Where the run of this attempt was first said to begin.
-fn first(entries: &[Entry], command: Seq, call: &CallWork) -> Option<Seq> {
-    let began = |entry: &&Entry| {
-        let Ok(record) = &entry.record else { return false };
-        record.kind == "started"
-            && matches!(record.known(), Ok(Known::Fact(fact)) if matches!(
-                &*fact,
-                Fact::Started(s) if s.work == call.work && s.attempt == call.attempt
-            ))
-    };
-    entries.iter().filter(|entry| entry.seq > command).find(began).map(|entry| entry.seq)
+    let mine_it_is = intent::first(&entries, command, &unit) == Some(stored);
+    Ok(mine_it_is && call.work.generation() == intent::generation_before(&entries, stored))
 }
 
 async fn retried<T, F: Future<Output = Result<T, LogError>>>(

@@ -5,25 +5,26 @@ use std::pin::pin;
 
 use client::{Client, WatchOptions};
 use futures::StreamExt;
-use machine::timeline::Timeline;
+use machine::{
+    edits::{Edit, Edits},
+    timeline::Timeline,
+};
 use proto::{
     door::Watched,
+    entry::Entry,
     id::{JobId, Seq},
-    record::{Known, Record},
-    subject::Family,
 };
 use serde_json::{Value, json};
 
 use crate::{
     args::{Global, ShowArgs},
     connect,
-    edits::{Edit, Edits},
     exit::Exit,
     failure::{CliError, Outcome},
     interrupt::Interrupts,
     look::Look,
     output::{Format, Output},
-    render::history::{self, Entry},
+    render::history,
 };
 
 /// Prints the log.
@@ -32,7 +33,7 @@ pub(super) async fn run(global: &Global, output: Output, args: ShowArgs) -> Outc
     let job = connect::job(&client, &args.job).await?.job;
     let mut stream = pin!(client.watch(&job, WatchOptions::default()));
     let mut interrupts = Interrupts::take()?;
-    let mut log = Log::new(output, &args);
+    let mut log = Log::new(job, output, &args);
     loop {
         let item = tokio::select! {
             item = stream.next() => item,
@@ -66,8 +67,8 @@ pub(super) async fn edits(client: &Client, job: &JobId) -> Result<Vec<Edit>, Cli
     while let Some(item) = stream.next().await {
         match item? {
             Watched::Record { seq, family, time, record } => {
-                if let Some(family) = Family::from_words(&family) {
-                    edits.take(seq, &family, time, known(&record).as_ref());
+                if let Some(entry) = Entry::of_watched(job, seq, &family, time, &record) {
+                    edits.take(&entry);
                 }
             }
             // There is nothing more to catch up with.
@@ -81,6 +82,7 @@ pub(super) async fn edits(client: &Client, job: &JobId) -> Result<Vec<Edit>, Cli
 
 /// The log, as far as it has been read.
 struct Log {
+    job: JobId,
     output: Output,
     look: Look,
     after: Seq,
@@ -93,8 +95,9 @@ struct Log {
 }
 
 impl Log {
-    fn new(output: Output, args: &ShowArgs) -> Self {
+    fn new(job: JobId, output: Output, args: &ShowArgs) -> Self {
         Self {
+            job,
             output,
             look: output.look(),
             after: Seq(args.after),
@@ -112,8 +115,8 @@ impl Log {
         time: jiff::Timestamp,
         record: &Value,
     ) -> Result<(), CliError> {
-        if let Some(family) = Family::from_words(family) {
-            self.timeline.take(seq, &family, known(record).as_ref());
+        if let Some(entry) = Entry::of_watched(&self.job, seq, family, time, record) {
+            self.timeline.take_entry(&entry);
         }
         if seq > self.after {
             let item = json!({"seq": seq, "time": time, "family": family, "record": record});
@@ -158,18 +161,12 @@ impl Log {
     }
 }
 
-/// What a record says; nothing of one that cannot be read here.
-fn known(record: &Value) -> Option<Known> {
-    let bytes = serde_json::to_vec(record).ok()?;
-    Record::from_slice(&bytes).ok()?.known().ok()
-}
-
 fn line(output: Output, look: &Look, item: &Value, counts: bool) -> Result<(), CliError> {
     match output.format {
         Format::Json | Format::Jsonl => output.line(&item.to_string()),
         Format::Ids => output.line(&item["seq"].to_string()),
         Format::Table => {
-            let entry = Entry {
+            let entry = history::Entry {
                 seq: item["seq"].as_u64().unwrap_or_default(),
                 family: item["family"].as_str().unwrap_or_default(),
                 time: item["time"].as_str().and_then(|t| t.parse().ok()).unwrap_or(look.now),

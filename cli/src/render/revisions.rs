@@ -1,5 +1,6 @@
 //! Every plan of a job as a change of the one before, and what people told the job meanwhile.
 
+use machine::edits::Edit;
 use proto::{
     escape,
     revision::{Change, Line as Changed},
@@ -7,7 +8,6 @@ use proto::{
 };
 
 use crate::{
-    edits::Edit,
     look::{Look, Tone},
     render::line::Line,
 };

@@ -3,7 +3,7 @@
 use proto::{
     agent::{Agent, OnGivenUp},
     fact::{PlanReply, Signal, TurnReply},
-    id::{AskId, Attempt},
+    id::{AskId, Attempt, Unit},
     job::{JobState, SubStatus},
     plan::Action,
     retry::RetryPolicy,
@@ -125,7 +125,7 @@ fn what_a_job_waits_for_is_named() {
     }));
     assert_eq!(p.job.waits(), Waits::default());
     p.drive();
-    assert_eq!(p.job.waits().commands, [(work("g0.p1"), Attempt(1))]);
+    assert_eq!(p.job.waits().commands, [Unit { work: work("g0.p1"), attempt: Attempt(1) }]);
     p.reply(1, PlanReply::Plan { plan: plan("a") });
     p.drive();
     let waits = p.job.waits();

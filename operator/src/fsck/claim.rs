@@ -1,16 +1,13 @@
 //! What a job's log claims: how it ended, what is wrong with it, or what it waits for and where in
 //! the log each of that is. Pure; whether it is so is looked at elsewhere.
 
-use std::collections::BTreeMap;
-
 use broker::log::Queue;
 use machine::{Waits, check, dead_letters as dead};
 use proto::{
-    decision::{Decision, DecisionKind},
+    decision::DecisionKind,
     door::{DeadKind, DeadLetter},
     entry::Entry,
-    id::{AskId, Attempt, JobId, Seq, TimerName, WorkId},
-    record::{Known, Record},
+    id::{AskId, JobId, Seq, TimerName},
     subject::Family,
 };
 
@@ -60,6 +57,12 @@ pub(super) struct Rests {
     pub(super) backing_off: bool,
 }
 
+impl From<&machine::commands::Sent> for Command {
+    fn from(sent: &machine::commands::Sent) -> Self {
+        Self { seq: sent.seq, queue: Queue::Commands(sent.kind, sent.pool.clone()) }
+    }
+}
+
 impl Claim {
     /// What a whole log claims.
     pub(super) fn of(job: &JobId, entries: &[Entry]) -> Self {
@@ -77,15 +80,21 @@ impl Claim {
         });
         let Waits { commands, questions, timers, children, backing_off, paused, .. } =
             folded.waits();
-        let sent = Sent::of(entries);
+        let sent = machine::commands::Commands::of(entries);
+        let asks =
+            questions.into_iter().map(|ask| (sent.of_question(&ask).map(Command::from), ask));
         Self {
             seq: folded.seq(),
             ended: folded.has_ended(),
             wrong: wrong.map(Finding::Log).collect(),
             dead: dead::letters(&folded, entries),
             due,
-            commands: commands.iter().filter_map(|unit| sent.works.get(unit).cloned()).collect(),
-            asks: questions.into_iter().map(|ask| sent.with(ask)).collect(),
+            commands: commands
+                .iter()
+                .filter_map(|unit| sent.of_unit(unit))
+                .map(Command::from)
+                .collect(),
+            asks: asks.map(|(command, ask)| (ask, command)).collect(),
             timers,
             children,
             rests: Rests { paused, backing_off },
@@ -112,45 +121,4 @@ impl Claim {
 fn last_fact(entries: &[Entry]) -> Seq {
     let is_fact = |entry: &&Entry| matches!(entry.family, Family::In(_) | Family::UnknownIn(_));
     entries.iter().rev().find(is_fact).map_or(Seq(0), |entry| entry.seq)
-}
-
-/// Where commands are.
-#[derive(Default)]
-struct Sent {
-    works: BTreeMap<(WorkId, Attempt), Command>,
-    asks: BTreeMap<AskId, Command>,
-}
-
-impl Sent {
-    fn of(entries: &[Entry]) -> Self {
-        let mut sent = Self::default();
-        for entry in entries {
-            let Family::Do(kind, pool) = &entry.family else { continue };
-            let Ok(Ok(Known::Decision(decision))) = entry.record.as_ref().map(Record::known) else {
-                continue;
-            };
-            let queue = Queue::Commands(*kind, pool.clone());
-            let command = Command { seq: entry.seq, queue };
-            match *decision {
-                Decision::Plan(work) => sent.work(work.work, work.attempt, command),
-                Decision::Turn(work) => sent.work(work.work, work.attempt, command),
-                Decision::Call(work) => sent.work(work.work, work.attempt, command),
-                Decision::Ask(work) => drop(sent.asks.insert(work.question.id, command)),
-                Decision::Wait(_)
-                | Decision::Spawn(_)
-                | Decision::Note(_)
-                | Decision::Finish(_) => {}
-            }
-        }
-        sent
-    }
-
-    fn work(&mut self, work: WorkId, attempt: Attempt, command: Command) {
-        self.works.insert((work, attempt), command);
-    }
-
-    fn with(&self, ask: AskId) -> (AskId, Option<Command>) {
-        let command = self.asks.get(&ask).cloned();
-        (ask, command)
-    }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker::Broker;
-use proto::{decision::Decision, entry::Entry, id::JobId, record::Known};
+use proto::id::JobId;
 
 use super::{Ended, Looked, PurgeError, Stays, Terms, looks};
 
@@ -58,17 +58,4 @@ impl<'a> Kin<'a> {
         self.known.extend(seen.into_iter().map(|job| (job, verdict)));
         Ok(verdict)
     }
-}
-
-/// The job that one works for, and those that ever worked for it, those that a roll-back took out too.
-pub(super) fn of(entries: &[Entry]) -> Vec<JobId> {
-    let first = entries.first().and_then(Entry::submission);
-    let parent = first.and_then(|submitted| submitted.parent).map(|parent| parent.job);
-    let child = |entry: &Entry| {
-        let record = entry.record.as_ref().ok().filter(|record| record.kind == "spawn")?;
-        let Known::Decision(decision) = record.known().ok()? else { return None };
-        let Decision::Spawn(spawn) = *decision else { return None };
-        Some(spawn.child)
-    };
-    parent.into_iter().chain(entries.iter().filter_map(child)).collect()
 }

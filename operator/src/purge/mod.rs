@@ -202,7 +202,7 @@ fn look(job: &JobId, entries: &[Entry], before: Timestamp) -> Looked {
         bytes: entries.iter().map(size).sum(),
         until: last.seq,
         conversation: folded.view().and_then(|view| view.conversation),
-        kin: kin::of(entries),
+        kin: machine::commands::relatives(entries),
     })
 }
 

@@ -23,7 +23,6 @@ mod pool;
 mod report;
 mod speaker;
 mod task;
-mod unwanted;
 mod work;
 
 pub(crate) use self::observe::count_from_zero;

@@ -14,6 +14,7 @@ use broker::{
     Broker,
     log::{Ack, LogError},
 };
+use machine::cancellation::{Cancellation, Verdict};
 use proto::{
     decision::Decision,
     fact::Fact,
@@ -33,7 +34,6 @@ use super::{
     LiveSink, Task, Work,
     observe::{self, Outcome},
     pool::millis,
-    unwanted::{Verdict, Wanted},
 };
 use crate::telemetry;
 
@@ -237,9 +237,9 @@ impl Assignment {
 
     /// Whether a command is wanted when its turn comes: the log is asked until it says so.
     async fn is_wanted(&self, decision: &Decision) -> bool {
-        let mut wanted = Wanted::new(self.job.clone(), self.seq, decision);
+        let mut wanted = Cancellation::new(self.seq, decision);
         loop {
-            match wanted.look(&*self.broker.log).await {
+            match self.verdict(&mut wanted).await {
                 Ok(verdict) => return verdict == Verdict::Wanted,
                 Err(error) => {
                     tracing::warn!(%error, "the job's log could not be looked at; trying again");
@@ -267,7 +267,7 @@ impl Assignment {
     /// Heartbeats, and a look at the log with each of them and with every hint.
     async fn watch(&self, decision: &Decision) -> Interrupt {
         let stops_when_cut_off = self.work.stops_when_cut_off(decision);
-        let mut wanted = Wanted::new(self.job.clone(), self.seq, decision);
+        let mut wanted = Cancellation::new(self.seq, decision);
         let log = &*self.broker.log;
         // What the broker has certainly heard of us; the command can go to another worker one
         // acknowledgement wait after it. Cleaning up needs time before that.
@@ -289,7 +289,7 @@ impl Assignment {
             self.ack.working().await;
             let looked = tokio::select! {
                 biased;
-                looked = look(&mut wanted, log, hinted) => looked,
+                looked = self.look(&mut wanted, hinted) => looked,
                 () = tokio::time::sleep_until(heard + lease), if stops_when_cut_off => {
                     return Interrupt::CutOff;
                 }
@@ -301,6 +301,29 @@ impl Assignment {
                 Err(error) => tracing::debug!(%error, "the job's log could not be looked at"),
             }
         }
+    }
+
+    /// Reads the records since the last look.
+    async fn verdict(&self, wanted: &mut Cancellation) -> Result<Verdict, LogError> {
+        let entries = self.broker.log.read(&self.job, wanted.seen()).await?;
+        Ok(wanted.take(&entries))
+    }
+
+    /// Whether the result is unwanted. A hint alone is not believed, and one that is ahead of the
+    /// log is checked again.
+    async fn look(&self, wanted: &mut Cancellation, hinted: bool) -> Result<bool, LogError> {
+        if !hinted {
+            return Ok(self.verdict(wanted).await? == Verdict::Over);
+        }
+        for wait in LOOK_AFTER_HINT {
+            tokio::time::sleep(wait).await;
+            match self.verdict(wanted).await? {
+                Verdict::Over | Verdict::Canceling => return Ok(true),
+                Verdict::Wanted => {}
+            }
+        }
+        tracing::debug!("the log does not confirm a stop hint");
+        Ok(false)
     }
 
     /// Waits a bounded time for a canceled task to return.
@@ -330,27 +353,6 @@ impl Assignment {
             never = beats => never,
         }
     }
-}
-
-/// Whether the result is unwanted. A hint alone is not believed, and one that is ahead of the log
-/// is looked into again.
-async fn look(
-    wanted: &mut Wanted,
-    log: &dyn broker::log::Log,
-    hinted: bool,
-) -> Result<bool, LogError> {
-    if !hinted {
-        return Ok(wanted.look(log).await? == Verdict::Over);
-    }
-    for wait in LOOK_AFTER_HINT {
-        tokio::time::sleep(wait).await;
-        match wanted.look(log).await? {
-            Verdict::Over | Verdict::Canceling => return Ok(true),
-            Verdict::Wanted => {}
-        }
-    }
-    tracing::debug!("a stop hint was not borne out by the log");
-    Ok(false)
 }
 
 /// Stores the fact, however long that takes, and acknowledges the command. Whether that could be

@@ -1,10 +1,7 @@
 //! What must hold in every world, and what must happen in some: else the model would prove nothing.
 
 use machine::Next;
-use proto::{
-    id::{Attempt, WorkId},
-    job::Outcome,
-};
+use proto::{id::Unit, job::Outcome};
 use stateright::Property;
 
 use super::{
@@ -168,7 +165,7 @@ fn waits_for_what_comes(world: &World, memory: &mut Memory) -> bool {
     }
     let waits = job.waits();
     let log = memory.log(world.log);
-    let is_queued = |unit: &(WorkId, Attempt)| {
+    let is_queued = |unit: &Unit| {
         places(world.commands.open | world.running())
             .any(|at| log.written[usize::from(at)].attempt.as_ref() == Some(unit))
     };

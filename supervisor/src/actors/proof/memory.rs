@@ -16,7 +16,7 @@ use machine::{Job, Next, replay};
 use proto::{
     decision::DecisionKind,
     entry::Entry,
-    id::{Attempt, Generation, JobId, Seq, TimerName, WorkId},
+    id::{Generation, JobId, Seq, TimerName, Unit, WorkId},
     subject::Family,
 };
 
@@ -48,7 +48,7 @@ pub(super) struct LogNode {
     pub(super) fenced: u8,
     /// Results that came after it went back, of what was sent before.
     pub(super) heard_of_before: u8,
-    counted: BTreeSet<Option<(WorkId, Attempt)>>,
+    counted: BTreeSet<Option<Unit>>,
     sent: BTreeSet<String>,
     wants_decision: Option<bool>,
 }
@@ -58,7 +58,7 @@ pub(super) struct Written {
     pub(super) saying: Saying,
     pub(super) entry: Entry,
     /// The attempt that a command is for, or the result of one.
-    pub(super) attempt: Option<(WorkId, Attempt)>,
+    pub(super) attempt: Option<Unit>,
     /// What makes a decision one of a kind.
     pub(super) label: Option<String>,
     /// The generation that a decision is of.
@@ -341,7 +341,7 @@ impl LogNode {
     /// The most attempts at anything.
     pub(super) fn tries(&self) -> u32 {
         let attempts = self.written.iter().filter_map(|record| record.attempt.as_ref());
-        attempts.map(|(_, attempt)| attempt.0).max().unwrap_or(0)
+        attempts.map(|unit| unit.attempt.0).max().unwrap_or(0)
     }
 
     /// Takes a record in, and holds it against those before.
@@ -381,7 +381,7 @@ impl LogNode {
                 if sent.is_none() {
                     self.wrong.insert(claims::COMMAND_WAS_DECIDED);
                 }
-                let is_old = sent.as_ref().is_some_and(|(work, _)| work.generation() < generation);
+                let is_old = sent.as_ref().is_some_and(|unit| unit.work.generation() < generation);
                 self.heard_of_before += u8::from(is_old && !counts);
                 if counts && is_old {
                     self.wrong.insert(claims::COUNTS_IN_ITS_GENERATION);

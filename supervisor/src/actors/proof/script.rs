@@ -4,10 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 use machine::golden;
 use proto::{
     agent::Agent,
-    decision::Decision,
     entry::Entry,
     fact::{Answered, Called, Fact, Fired, PlanReply, Planned, Signal, Signaled, Submitted},
-    id::{Attempt, Generation, JobId, Pool, Seq, StepId, ToolName, WorkId, WorkerId},
+    id::{Attempt, Generation, JobId, Pool, Seq, StepId, ToolName, Unit, WorkId, WorkerId},
     interaction::Answer,
     lang::Language,
     message::Usage,
@@ -98,7 +97,7 @@ impl Script {
                 let record = Record::of_decision(decision, id, &writer).expect("it has no floats");
                 let family = Family::Do(decision.kind(), decision.pool());
                 let entry = self::entry(at, time, job, family, record);
-                let attempt = commanded(decision);
+                let attempt = decision.unit();
                 let label = Some(golden::label(decision));
                 let generation = Some(decision.generation());
                 return Written { saying, entry, attempt, label, generation, fired: None };
@@ -120,11 +119,11 @@ impl Script {
             }
             Saying::Result { command, reply, says, renamed } => {
                 let sent = before.written.get(usize::from(command)).and_then(|c| c.attempt.clone());
-                let mut work = sent.expect("a result is one of a command").0;
+                let mut work = sent.expect("a result is one of a command").work;
                 if renamed {
                     work = in_generation(&work, before.job.generation());
                 }
-                attempt = Some((work.clone(), says));
+                attempt = Some(Unit { work: work.clone(), attempt: says });
                 self.result(work, says, reply)
             }
         };
@@ -234,14 +233,4 @@ fn entry(at: usize, time: Timestamp, job: &JobId, family: Family, record: Record
     let trace = Some(TraceContext::new(1, 1, false));
     let seq = Seq(u64::try_from(at).expect("the log is short"));
     Entry { seq, time, job: job.clone(), family, record: Ok(record), trace }
-}
-
-fn commanded(decision: &Decision) -> Option<(WorkId, Attempt)> {
-    match decision {
-        Decision::Plan(work) => Some((work.work.clone(), work.attempt)),
-        Decision::Turn(work) => Some((work.work.clone(), work.attempt)),
-        Decision::Call(work) => Some((work.work.clone(), work.attempt)),
-        Decision::Spawn(work) => Some((work.work.clone(), work.attempt)),
-        Decision::Ask(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => None,
-    }
 }

@@ -1,7 +1,7 @@
 //! What workers do: `runtime`'s loop that takes a command, sees whether it is wanted, carries it out,
 //! stores what came of it and acknowledges.
 
-use proto::id::Attempt;
+use proto::id::{Attempt, Unit};
 
 use super::{
     Game,
@@ -27,7 +27,7 @@ impl Game {
         let later = log.written.iter().skip(command.into());
         let over = log.ended
             || later.clone().any(|r| r.saying == Saying::Cancel)
-            || later.clone().any(|r| unit.as_ref().is_some_and(|(work, _)| r.is_later_than(work)))
+            || later.clone().any(|r| unit.as_ref().is_some_and(|unit| r.is_later_than(&unit.work)))
             || later.clone().any(|r| !r.saying.is_decision() && r.attempt == *unit);
         if looks && over {
             self.see(if log.ended { Sight::Unwanted } else { Sight::AnsweredAlready });
@@ -49,10 +49,12 @@ impl Game {
         run.answered = true;
         let command = run.command;
         let log = memory.log(world.log);
-        let Some((work, sent)) = &log.written[usize::from(command)].attempt else { return };
-        let out = || log.job.waits().commands.into_iter().find(|(w, _)| w == work);
+        let Some(Unit { work, attempt: sent }) = &log.written[usize::from(command)].attempt else {
+            return;
+        };
+        let out = || log.job.waits().commands.into_iter().find(|unit| unit.work == *work);
         let says: Attempt = match self.plant {
-            Some(Plant::AcceptAnyResult) => out().map_or(*sent, |(_, attempt)| attempt),
+            Some(Plant::AcceptAnyResult) => out().map_or(*sent, |unit| unit.attempt),
             _ => *sent,
         };
         let renamed = self.plant == Some(Plant::CountOldResults);

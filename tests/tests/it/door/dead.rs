@@ -40,8 +40,9 @@ async fn work_that_was_given_up_is_shown_and_a_retry_gives_it_another_attempt() 
     let _door = open(&company.memory, Setup::default()).await;
     ask(&company.broker, "submit", PARKS, None).await.unwrap();
     let job = JobId::new("j").unwrap();
-    let sent =
-        |attempt| move |job: &Job| job.waits().commands.iter().any(|c| c.1 == Attempt(attempt));
+    let sent = |attempt| {
+        move |job: &Job| job.waits().commands.iter().any(|c| c.attempt == Attempt(attempt))
+    };
     company.until(&job, sent(1)).await;
     assert_eq!(letters(&company, "").await, Vec::<Value>::new());
     planner_broke(&company, &job, 1).await;

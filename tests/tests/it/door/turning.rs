@@ -166,7 +166,7 @@ async fn a_tool_that_must_not_run_twice_is_named_and_runs_again_when_that_is_sai
     let folded = drive(&hall, &job).await;
     let view = folded.view().unwrap();
     assert_eq!((view.generation.0, folded.waits().commands.len()), (1, 1));
-    assert_eq!(folded.waits().commands[0].0.as_str(), "g1.r0.one");
+    assert_eq!(folded.waits().commands[0].work.as_str(), "g1.r0.one");
 }
 
 #[tokio::test]
@@ -213,7 +213,7 @@ async fn what_was_taken_out_can_be_forked_and_is_no_point_to_go_back_to() {
         view["plan"]["steps"].as_array().unwrap().iter().map(|step| &step["state"]).collect();
     assert_eq!(states, ["completed", "ready", "pending"]);
     let folded = drive(&hall, &JobId::new("f").unwrap()).await;
-    assert_eq!(folded.waits().commands[0].0.as_str(), "g1.r0.two");
+    assert_eq!(folded.waits().commands[0].work.as_str(), "g1.r0.two");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,7 +12,7 @@ use proto::{
     entry::Entry,
     fact::{Fact, Signal},
     family::News,
-    id::{AskId, Attempt, JobId, Seq, WorkId, WorkerId},
+    id::{AskId, JobId, Seq, Unit, WorkerId},
     job::Outcome,
     record::Record,
     subject::Family,
@@ -46,9 +46,9 @@ pub(super) struct Log {
     pub(super) decided: u8,
     pub(super) ended: bool,
     /// Commands, by their place.
-    pub(super) commands: BTreeMap<u8, (WorkId, Attempt)>,
+    pub(super) commands: BTreeMap<u8, Unit>,
     /// Those that were answered.
-    pub(super) answered: BTreeSet<(WorkId, Attempt)>,
+    pub(super) answered: BTreeSet<Unit>,
     /// The question that waits for a person.
     pub(super) asks: Option<AskId>,
     pub(super) questions_answered: u8,
@@ -216,7 +216,7 @@ impl Log {
         match fact {
             Fact::Submitted(_) if !is_first => _ = self.wrong.insert(claims::BEGUN_ONCE),
             Fact::Signaled(signaled) => self.canceled |= signaled.signal == Signal::Cancel,
-            Fact::Turned(turned) => _ = self.answered.insert((turned.work.clone(), turned.attempt)),
+            Fact::Turned(_) => self.answered.extend(fact.result_of()),
             Fact::Answered(_) => self.questions_answered += 1,
             Fact::Child(said) => {
                 let News::Ended { outcome, .. } = &said.news else { return };
@@ -246,7 +246,7 @@ impl Log {
         self.decided = at + 1;
         match decision {
             Decision::Turn(turn) => {
-                self.commands.insert(at, (turn.work.clone(), turn.attempt));
+                self.commands.insert(at, Unit { work: turn.work.clone(), attempt: turn.attempt });
             }
             Decision::Spawn(spawn) => {
                 self.spawned.insert(spawn.child.clone());

@@ -6,6 +6,7 @@ use proto::{
     decision::{Decision, Note},
     fact::Fact,
     family::{ChildSaid, News},
+    id::Unit,
     job::Outcome,
 };
 
@@ -104,7 +105,7 @@ impl Game {
             Move::Arrive => self.arrive(&mut next, memory),
             Move::Answer { command } => {
                 let log = memory.log(next.log(CHILD));
-                let Some((work, attempt)) = log.commands.get(&command).cloned() else {
+                let Some(Unit { work, attempt }) = log.commands.get(&command).cloned() else {
                     return next;
                 };
                 next.side(CHILD).commands &= !(1 << command);

@@ -1,12 +1,12 @@
-//! Plans that a person changed before they confirmed them, from the records of a job: who did it, and
-//! what is different. Pure, and no part of what a job is: nothing follows from it.
+//! Plans that a person edited before confirming them, with the person and the difference. Nothing is
+//! decided by it.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use machine::timeline::Timeline;
 use proto::{
     decision::Decision,
+    entry::Entry,
     excerpt,
     fact::Fact,
     id::{AskId, Seq},
@@ -18,30 +18,32 @@ use proto::{
     subject::Family,
 };
 
+use crate::timeline::Timeline;
+
 /// Characters of a step's words.
 const LABEL_CHARS: usize = 200;
 
 /// A plan that a person changed.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Edit {
+pub struct Edit {
     /// The answer that did it.
-    pub(crate) seq: Seq,
+    pub seq: Seq,
     /// When, by the server's clock.
-    pub(crate) time: Timestamp,
+    pub time: Timestamp,
     /// Who.
-    pub(crate) by: String,
+    pub by: String,
     /// How many plans had been in force before the one that was shown.
-    pub(crate) number: u32,
+    pub number: u32,
     /// What the plan is called.
-    pub(crate) title: String,
+    pub title: String,
     /// The plan as it is then, as a change of the one that was shown. A step whose words or action
     /// are others is dropped and added.
-    pub(crate) steps: Vec<Line>,
+    pub steps: Vec<Line>,
 }
 
 /// Reads the records of one job, in order.
 #[derive(Debug, Default)]
-pub(crate) struct Edits {
+pub struct Edits {
     timeline: Timeline,
     /// Plans that wait for a person.
     shown: BTreeMap<AskId, (u32, Plan)>,
@@ -60,28 +62,23 @@ struct Written {
 }
 
 impl Edits {
-    /// Takes the next record; nothing of one that cannot be read is looked at.
-    pub(crate) fn take(
-        &mut self,
-        seq: Seq,
-        family: &Family,
-        time: Timestamp,
-        record: Option<&Known>,
-    ) {
-        self.timeline.take(seq, family, record);
-        match (family, record) {
+    /// Takes the next entry of the log. An entry that cannot be read changes nothing.
+    pub fn take(&mut self, entry: &Entry) {
+        self.timeline.take_entry(entry);
+        match (&entry.family, entry.known()) {
             (Family::In(source), Some(Known::Fact(fact))) if fact.source() == *source => {
-                self.fact(seq, time, fact);
+                self.fact(entry.seq, entry.time, &fact);
             }
             (Family::Do(kind, _), Some(Known::Decision(decision))) if decision.kind() == *kind => {
-                self.decision(decision);
+                self.decision(&decision);
             }
             _ => {}
         }
     }
 
     /// Those that count: what a roll-back took out is not among them.
-    pub(crate) fn all(self) -> Vec<Edit> {
+    #[must_use]
+    pub fn all(self) -> Vec<Edit> {
         let timeline = self.timeline;
         self.found.into_iter().filter(|edit| timeline.has(edit.seq)).collect()
     }
@@ -130,7 +127,7 @@ fn lines(before: &Plan, after: &Plan) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
-    use proto::record::Record;
+    use proto::id::JobId;
     use serde_json::{Value, json};
 
     use super::*;
@@ -155,10 +152,8 @@ mod tests {
         let mut edits = Edits::default();
         for (seq, (family, kind, body)) in (1_u64..).zip(records) {
             let record = json!({"v": 1, "kind": kind, "id": "0193f3a0c0de70008000000000000001", "by": "w", "body": body});
-            let record: Record = serde_json::from_value(record).unwrap();
-            let known = record.known().unwrap();
-            let family = Family::from_words(family).unwrap();
-            edits.take(Seq(seq), &family, Timestamp::UNIX_EPOCH, Some(&known));
+            let (job, time) = (JobId::new("j").unwrap(), Timestamp::UNIX_EPOCH);
+            edits.take(&Entry::of_watched(&job, Seq(seq), family, time, &record).unwrap());
         }
         edits.all()
     }

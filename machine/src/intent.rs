@@ -1,0 +1,33 @@
+//! The intents of `once` tools: the record that says a run begins, before it begins.
+//!
+//! The log puts all intents of an attempt into one order, and the first of them owns the run.
+
+use proto::{
+    entry::Entry,
+    id::{Generation, Seq, Unit},
+};
+
+use crate::timeline::Timeline;
+
+/// The first intent to run this attempt, after its command.
+#[must_use]
+pub fn first(entries: &[Entry], command: Seq, unit: &Unit) -> Option<Seq> {
+    let intends = |entry: &&Entry| {
+        // The kind is compared first so that large bodies are not parsed in vain.
+        let record = entry.record.as_ref().ok().filter(|record| record.kind == "started");
+        let fact = record.and_then(|record| record.fact());
+        let started = fact.as_ref().and_then(|fact| fact.as_started());
+        started.is_some_and(|s| s.work == unit.work && s.attempt == unit.attempt)
+    };
+    entries.iter().filter(|entry| entry.seq > command).find(intends).map(|entry| entry.seq)
+}
+
+/// The generation of the job just before a record.
+#[must_use]
+pub fn generation_before(entries: &[Entry], seq: Seq) -> Generation {
+    let mut timeline = Timeline::default();
+    for entry in entries.iter().take_while(|entry| entry.seq < seq) {
+        timeline.take_entry(entry);
+    }
+    timeline.generation()
+}

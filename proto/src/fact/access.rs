@@ -1,0 +1,53 @@
+//! Access to one kind of fact, for code that reads a log without deciding anything.
+
+use super::{Called, Fact, Signaled, Started, Submitted, Turned};
+use crate::id::Unit;
+
+impl Fact {
+    /// The submission, if it is one.
+    #[must_use]
+    pub fn into_submitted(self) -> Option<Submitted> {
+        if let Self::Submitted(submitted) = self { Some(submitted) } else { None }
+    }
+
+    /// The result of a model turn, if it is one.
+    #[must_use]
+    pub fn into_turned(self) -> Option<Turned> {
+        if let Self::Turned(turned) = self { Some(turned) } else { None }
+    }
+
+    /// The result of a tool call, if it is one.
+    #[must_use]
+    pub fn into_called(self) -> Option<Called> {
+        if let Self::Called(called) = self { Some(called) } else { None }
+    }
+
+    /// The signal, if it is one.
+    #[must_use]
+    pub fn as_signaled(&self) -> Option<&Signaled> {
+        if let Self::Signaled(signaled) = self { Some(signaled) } else { None }
+    }
+
+    /// The intent to run a `once` tool, if it is one.
+    #[must_use]
+    pub fn as_started(&self) -> Option<&Started> {
+        if let Self::Started(started) = self { Some(started) } else { None }
+    }
+
+    /// The attempt that it is the result of, if a worker reports one.
+    #[must_use]
+    pub fn result_of(&self) -> Option<Unit> {
+        let (work, attempt) = match self {
+            Self::Planned(planned) => (&planned.work, planned.attempt),
+            Self::Turned(turned) => (&turned.work, turned.attempt),
+            Self::Called(called) => (&called.work, called.attempt),
+            Self::Submitted(_)
+            | Self::Signaled(_)
+            | Self::Started(_)
+            | Self::Answered(_)
+            | Self::Fired(_)
+            | Self::Child(_) => return None,
+        };
+        Some(Unit { work: work.clone(), attempt })
+    }
+}
