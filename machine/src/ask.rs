@@ -1,9 +1,11 @@
 //! Questions: which should be asked, what their answers lead to, and how they close.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 use proto::{
     decision::{AskWork, Closed, PlanTalk},
-    fact::AskedKind,
+    fact::{Answered, AskedKind},
     id::{AskId, JobId, StepId, WorkId},
     interaction::{Answer, Question, QuestionKind, Verdict, edited, plan_digest},
     job::FailReason,
@@ -14,7 +16,7 @@ use serde_json::Value;
 
 use super::{
     call::{Agreement, Call, CallEnd},
-    fold::Counted,
+    fold::{At, Counted},
     names,
     state::{AskState, Asking, Open, Stage},
     step::{Exec, StepRun},
@@ -176,13 +178,9 @@ impl Open {
     }
 
     /// A person answered.
-    pub(super) fn answered(
-        &mut self,
-        at: Timestamp,
-        job: &JobId,
-        ask: &AskId,
-        answer: &Answer,
-    ) -> Counted {
+    pub(super) fn answered(&mut self, at: At, job: &JobId, answered: &Answered) -> Counted {
+        let (ask, answer) = (&answered.ask, &answered.answer);
+        let is_canceled = self.cancel.is_some();
         let Some(asking) = self.questions.get_mut(ask).filter(|a| a.state == AskState::Open) else {
             return Counted::No;
         };
@@ -191,12 +189,16 @@ impl Open {
         if asking.question.check(answer).is_err() {
             return Counted::No;
         }
-        asking.state = AskState::Ended;
+        asking.state = if is_canceled {
+            AskState::Closed(Closed::JobEnded)
+        } else {
+            AskState::Answered { winner: Arc::new(answered.clone()), seq: at.seq }
+        };
         let asking = asking.clone();
         if asking.question.deadline.is_some() {
             self.orphans.push(names::ask_timer(ask));
         }
-        self.deliver(at, job, &asking, answer);
+        self.deliver(at.time, job, &asking, answer);
         Counted::Yes
     }
 
@@ -329,9 +331,12 @@ impl Open {
     }
 
     /// The inbox was told that a question is closed.
-    pub(super) fn noted_closed(&mut self, ask: &AskId) -> bool {
+    pub(super) fn noted_closed(&mut self, ask: &AskId, because: Closed) -> bool {
         let Some(asking) = self.questions.get_mut(ask) else { return false };
-        asking.state = AskState::Ended;
+        match asking.state {
+            AskState::Open | AskState::ToClose(_) => asking.state = AskState::Closed(because),
+            AskState::Answered { .. } | AskState::Closed(_) => {}
+        }
         true
     }
 }

@@ -210,7 +210,7 @@ fn closing_note(open: &Open, ends: bool) -> Option<Decision> {
         let because = match asking.state {
             AskState::ToClose(because) => because,
             AskState::Open if ends => proto::decision::Closed::JobEnded,
-            AskState::Open | AskState::Ended => return None,
+            AskState::Open | AskState::Answered { .. } | AskState::Closed(_) => return None,
         };
         Some(Decision::Note(Note::QuestionClosed {
             ask: asking.question.id.clone(),

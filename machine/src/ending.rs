@@ -12,7 +12,7 @@ use proto::{
 use serde_json::{Map, Value};
 
 use super::{
-    state::{Job, Open, Stage},
+    state::{Asking, Job, Open, Stage},
     step::StepRun,
     text,
 };
@@ -195,7 +195,7 @@ impl Open {
         for step in self.steps.iter_mut().filter(|run| !run.state.is_terminal()) {
             step.end(StepState::Canceled, None, at);
         }
-        self.questions.values_mut().for_each(|a| a.state = super::state::AskState::Ended);
+        self.questions.values_mut().for_each(Asking::end);
         self.outcome = Some(outcome.clone());
     }
 }

@@ -7,7 +7,7 @@ use proto::{
     budget::Spend,
     decision::{Decision, Note},
     entry::Entry,
-    fact::{Called, Fact, Fired, Signal, Signaled, Submitted, TurnReply, Turned},
+    fact::{Called, Fact, Fired, Signal, Signaled, Source, Submitted, TurnReply, Turned},
     id::{Attempt, Seq, WorkId},
     limits,
     notice::Notice,
@@ -64,6 +64,9 @@ impl Job {
             return;
         }
         let is_decision = matches!(family, Family::Do(..) | Family::UnknownDo(_));
+        if *family == Family::In(Source::People) {
+            self.last_answer = at.seq;
+        }
         if let Err(Unreadable::Forged) = record {
             // Nobody's word, but decisions are stored after the last one at its position.
             self.seq = at.seq;
@@ -160,9 +163,7 @@ impl Job {
             Fact::Turned(turned) => open.turned(at, turned),
             Fact::Started(_) => Counted::Yes,
             Fact::Called(called) => open.called(at.time, called),
-            Fact::Answered(answered) => {
-                open.answered(at.time, &self.id, &answered.ask, &answered.answer)
-            }
+            Fact::Answered(answered) => open.answered(at, &self.id, answered),
             Fact::Fired(fired) => open.fired(at.time, &self.id, fired),
             Fact::Child(said) => open.heard_child(at.time, said),
         }
@@ -191,7 +192,9 @@ impl Job {
                 Decision::Call(work) => open.sent_call(at.time, work),
                 Decision::Ask(work) => open.asked(at.time, &self.id, work),
                 Decision::Wait(wait) => open.waits(wait),
-                Decision::Note(Note::QuestionClosed { ask, .. }) => open.noted_closed(ask),
+                Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
+                    open.noted_closed(ask, *because)
+                }
                 Decision::Note(Note::Stopped { work, notice }) => {
                     open.stopped(at.time, work, notice);
                     true

@@ -28,8 +28,9 @@ impl Job {
     /// The job becomes what it was, with what only the whole log can say.
     pub(super) fn go_back_to(&mut self, mut base: Self, at: At) {
         base.lived_ms = base.age_ms();
-        let Self { seq, first, last_decision, records, created, ignored, .. } = *self;
-        (base.seq, base.first, base.last_decision) = (seq, first, last_decision);
+        let Self { seq, first, last_decision, last_answer, records, created, ignored, .. } = *self;
+        (base.seq, base.first) = (seq, first);
+        (base.last_decision, base.last_answer) = (last_decision, last_answer);
         (base.records, base.created, base.ignored) = (records, created, ignored);
         (base.updated, base.since) = (at.time, at.time);
         base.awake = Awake { seq: at.seq, time: at.time, ask: None };

@@ -36,6 +36,7 @@ pub mod intent;
 mod kin_text;
 mod names;
 mod planning;
+mod questions;
 mod replanning;
 mod replay;
 mod share;
@@ -53,6 +54,7 @@ mod waits;
 pub use self::{
     decide::{Arm, Next},
     fold::At,
+    questions::QuestionStatus,
     replay::{Replay, replay, rollback_target},
     state::{Awake, Job, Poison, Standing},
     telling::Tell,

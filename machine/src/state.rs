@@ -11,7 +11,7 @@ use proto::{
     conversation::Conversation,
     cost::{Paid, ToolCost},
     decision::{Closed, PlanTalk},
-    fact::{Asked, Signaled, Submitted},
+    fact::{Answered, Asked, Signaled, Submitted},
     family::Parent,
     file::File,
     id::{AgentName, AskId, Generation, JobId, Seq, StepId, TimerName, ToolName, WorkId},
@@ -44,6 +44,9 @@ pub struct Job {
     pub(super) first: Seq,
     /// The last decision that was applied: what the next compare-and-set expects.
     pub(super) last_decision: Seq,
+    /// The last fact from a person, whether it counts or not: the next answer is stored right after
+    /// it.
+    pub(super) last_answer: Seq,
     pub(super) records: u64,
     pub(super) created: Timestamp,
     pub(super) updated: Timestamp,
@@ -200,15 +203,17 @@ pub(super) struct Asking {
     pub(super) state: AskState,
 }
 
-/// Where a question stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The state of a question.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum AskState {
     /// It waits for a person.
     Open,
-    /// It was answered, or a default took the answer's place and everybody knows.
-    Ended,
+    /// The first valid answer, and its position.
+    Answered { winner: Arc<Answered>, seq: Seq },
     /// It closed without an answer, and the inbox must be told.
     ToClose(Closed),
+    /// It closed without an answer, and the inbox knows.
+    Closed(Closed),
 }
 
 /// What the job is about. Only one thing at a time.
@@ -239,6 +244,7 @@ impl Job {
             seq: Seq(0),
             first: Seq(0),
             last_decision: Seq(0),
+            last_answer: Seq(0),
             records: 0,
             created: Timestamp::UNIX_EPOCH,
             updated: Timestamp::UNIX_EPOCH,

@@ -25,6 +25,7 @@ mod outlining;
 mod planning;
 mod play;
 mod policies;
+mod questions;
 mod replanning;
 mod reports;
 mod rolling;
