@@ -19,12 +19,9 @@ pub(super) async fn check(log: &dyn Log, jobs: Vec<JobId>, field: &str) -> Resul
     let (mut begun, mut left) = (Vec::new(), jobs);
     while let Some(job) = left.pop() {
         let entries = log.read(&job, Seq(0)).await?;
-        let (calls, below) = fold::apart(&job, || {
-            let past = Past::of(&job, &entries);
-            (past.begun_after(Seq(0)), past.done_anew(Seq(0)))
-        })?;
-        begun.extend(calls.iter().map(|(tool, work)| format!("{tool} ({work} of {job})")));
-        left.extend(below);
+        let all = fold::apart(&job, || Past::of(&job, &entries).repeated(Seq(0)))?;
+        begun.extend(all.calls.iter().map(|(tool, work)| format!("{tool} ({work} of {job})")));
+        left.extend(all.children);
     }
     if begun.is_empty() {
         return Ok(());

@@ -72,13 +72,12 @@ pub(super) async fn submission(
     })
 }
 
-/// The point, and the jobs whose work is done anew from there unless it may be.
+/// The point, and the jobs that would do their work a second time; none when they may.
 fn point(job: &JobId, fork: &Fork, entries: &[Entry]) -> Result<(Seq, Vec<JobId>), Box<Failure>> {
     let past = Past::of(job, entries);
     let at = fork.at.clone().unwrap_or(Point::Seq(past.last()));
     let seq = past.seq_of(&at, "fork.at")?;
-    past.check(seq, fork.again, "fork.at")?;
-    let below = if fork.again { Vec::new() } else { past.done_anew(seq) };
+    let below = past.check(seq, fork.again, "fork.at")?;
     Ok((seq, below))
 }
 

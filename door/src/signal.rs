@@ -104,7 +104,7 @@ impl Door {
         let found = fold::apart(job, || {
             let past = Past::of(job, entries);
             let (to, again, field) = wanted(&past, order)?;
-            let below = if again { Vec::new() } else { past.done_anew(to) };
+            let below = past.check_back(to, again, field)?;
             Ok::<_, Box<Failure>>((to, again, past.last(), below, field))
         })?;
         let (to, again, seen, below, field) = found.map_err(|refused| *refused)?;
@@ -154,26 +154,26 @@ impl Door {
     }
 }
 
-/// The record that a job is to go back to, if it may, whether tools may run again, and the field that
-/// says where to.
+/// The record that a job is to go back to, whether tools may run again, and the field that says where
+/// to.
 fn wanted(past: &Past<'_>, order: &Order) -> Result<(Seq, bool, &'static str), Box<Failure>> {
-    let (to, again, field) = match order {
+    match order {
         Order::RollBack { to, again } => {
             let field = "signal.roll_back.to";
-            (past.seq_of(to, field)?, *again, field)
+            Ok((past.seq_of(to, field)?, *again, field))
         }
-        Order::Restart { step, again } => (past.before_step(step)?, *again, "signal.restart.step"),
+        Order::Restart { step, again } => {
+            Ok((past.before_step(step)?, *again, "signal.restart.step"))
+        }
         Order::Cancel
         | Order::Pause
         | Order::Resume
         | Order::Retry
         | Order::Steer { .. }
         | Order::Snapshot { .. } => {
-            return Err(Box::new(Failure::new(Code::Internal, "this is no roll-back")));
+            Err(Box::new(Failure::new(Code::Internal, "this is no roll-back")))
         }
-    };
-    past.check_back(to, again, field)?;
-    Ok((to, again, field))
+    }
 }
 
 /// Checks what a person wants to tell a job's agents.

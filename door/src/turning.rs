@@ -1,20 +1,15 @@
 //! Which record a job is to go back to, or another job to begin from; and what would be done again
 //! that cannot be taken back. Pure over a job's entries: whoever stores a roll-back names a record.
 
-use std::collections::BTreeSet;
-
-use machine::{Job, Replay, replay};
+use machine::{Effects, Job, Repeated, Replay, replay};
 use proto::{
     decision::Decision,
     entry::Entry,
     error::{Code, Failure},
-    fact::Fact,
-    family::News,
-    id::{JobId, Seq, StepId, ToolName, WorkId},
+    id::{JobId, Seq, StepId, WorkId},
     limits,
     point::Point,
     record::Known,
-    tool::Effect,
 };
 
 /// Records that a job needs to go on, below the limit of its log.
@@ -116,8 +111,9 @@ impl<'a> Past<'a> {
         replay(self.job().id(), until)
     }
 
-    /// Looks whether the job can go on from a record, `field` being where that was given.
-    pub(super) fn check(&self, to: Seq, again: bool, field: &str) -> Result<(), Refused> {
+    /// Looks whether the job can go on from a record, `field` being where that was given. Gives the
+    /// jobs that would do their work a second time; none when they may.
+    pub(super) fn check(&self, to: Seq, again: bool, field: &str) -> Result<Vec<JobId>, Refused> {
         let refuse = |why: String| {
             let why = format!("{field}: {why}");
             let next = format!("`callboard jobs show {}` numbers its records.", self.job().id());
@@ -137,13 +133,16 @@ impl<'a> Past<'a> {
         if there.view().is_none() {
             return refuse(format!("nothing was submitted before record {to}"));
         }
-        let begun = self.begun_after(to);
-        if again || begun.is_empty() {
-            return Ok(());
+        if again {
+            return Ok(Vec::new());
         }
-        let calls: Vec<_> = begun.iter().map(|(tool, work)| format!("{tool} ({work})")).collect();
+        let Repeated { calls, children } = self.repeated_from(to, &there);
+        if calls.is_empty() {
+            return Ok(children);
+        }
+        let calls: Vec<_> = calls.iter().map(|(tool, work)| format!("{tool} ({work})")).collect();
         let why = format!(
-            "after record {to} a tool began that must not run twice and would run again: {}",
+            "from record {to} on a tool would run again that has begun and must not run twice: {}",
             calls.join(", ")
         );
         Err(Box::new(Failure::new(Code::WouldRepeat, why).at(field)))
@@ -154,8 +153,13 @@ impl<'a> Past<'a> {
         machine::timeline::counted(self.entries, marker)
     }
 
-    /// Looks whether the job may be rolled back to a record.
-    pub(super) fn check_back(&self, to: Seq, again: bool, field: &str) -> Result<(), Refused> {
+    /// Looks whether the job may be rolled back to a record, as [`Past::check`] does.
+    pub(super) fn check_back(
+        &self,
+        to: Seq,
+        again: bool,
+        field: &str,
+    ) -> Result<Vec<JobId>, Refused> {
         let id = self.job().id();
         if !self.replay.timeline().has(to) {
             let why = format!(
@@ -180,74 +184,15 @@ impl<'a> Past<'a> {
         self.check(to, again, field)
     }
 
-    /// The records that count now and can be read.
-    fn counting(&self) -> impl Iterator<Item = (Seq, Known)> + '_ {
-        let timeline = self.replay.timeline();
-        let counting = self.entries.iter().filter(|entry| timeline.has(entry.seq));
-        counting.filter_map(|entry| {
-            let known = entry.record.as_ref().ok()?.known().ok()?;
-            Some((entry.seq, known))
-        })
+    /// What would be done a second time if the job went on from a record.
+    pub(super) fn repeated(&self, to: Seq) -> Repeated {
+        self.repeated_from(to, &self.job_at(to))
     }
 
-    /// Calls of `once` tools that count now, began at all, and had not ended at a record.
-    pub(super) fn begun_after(&self, to: Seq) -> Vec<(ToolName, WorkId)> {
-        let (mut sent, mut begun, mut ended) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
-        for (seq, known) in self.counting() {
-            match known {
-                Known::Decision(decision) => {
-                    if let Decision::Call(call) = *decision
-                        && call.effect == Effect::Once
-                        && !sent.iter().any(|(_, work)| *work == call.work)
-                    {
-                        sent.push((call.tool, call.work));
-                    }
-                }
-                Known::Fact(fact) => match *fact {
-                    Fact::Started(started) => drop(begun.insert(started.work)),
-                    Fact::Called(called) => {
-                        if seq <= to {
-                            ended.insert(called.work.clone());
-                        }
-                        begun.insert(called.work);
-                    }
-                    Fact::Submitted(_)
-                    | Fact::Signaled(_)
-                    | Fact::Planned(_)
-                    | Fact::Turned(_)
-                    | Fact::Answered(_)
-                    | Fact::Fired(_)
-                    | Fact::Child(_) => {}
-                },
-            }
-        }
-        sent.retain(|(_, work)| begun.contains(work) && !ended.contains(work));
-        sent
-    }
-
-    /// Jobs that worked for this one in what counts now, and whose work is done anew by others when
-    /// it goes on from a record: they had not ended there.
-    pub(super) fn done_anew(&self, to: Seq) -> Vec<JobId> {
-        let (mut wanted, mut ended) = (Vec::new(), BTreeSet::new());
-        for (seq, known) in self.counting() {
-            match known {
-                Known::Decision(decision) => {
-                    if let Decision::Spawn(spawn) = *decision {
-                        wanted.push(spawn.child);
-                    }
-                }
-                Known::Fact(fact) => {
-                    if let Fact::Child(said) = *fact
-                        && matches!(said.news, News::Ended { .. })
-                        && seq <= to
-                    {
-                        ended.insert(said.child);
-                    }
-                }
-            }
-        }
-        wanted.retain(|child| !ended.contains(child));
-        wanted
+    fn repeated_from(&self, to: Seq, there: &Job) -> Repeated {
+        let mut effects = Effects::default();
+        self.entries.iter().for_each(|entry| effects.take(entry));
+        effects.repeated(to, there)
     }
 }
 

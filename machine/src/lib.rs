@@ -25,6 +25,7 @@ mod decide;
 mod deciding;
 mod dispatch;
 pub mod edits;
+mod effects;
 mod ending;
 pub mod events;
 mod excerpt;
@@ -53,6 +54,7 @@ mod waits;
 
 pub use self::{
     decide::{Arm, Next},
+    effects::{Effects, Repeated},
     fold::At,
     questions::QuestionStatus,
     replay::{Replay, replay, rollback_target},

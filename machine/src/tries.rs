@@ -70,6 +70,11 @@ impl Tries {
         *self == Self::Out { attempt }
     }
 
+    /// Whether it is known how this attempt ended.
+    pub(super) fn has_heard(&self, attempt: Attempt) -> bool {
+        attempt.0 <= self.attempts() && !self.awaits(attempt)
+    }
+
     /// Attempts so far.
     pub(super) fn attempts(&self) -> u32 {
         match self {

@@ -194,6 +194,15 @@ impl WorkId {
         let named = self.as_str().strip_prefix('g').and_then(|rest| rest.split('.').next());
         Generation(named.and_then(|number| number.parse().ok()).unwrap_or_default())
     }
+
+    /// The name without its generation: it stays the same when the work is sent again after a
+    /// roll-back.
+    #[must_use]
+    pub fn unit(&self) -> &str {
+        let (generation, unit) = self.as_str().split_once('.').unwrap_or_default();
+        let number = generation.strip_prefix('g').filter(|number| number.parse::<u32>().is_ok());
+        number.map_or(self.as_str(), |_| unit)
+    }
 }
 
 /// A position in a shard's stream. 0 means "before the first record".

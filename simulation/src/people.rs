@@ -57,8 +57,12 @@ pub(crate) struct Told {
     pub(crate) ignored: BTreeSet<(JobId, AskId)>,
     /// Answers that were taken, by question.
     pub(crate) answered: BTreeMap<(JobId, AskId), Vec<u64>>,
-    /// Roll-backs of which somebody was told that they count.
-    pub(crate) went_back: BTreeSet<(JobId, Seq)>,
+    /// Roll-backs of which somebody was told that they count, and when they were first asked for.
+    pub(crate) went_back: BTreeMap<(JobId, Seq), Instant>,
+    /// Forks that were accepted, and when they were first asked for.
+    pub(crate) forked: BTreeMap<JobId, Instant>,
+    /// Forks in which tools may run that must not run twice, asked for whether accepted or not.
+    pub(crate) forked_again: BTreeSet<JobId>,
     /// Things that are still to be said.
     pub(crate) busy: usize,
     /// What must not have been answered.

@@ -3,6 +3,7 @@
 
 pub(crate) mod back;
 pub(crate) mod kin;
+mod repeats;
 
 use std::collections::BTreeMap;
 
@@ -72,6 +73,7 @@ pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
         }
     }
     wrong.extend(back::wrong(logs, runs, told));
+    wrong.extend(repeats::wrong(logs, runs, told));
     wrong.extend(kin::wrong(logs));
     let lost = told.accepted.iter().filter(|id| logs.get(*id).is_none_or(Vec::is_empty));
     wrong.extend(lost.map(|id| format!("{id}: accepted, and not in the log")));
@@ -82,6 +84,11 @@ pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
     wrong.extend(too_late(evidence));
     wrong.extend(unwanted(evidence));
     wrong
+}
+
+/// What a record says, if it can be read.
+fn known(entry: &Entry) -> Option<Known> {
+    entry.record.as_ref().ok()?.known().ok()
 }
 
 /// How the jobs of a world ended, and what it took.
@@ -102,8 +109,7 @@ pub(crate) fn tally(evidence: &Evidence, story: &Story) {
         view.forked.iter().for_each(|_| story.count("forks"));
         for entry in entries {
             story.count("records");
-            let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
-            let decision = match known {
+            let decision = match known(entry) {
                 Some(Known::Decision(decision)) => decision,
                 Some(Known::Fact(fact)) => {
                     if is_summary(&fact) {
@@ -137,7 +143,6 @@ fn is_summary(fact: &Fact) -> bool {
 
 /// Turns that have a summary and might be given another one, or have one of nothing that was said.
 fn summarised_for_ever(id: &JobId, entries: &[Entry]) -> Vec<String> {
-    let known = |entry: &Entry| entry.record.as_ref().ok()?.known().ok();
     let mut said = Vec::new();
     let mut wrong = Vec::new();
     for entry in entries {

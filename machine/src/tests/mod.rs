@@ -11,6 +11,7 @@ mod designs;
 mod detecting;
 mod dispatching;
 mod editing;
+mod effects;
 mod failing;
 mod family;
 mod forking;

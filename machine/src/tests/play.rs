@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 
 use crate::{At, Job, Replay, Tell, timeline};
 
+#[derive(Clone)]
 pub(super) struct Play {
     pub(super) job: Job,
     pub(super) log: Vec<(At, Family, Result<Known, Unreadable>)>,
@@ -177,12 +178,16 @@ impl Play {
 
     /// The whole log, folded.
     pub(super) fn folded(&self) -> Job {
-        let wanted = self
-            .log
-            .iter()
-            .filter_map(|(_, family, record)| timeline::wanted(family, record.as_ref().ok()?));
+        self.at(self.last())
+    }
+
+    /// The log up to a record, folded.
+    pub(super) fn at(&self, seq: Seq) -> Job {
+        let log = || self.log.iter().take_while(|(at, _, _)| at.seq <= seq);
+        let wanted =
+            log().filter_map(|(_, family, record)| timeline::wanted(family, record.as_ref().ok()?));
         let mut fold = Replay::new(self.job.id().clone(), wanted.collect());
-        for (at, family, record) in &self.log {
+        for (at, family, record) in log() {
             fold.apply(*at, family, record.as_ref());
         }
         fold.into_job()

@@ -7,6 +7,7 @@ use proto::{
     id::{JobId, Seq},
 };
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::People;
 use crate::{
@@ -111,13 +112,14 @@ impl People {
     /// Gives an order that may be refused for what the job is at.
     async fn order(&self, job: &JobId, order: Value) {
         let request = json!({ "job": job, "signal": order, "by": "ann" });
+        let asked = Instant::now();
         loop {
             match self.counter.ask(verbs::SIGNAL, &request).await {
                 Heard::Reply(reply) => {
                     let seq = Seq(reply["seq"].as_u64().unwrap_or_default());
                     self.story.tell("people", || format!("{job} heard {order} at {seq}"));
                     if !order["roll_back"].is_null() || !order["restart"].is_null() {
-                        self.lock().went_back.insert((job.clone(), seq));
+                        self.lock().went_back.insert((job.clone(), seq), asked);
                     }
                     return;
                 }
@@ -129,6 +131,10 @@ impl People {
 
     async fn fork(&self, id: JobId, fork: Value) {
         let body = json!({ "id": id, "fork": fork });
+        let asked = Instant::now();
+        if fork["again"] == json!(true) {
+            self.lock().forked_again.insert(id.clone());
+        }
         loop {
             match self.counter.ask(verbs::SUBMIT, &body).await {
                 Heard::Reply(reply) => {
@@ -136,6 +142,7 @@ impl People {
                     let created = reply["created"] == json!(true);
                     let mut told = self.lock();
                     told.accepted.insert(id.clone());
+                    told.forked.insert(id.clone(), asked);
                     *told.created.entry(id.clone()).or_default() += u32::from(created);
                     return;
                 }

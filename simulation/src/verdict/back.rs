@@ -16,7 +16,7 @@ use proto::{
     view::{JobView, StepView},
 };
 
-use super::Logs;
+use super::{Logs, known};
 use crate::{ledger::Run, people::Told};
 
 /// Everything that is wrong, in words.
@@ -36,7 +36,7 @@ pub(super) fn wrong(logs: &Logs, runs: &[Run], told: &Told) -> Vec<String> {
         if let Some(forked) = forked(entries) {
             wrong.extend(other_than_its_origin(id, entries, &forked, logs));
         }
-        let promised = told.went_back.iter().filter(|(job, _)| job == id);
+        let promised = told.went_back.keys().filter(|(job, _)| job == id);
         for (_, seq) in promised.filter(|(_, seq)| !backs.iter().any(|back| back.at == *seq)) {
             wrong.push(format!("{id}: was to have gone back in record {seq}, and did not"));
         }
@@ -159,8 +159,7 @@ fn repeated(id: &JobId, runs: &[Run]) -> Vec<String> {
     let mut times: BTreeMap<String, u32> = BTreeMap::new();
     let had = |run: &&Run| run.job == *id && run.effect == Effect::Once && run.effect_at.is_some();
     for run in runs.iter().filter(had) {
-        let name = run.work.as_str().split_once('.').map_or("", |(_, name)| name);
-        *times.entry(name.to_owned()).or_default() += 1;
+        *times.entry(run.work.unit().to_owned()).or_default() += 1;
     }
     let twice = times.into_iter().filter(|(_, times)| *times > 1);
     twice
@@ -168,7 +167,8 @@ fn repeated(id: &JobId, runs: &[Run]) -> Vec<String> {
         .collect()
 }
 
-fn forked(entries: &[Entry]) -> Option<Forked> {
+/// What a job goes on from, if it is a fork.
+pub(super) fn forked(entries: &[Entry]) -> Option<Forked> {
     let Known::Fact(fact) = known(entries.first()?)? else { return None };
     let Fact::Submitted(submitted) = *fact else { return None };
     submitted.forked.map(|forked| *forked)
@@ -205,8 +205,4 @@ fn other_than_its_origin(
         wrong.push(of(format!("it has a family: {:?}", view.children)));
     }
     wrong
-}
-
-fn known(entry: &Entry) -> Option<Known> {
-    entry.record.as_ref().ok()?.known().ok()
 }

@@ -14,7 +14,7 @@ use proto::{
     record::Known,
 };
 
-use super::Logs;
+use super::{Logs, known};
 
 /// The jobs that were to work for a job, by its log.
 pub(crate) fn begun_by(entries: &[Entry]) -> Vec<JobId> {
@@ -277,8 +277,4 @@ fn unwanted(logs: &Logs) -> Vec<String> {
 
 fn kind_is(entry: &Entry, kind: &str) -> bool {
     entry.record.as_ref().is_ok_and(|record| record.kind == kind)
-}
-
-fn known(entry: &Entry) -> Option<Known> {
-    entry.record.as_ref().ok()?.known().ok()
 }

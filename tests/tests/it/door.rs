@@ -9,6 +9,7 @@ mod hall;
 mod looking;
 mod on_nats;
 mod people;
+mod repeating;
 mod signaling;
 mod submitting;
 mod turning;

@@ -1,0 +1,131 @@
+//! Effects of tools that must not run twice, over the jobs that a roll-back or a fork has made do the
+//! same work: the children of a job that went back, and those forked from it. Within one job see
+//! [`super::back`].
+
+use std::collections::BTreeSet;
+
+use machine::timeline::Timeline;
+use proto::{
+    decision::{Decision, SpawnWork},
+    entry::Entry,
+    fact::{Fact, Signal},
+    family::News,
+    fork::Forked,
+    id::{JobId, Seq},
+    record::Known,
+    tool::Effect,
+};
+use tokio::time::Instant;
+
+use super::{Logs, back::forked, known};
+use crate::{ledger::Run, people::Told};
+
+/// Everything that is wrong, in words.
+pub(super) fn wrong(logs: &Logs, runs: &[Run], told: &Told) -> Vec<String> {
+    // Where somebody said that tools may run again, nobody can say which of them meant what.
+    let has_said_so = |entries: &Vec<Entry>| entries.iter().any(may_run_again);
+    if logs.values().any(has_said_so) || !told.forked_again.is_empty() {
+        return Vec::new();
+    }
+    let world = World { logs, runs };
+    let mut wrong = Vec::new();
+    for ((job, at), asked) in &told.went_back {
+        let Some(entries) = logs.get(job) else { continue };
+        let Some(to) = goes_back_to(entries, *at) else { continue };
+        let (until, since) = entries.split_at(entries.partition_point(|entry| entry.seq < *at));
+        let before = world.below(until, to, Some(*asked));
+        let since = world.below(since, Seq(0), None);
+        let twice = before.intersection(&since);
+        wrong.extend(twice.map(|unit| {
+            format!("{job}: below it {unit} had its effect before and after it went back in {at}")
+        }));
+    }
+    for (fork, asked) in &told.forked {
+        let Some((entries, forked)) = logs.get(fork).and_then(|e| Some((e, forked(e)?))) else {
+            continue;
+        };
+        let Forked { job, seq, .. } = forked;
+        let Some(origin) = logs.get(&job) else { continue };
+        let mut before = world.own(&job, Some(*asked));
+        before.extend(world.below(origin, seq, Some(*asked)));
+        let mut since = world.own(fork, None);
+        since.extend(world.below(entries, Seq(0), None));
+        let twice = before.intersection(&since);
+        wrong.extend(twice.map(|unit| {
+            format!("{fork}: {unit} has its effect, and had it in {job} before the fork at {seq}")
+        }));
+    }
+    wrong
+}
+
+/// What there is to look at.
+struct World<'a> {
+    logs: &'a Logs,
+    runs: &'a [Run],
+}
+
+impl World<'_> {
+    /// The units of a job's work that had such an effect, of those that began before a moment.
+    fn own(&self, job: &JobId, until: Option<Instant>) -> BTreeSet<String> {
+        let had = |run: &&Run| {
+            run.job == *job
+                && run.effect == Effect::Once
+                && run.effect_at.is_some()
+                && until.is_none_or(|until| run.began < until)
+        };
+        self.runs.iter().filter(had).map(|run| run.work.unit().to_owned()).collect()
+    }
+
+    /// The same of the jobs below that count at the last of some records, and of those below them;
+    /// without those whose end was heard at a record.
+    fn below(&self, entries: &[Entry], heard: Seq, until: Option<Instant>) -> BTreeSet<String> {
+        let mut timeline = Timeline::default();
+        for entry in entries {
+            timeline.take(entry.seq, &entry.family, known(entry).as_ref());
+        }
+        let ended: BTreeSet<_> =
+            entries.iter().filter(|entry| entry.seq <= heard).filter_map(ended).collect();
+        let counting = entries.iter().filter(|entry| timeline.has(entry.seq));
+        let spawns = counting.filter_map(spawn).filter(|spawn| !ended.contains(&spawn.child));
+        let mut units = BTreeSet::new();
+        for spawn in spawns {
+            let mut below = self.own(&spawn.child, until);
+            if let Some(entries) = self.logs.get(&spawn.child) {
+                below.extend(self.below(entries, Seq(0), until));
+            }
+            let unit = spawn.work.unit();
+            units.extend(below.into_iter().map(|below| format!("{unit}/{below}")));
+        }
+        units
+    }
+}
+
+fn may_run_again(entry: &Entry) -> bool {
+    matches!(known(entry), Some(Known::Fact(fact)) if matches!(
+        &*fact,
+        Fact::Signaled(said) if matches!(said.signal, Signal::RollBack { again: true, .. })
+    ))
+}
+
+/// Where a roll-back goes back to.
+fn goes_back_to(entries: &[Entry], at: Seq) -> Option<Seq> {
+    let Known::Fact(fact) = known(entries.iter().find(|entry| entry.seq == at)?)? else {
+        return None;
+    };
+    let Fact::Signaled(said) = *fact else { return None };
+    let Signal::RollBack { to, .. } = said.signal else { return None };
+    Some(to)
+}
+
+fn spawn(entry: &Entry) -> Option<SpawnWork> {
+    let Known::Decision(decision) = known(entry)? else { return None };
+    let Decision::Spawn(spawn) = *decision else { return None };
+    Some(*spawn)
+}
+
+/// The child whose end a record tells.
+fn ended(entry: &Entry) -> Option<JobId> {
+    let Known::Fact(fact) = known(entry)? else { return None };
+    let Fact::Child(said) = *fact else { return None };
+    matches!(said.news, News::Ended { .. }).then_some(said.child)
+}

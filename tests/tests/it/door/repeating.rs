@@ -1,0 +1,145 @@
+//! A call that must not run twice, and the records of its log from which it would: by roll-back,
+//! restart and fork.
+
+use proto::{
+    decision::pools,
+    error::Code,
+    fact::{Called, Fact, Fired, PlanReply, Planned, Started},
+    id::{Attempt, JobId, Seq, StepId, TimerName, ToolName, WorkId},
+    message::Usage,
+    plan::{Action, Plan, Step},
+    tool::{Approval, Binding, Effect, Fault, ToolResult},
+};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::{
+    hall::Hall,
+    turning::{drive, tell},
+};
+
+fn step(id: &str, on: &[&str], effect: Effect) -> Step {
+    let (pool, version) = (pools::builtin(), "1".into());
+    let binding = Binding { pool, effect, approval: Approval::Never, version };
+    Step {
+        id: StepId::new(id).unwrap(),
+        title: String::new(),
+        description: id.to_owned(),
+        depends_on: on.iter().map(|on| StepId::new(*on).unwrap()).collect(),
+        action: Action::Tool { tool: ToolName::new("pay").unwrap(), args: json!({}), binding },
+    }
+}
+
+fn called(work: &str, attempt: u32, fault: Option<Fault>) -> Fact {
+    let result = match fault {
+        None => ToolResult::ok(json!("paid")),
+        Some(_) => ToolResult::failed("nothing was done"),
+    };
+    let (work, attempt) = (WorkId::new(work).unwrap(), Attempt(attempt));
+    Fact::Called(Called { work, attempt, result, fault, duration_ms: 1, cost: Default::default() })
+}
+
+fn started(work: &str, attempt: u32) -> Fact {
+    Fact::Started(Started { work: WorkId::new(work).unwrap(), attempt: Attempt(attempt) })
+}
+
+/// A job whose step `pays` needed a second attempt, because the first found its service away. Step
+/// `after` was sent between the two.
+async fn paid_at_last(hall: &Hall) -> JobId {
+    let job = JobId::new("j").unwrap();
+    hall.ask("submit", r#"{"id":"j","goal":"pay","agent":"unattended"}"#).await.unwrap();
+    drive(hall, &job).await;
+    let steps = vec![
+        step("pays", &[], Effect::Once),
+        step("before", &[], Effect::Pure),
+        step("after", &["before"], Effect::Pure),
+    ];
+    let planned = Planned {
+        work: WorkId::new("g0.p1").unwrap(),
+        attempt: Attempt::FIRST,
+        reply: PlanReply::Plan { plan: Plan { title: "t".into(), steps, replan: Vec::new() } },
+        usage: Usage::default(),
+        detected: None,
+        outline: Vec::new(),
+    };
+    for fact in [
+        Fact::Planned(planned),
+        started("g0.r0.pays", 1),
+        called("g0.r0.pays", 1, Some(Fault::Unavailable)),
+        called("g0.r0.before", 1, None),
+        Fact::Fired(Fired { timer: TimerName::new("retry-1").unwrap() }),
+        started("g0.r0.pays", 2),
+        called("g0.r0.pays", 2, None),
+    ] {
+        tell(hall, &job, fact).await;
+    }
+    job
+}
+
+/// The position of the `n`th record of a kind.
+async fn nth(hall: &Hall, job: &JobId, kind: &str, n: usize) -> Seq {
+    let entries = hall.broker.log.read(job, Seq(0)).await.unwrap();
+    let is = |entry: &&proto::entry::Entry| entry.record.as_ref().unwrap().kind == kind;
+    entries.iter().filter(is).nth(n).unwrap().seq
+}
+
+async fn go_on(hall: &Hall, way: &str, at: Seq) -> Result<Value, proto::error::Failure> {
+    match way {
+        "roll-back" => {
+            let body = json!({"job": "j", "signal": {"roll_back": {"to": at}}});
+            hall.ask("signal", body.to_string()).await
+        }
+        _ => {
+            let body = json!({"id": "f", "fork": {"job": "j", "at": at}});
+            hall.ask("submit", body.to_string()).await
+        }
+    }
+}
+
+/// What the failure of its first attempt says of a call is nothing about the second.
+#[rstest]
+#[case::its_plan("planned", 0, true)]
+#[case::its_command("call", 0, true)]
+#[case::its_start("started", 0, true)]
+#[case::its_first_failure("called", 0, true)]
+#[case::its_wait("wait", 0, true)]
+#[case::its_timer("fired", 0, true)]
+#[case::its_second_command("call", 3, true)]
+#[case::its_second_start("started", 1, true)]
+#[case::its_result("called", 2, false)]
+#[tokio::test]
+async fn a_call_with_two_attempts_is_held_back_from_everywhere_before_its_result(
+    #[values("roll-back", "fork")] way: &str,
+    #[case] kind: &str,
+    #[case] n: usize,
+    #[case] held: bool,
+) {
+    let hall = Hall::new().await;
+    let job = paid_at_last(&hall).await;
+    let at = nth(&hall, &job, kind, n).await;
+    match go_on(&hall, way, at).await {
+        Ok(_) => assert!(!held, "it runs a second time"),
+        Err(refused) => {
+            assert!(held, "{refused}");
+            assert_eq!(refused.code, Code::WouldRepeat);
+            assert!(refused.message.contains("pay (g0.r0.pays)"), "{}", refused.message);
+        }
+    }
+}
+
+/// The point is that before the first command of the step, whatever others were doing there.
+#[rstest]
+#[case::the_call_itself("pays")]
+#[case::a_step_that_was_sent_between_its_attempts("after")]
+#[tokio::test]
+async fn a_step_is_not_restarted_where_another_call_would_run_twice(#[case] step: &str) {
+    let hall = Hall::new().await;
+    paid_at_last(&hall).await;
+    let restart = |again: bool| {
+        json!({"job": "j", "signal": {"restart": {"step": step, "again": again}}}).to_string()
+    };
+    let refused = hall.ask("signal", restart(false)).await.unwrap_err();
+    assert_eq!(refused.code, Code::WouldRepeat);
+    assert!(refused.message.contains("pay (g0.r0.pays)"), "{}", refused.message);
+    hall.ask("signal", restart(true)).await.unwrap();
+}
