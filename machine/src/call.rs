@@ -110,6 +110,7 @@ impl Call {
             language,
             idempotency_key: format!("{job}.{}", self.work),
             approved,
+            refused: None,
         })
     }
 
@@ -174,25 +175,27 @@ impl Call {
     /// A worker answered an attempt that counts. `is_step` when the call is a whole step: then a
     /// tool's own no is tried again by the step's policy, otherwise it is for the model to see.
     pub(super) fn answered(&mut self, called: &Called, is_step: bool, rules: Rules, at: Timestamp) {
-        let one = u32::from(rules >= Rules::SECOND);
         let broken =
-            |transient| WorkError { message: why(&called.result), transient, retry_after_ms: None };
+            || WorkError { message: why(&called.result), transient: true, retry_after_ms: None };
         match called.fault {
             None if !called.result.success && is_step => {
                 self.said_no = true;
-                self.noes = self.noes.saturating_add(one);
-                self.tries.broke(broken(true), at);
+                self.noes = self.noes.saturating_add(one_since(rules));
+                self.tries.broke(broken(), at);
             }
-            Some(fault) if fault.is_transient() => {
-                self.said_no = false;
-                self.faults = self.faults.saturating_add(one);
-                self.tries.broke(broken(true), at);
-            }
+            Some(fault) if fault.is_transient() => self.broke(broken(), rules, at),
             Some(Fault::Unknown) => {
                 self.end = Some(CallEnd::Unknown(called.result.clone().flattened()))
             }
             None | Some(_) => self.end = Some(CallEnd::Answered(called.result.clone().flattened())),
         }
+    }
+
+    /// An attempt ended with a fault, or was not sent at all.
+    pub(super) fn broke(&mut self, error: WorkError, rules: Rules, at: Timestamp) {
+        self.said_no = false;
+        self.faults = self.faults.saturating_add(one_since(rules));
+        self.tries.broke(error, at);
     }
 
     /// Whether it was given up and waits for an operator. A tool's own no is an answer.
@@ -301,6 +304,11 @@ impl Call {
             message: message.map(|m| excerpt::line(&m, 200)),
         }
     }
+}
+
+/// The first rules count retries of faults and of noes together.
+fn one_since(rules: Rules) -> u32 {
+    u32::from(rules >= Rules::SECOND)
 }
 
 /// Why a result is none, in the tool's words.

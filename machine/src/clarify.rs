@@ -3,7 +3,7 @@
 
 use proto::{
     decision::PlanTalk,
-    fact::{CallTarget, TurnCall, TurnReply},
+    fact::{CallTarget, TurnCall},
     job::FailReason,
     outline,
 };
@@ -71,9 +71,7 @@ impl Open {
     }
 
     /// The calls of a turn, with questions that are not asked told to the model instead.
-    pub(super) fn guard_calls(&mut self, reply: &TurnReply) -> Vec<TurnCall> {
-        let TurnReply::Calls { calls, .. } = reply else { return Vec::new() };
-        let mut calls = calls.clone();
+    pub(super) fn guard_calls(&mut self, mut calls: Vec<TurnCall>) -> Vec<TurnCall> {
         let (mut coming, may_ask) = (self.coming_questions(), self.may_ask_in_steps());
         for call in &mut calls {
             let CallTarget::Person { question } = &call.target else { continue };

@@ -13,10 +13,11 @@ use std::{
 
 use jiff::Timestamp;
 use proto::{
+    agent::Agent,
     cost::Paid,
     decision::{Note, SpawnWork},
     fact::{Signal, Signaled, Submitted},
-    family::{Callees, ChildQuestion, ChildSaid, ChildView, News, Offered, Parent},
+    family::{Callee, Callees, ChildQuestion, ChildSaid, ChildView, News, Offered, Parent},
     id::{AskId, Attempt, JobId, Seq, WorkId},
     job::{JobState, Outcome},
     message::Usage,
@@ -155,6 +156,11 @@ impl Open {
         subs.filter_map(|name| Some(Offered { name: name.clone(), about: offer(name)? })).collect()
     }
 
+    /// The agent of a name that the job may hand tasks to.
+    pub(super) fn callee(&self, name: &str) -> Option<&Callee> {
+        callee(&self.agent, self.family.callees.as_deref(), name)
+    }
+
     /// Whether it is so deep in its family that nothing below it would be allowed.
     fn is_deepest(&self) -> bool {
         self.agent.budget.depth == 0
@@ -203,10 +209,7 @@ impl Open {
             (false, true) if refuses => Some(kin_text::handed_over_all(language)),
             (true | false, _) => None,
         };
-        let known = |name: &str| {
-            let sub = agent.sub_agent(name)?;
-            self.family.callees.as_ref()?.get(&sub.name)
-        };
+        let callees = self.family.callees.clone();
         for step in &mut self.steps {
             // A model can do it by itself; for a step of a plan there is nothing else to do.
             let no_further = no_further.filter(|_| matches!(step.exec, Exec::Acting(_)));
@@ -214,7 +217,7 @@ impl Open {
                 if !call.is_agent() || call.end.is_some() || call.tries.attempts() > 0 {
                     return;
                 }
-                if known(call.tool.as_str()).is_none() {
+                if callee(&agent, callees.as_deref(), call.tool.as_str()).is_none() {
                     call.refuse(kin_text::no_such_agent(language, &agent, call.tool.as_str()));
                 } else if let Some(why) = no_further {
                     call.refuse(why.to_owned());
@@ -421,6 +424,10 @@ impl Open {
             call.child_ended(outcome, is_step, language, at);
         }
     }
+}
+
+fn callee<'a>(agent: &Agent, callees: Option<&'a Callees>, name: &str) -> Option<&'a Callee> {
+    callees?.get(&agent.sub_agent(name)?.name)
 }
 
 /// How a question of a job below is kept.

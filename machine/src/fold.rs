@@ -257,7 +257,8 @@ impl Open {
         let agent = agent.as_ref();
         let heard = self.steps.iter().enumerate().find_map(|(index, step)| match &step.exec {
             Exec::Turn(turn) if turn.work == turned.work && turn.tries.awaits(turned.attempt) => {
-                Some((turn.clone(), index))
+                let granted = self.granted_calls(&turned.reply, turn, step);
+                Some((turn.clone(), index, granted))
             }
             Exec::Turn(_)
             | Exec::NotBegun
@@ -266,8 +267,8 @@ impl Open {
             | Exec::Rerun(_)
             | Exec::Ended => None,
         });
-        let Some((turn, index)) = heard else { return Counted::No };
-        let calls = self.guard_calls(&turned.reply);
+        let Some((turn, index, granted)) = heard else { return Counted::No };
+        let calls = self.guard_calls(granted);
         let Some(step) = self.steps.get_mut(index) else { return Counted::No };
         let is_summary = matches!(turned.reply, TurnReply::Summarised { .. });
         step.turns += u32::from(!is_summary);
@@ -402,7 +403,15 @@ impl Open {
     }
 
     fn sent_call(&mut self, at: Timestamp, work: &proto::decision::CallWork) -> bool {
-        self.sent_unit(at, &work.work, work.attempt)
+        let (sent, rules) = (self.sent_unit(at, &work.work, work.attempt), self.rules);
+        if let Some(error) = work.refused.as_ref().filter(|_| sent) {
+            for step in &mut self.steps {
+                if let Some((call, _)) = step.call_mut(|call| call.work == work.work) {
+                    call.broke(error.clone(), rules, at);
+                }
+            }
+        }
+        sent
     }
 
     fn sent_spawn(&mut self, at: Timestamp, work: &proto::decision::SpawnWork) -> bool {

@@ -14,6 +14,8 @@
 mod anomaly;
 mod arguments;
 mod ask;
+mod authorize;
+mod authorize_text;
 mod budget;
 mod call;
 pub mod cancellation;
@@ -53,6 +55,7 @@ mod view;
 mod waits;
 
 pub use self::{
+    authorize::registry_refusal,
     decide::{Arm, Next},
     effects::{Effects, Repeated},
     fold::At,

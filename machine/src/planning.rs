@@ -66,7 +66,8 @@ impl Open {
         } else {
             plan.check_beside(&self.completed(), &self.kept()).err()
         };
-        let wrong = wrong.map(|wrong| wrong.text(self.language)).or_else(|| self.misfit(&plan));
+        let wrong = wrong.map(|wrong| wrong.text(self.language));
+        let wrong = wrong.or_else(|| self.misshapen(&plan)).or_else(|| self.misfit(&plan));
         if let Some(wrong) = wrong {
             let shown = serde_json::to_string(&plan).unwrap_or_default();
             return self
@@ -82,19 +83,17 @@ impl Open {
 
     /// Why a plan cannot be carried out the way the agent says.
     pub(super) fn misfit(&self, plan: &Plan) -> Option<String> {
-        let is_call = |step: &&Step| matches!(step.action, Action::Tool { .. });
-        let mut steps = plan.steps.iter();
-        match self.agent.step.exec {
-            StepExec::AsPlanned | StepExec::SingleAction => None,
-            StepExec::DirectTool => {
-                let step = steps.find(|step| !is_call(step))?;
-                Some(text::must_name_a_tool(self.language, step.id.as_str()))
+        let exec = self.agent.step.exec;
+        let Some(step) = plan.steps.iter().find(|step| !exec.allows(&step.action)) else {
+            return self.beyond_agent(plan);
+        };
+        let (language, step) = (self.language, step.id.as_str());
+        Some(match exec {
+            StepExec::MasterLoop => text::must_not_name_a_tool(language, step),
+            StepExec::AsPlanned | StepExec::SingleAction | StepExec::DirectTool => {
+                text::must_name_a_tool(language, step)
             }
-            StepExec::MasterLoop => {
-                let step = steps.find(is_call)?;
-                Some(text::must_not_name_a_tool(self.language, step.id.as_str()))
-            }
-        }
+        })
     }
 
     /// A reply that is no plan: shown to the planner again, then to a person or nobody.
@@ -141,10 +140,11 @@ impl Open {
 
     /// A plan that the job was submitted with is in force at once: whoever gave it has agreed to it.
     pub(super) fn adopt_given(&mut self, plan: &Plan) {
-        match plan.check(&BTreeSet::new()) {
-            Ok(()) => self.adopt(plan.clone()),
-            // The door checks plans; whoever wrote this one to the log did not go through it.
-            Err(wrong) => self.stage = self.no_plan(&wrong.text(self.language)),
+        let wrong = plan.check(&BTreeSet::new()).err().map(|wrong| wrong.text(self.language));
+        match wrong.or_else(|| self.beyond_agent(plan)) {
+            None => self.adopt(plan.clone()),
+            // The door checks plans; another writer of this one to the log did not go through it.
+            Some(wrong) => self.stage = self.no_plan(&wrong),
         }
     }
 

@@ -21,7 +21,7 @@ use crate::{
     agent::Agent,
     asking::AskKinds,
     conversation::Exchange,
-    fact::{PlanNote, PlanReply},
+    fact::{PlanNote, PlanReply, WorkError},
     family::Offered,
     file::FileTold,
     id::{Attempt, Generation, JobId, Pool, StepId, TimerName, ToolName, Unit, WorkId},
@@ -82,6 +82,7 @@ impl Decision {
     pub fn pool(&self) -> Pool {
         match self {
             Self::Plan(_) | Self::Turn(_) => pools::models(),
+            Self::Call(CallWork { refused: Some(_), .. }) => pools::nobody(),
             Self::Call(call) => call.pool.clone(),
             Self::Ask(_) | Self::Note(Note::QuestionClosed { .. }) => pools::people(),
             Self::Note(
@@ -320,6 +321,10 @@ pub struct CallWork {
     /// what it is about to run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<String>,
+    /// Why the supervisor does not send the call: a worker claimed of the tool what the registry does
+    /// not say. No pool takes it, and the attempt ends with this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<WorkError>,
 }
 
 /// A task for another agent. Everything the child is begun with is here or in the job's own

@@ -34,6 +34,18 @@ pub enum NoTool {
 }
 
 impl NoTool {
+    /// A name that is none of those that may be used.
+    #[must_use]
+    pub fn unknown<'a>(name: &str, usable: impl Iterator<Item = &'a str>) -> Self {
+        Self::Unknown { name: shown(name), near: None, tools: listing(usable) }
+    }
+
+    /// A tool that is none of those that may be used.
+    #[must_use]
+    pub fn not_allowed<'a>(name: &str, usable: impl Iterator<Item = &'a str>) -> Self {
+        Self::NotAllowed { name: shown(name), tools: listing(usable) }
+    }
+
     /// What is wrong, in a language.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
@@ -111,12 +123,11 @@ impl<'a> Toolbox<'a> {
         if let Some(tool) = self.offered.iter().find(of_name) {
             return Ok(tool);
         }
-        let shown: String = name.chars().take(80).flat_map(|c| c.escape_default()).collect();
-        let tools = self.names();
+        let usable = self.offered.iter().map(|tool| tool.name.as_str());
         if self.held_back.iter().any(|tool| of_name(&tool)) {
-            return Err(NoTool::NotAllowed { name: shown, tools });
+            return Err(NoTool::not_allowed(name, usable));
         }
-        Err(NoTool::Unknown { name: shown, near: self.near(name), tools })
+        Err(NoTool::Unknown { name: shown(name), near: self.near(name), tools: listing(usable) })
     }
 
     /// What to say of tools that an agent names and no worker has announced. They may be announced later,
@@ -149,18 +160,22 @@ impl<'a> Toolbox<'a> {
             .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
         (likeness >= LIKENESS_MIN).then(|| tool.name.clone())
     }
+}
 
-    fn names(&self) -> String {
-        if self.offered.is_empty() {
-            return NONE.to_owned();
-        }
-        let mut names: Vec<_> =
-            self.offered.iter().take(NAMES_MAX).map(|tool| tool.name.as_str()).collect();
-        if self.offered.len() > NAMES_MAX {
-            names.push("…");
-        }
-        names.join(", ")
+/// A name with everything that is not ASCII written out.
+fn shown(name: &str) -> String {
+    name.chars().take(80).flat_map(|c| c.escape_default()).collect()
+}
+
+fn listing<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<_> = names.take(NAMES_MAX + 1).collect();
+    if names.is_empty() {
+        return NONE.to_owned();
     }
+    if let Some(last) = names.get_mut(NAMES_MAX) {
+        *last = "…";
+    }
+    names.join(", ")
 }
 
 #[cfg(test)]

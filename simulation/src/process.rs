@@ -130,6 +130,7 @@ impl Equipment {
             broker: self.broker.clone(),
             status: status.clone(),
             crew: crew.clone(),
+            registry: registry.clone(),
             // No sweep but the first after a shard is taken up: what only a sweep would find must
             // be seen as forgotten.
             options: SupervisorOptions {

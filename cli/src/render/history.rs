@@ -199,7 +199,11 @@ fn decision(decision: &Decision) -> (Tone, String) {
             format!("{}#{} turn {} of {}", work.work, work.attempt, work.turn, work.step),
         ),
         Decision::Call(work) => {
-            (Tone::Busy, format!("{}#{} {} {}", work.work, work.attempt, work.tool, work.args))
+            let call = format!("{}#{} {} {}", work.work, work.attempt, work.tool, work.args);
+            match &work.refused {
+                None => (Tone::Busy, call),
+                Some(error) => (Tone::Bad, format!("{call} not sent: {}", error.message)),
+            }
         }
         Decision::Ask(ask) => {
             let question = &ask.question;

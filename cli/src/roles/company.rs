@@ -205,6 +205,7 @@ impl Parts<'_> {
             broker: self.broker.clone(),
             status: self.status.clone(),
             crew: self.crew.clone(),
+            registry: self.registry.clone(),
             options,
             shutdown: self.shutdown.clone(),
         };

@@ -23,8 +23,8 @@ pub(super) struct Units {
     /// Decisions other than commands, by what makes them one of a kind.
     others: BTreeSet<String>,
     keys: BTreeMap<WorkId, String>,
-    /// Attempts that a roll-back has taken out of the timeline, or that were fenced by one: nobody
-    /// needs to answer them.
+    /// Attempts that a roll-back has taken out of the timeline, that were fenced by one, or that the
+    /// supervisor did not send: nobody needs to answer them.
     abandoned: BTreeSet<Unit>,
     ended: bool,
 }
@@ -65,6 +65,9 @@ impl Units {
                 let key = self.keys.entry(work.work.clone());
                 if *key.or_insert_with(|| work.idempotency_key.clone()) != work.idempotency_key {
                     self.findings.push(Finding::KeyChanged { seq, work: work.work.clone() });
+                }
+                if work.refused.is_some() {
+                    self.abandoned.extend(decision.unit());
                 }
             }
             Decision::Ask(work) => self.other(seq, format!("question {}", work.question.id)),

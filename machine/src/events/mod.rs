@@ -18,7 +18,7 @@ use proto::event::{
 };
 use proto::{
     decision::{Decision, Note},
-    fact::{Called, Fact, PlanReply, Planned, TurnReply, Turned},
+    fact::{Called, Fact, PlanReply, Planned, TurnReply, Turned, WorkError},
     family::{ChildSaid, News},
     id::{Attempt, Seq, StepId, ToolName, WorkId},
     job::Outcome,
@@ -276,16 +276,22 @@ impl Projection {
                 self.out.insert(turn.work.clone(), out);
             }
             Decision::Call(call) => {
-                let (step, tool) = (call.step.clone(), call.tool.clone());
-                let out = Out { step: step.clone(), tool: Some(tool.clone()) };
+                let told = |phase| {
+                    Happened::Tool(ToolEvent {
+                        work: call.work.clone(),
+                        attempt: call.attempt,
+                        step: call.step.clone(),
+                        tool: call.tool.clone(),
+                        phase,
+                    })
+                };
+                events.push(told(ToolPhase::Calling { args: call.args.clone() }));
+                if let Some(error) = &call.refused {
+                    events.push(told(refused(error)));
+                    return;
+                }
+                let out = Out { step: call.step.clone(), tool: Some(call.tool.clone()) };
                 self.out.insert(call.work.clone(), out);
-                events.push(Happened::Tool(ToolEvent {
-                    work: call.work.clone(),
-                    attempt: call.attempt,
-                    step,
-                    tool,
-                    phase: ToolPhase::Calling { args: call.args.clone() },
-                }));
             }
             Decision::Spawn(spawn) => {
                 let Ok(tool) = ToolName::new(spawn.agent.name.as_str()) else { return };
@@ -311,6 +317,18 @@ impl Projection {
 
     fn step_of(&self, work: &WorkId) -> Option<StepId> {
         self.out.get(work).map(|out| out.step.clone())
+    }
+}
+
+/// The end of a call that the supervisor did not send.
+fn refused(error: &WorkError) -> ToolPhase {
+    ToolPhase::Called {
+        success: false,
+        result: None,
+        error: Some(error.message.clone()),
+        message: None,
+        fault: None,
+        duration_ms: 0,
     }
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test names the one decision it is about")]
 
 mod asking;
+mod authorizing;
 mod budgets;
 mod chance;
 mod clarifying;

@@ -88,6 +88,16 @@ impl Registry {
         self.look(|shared| shared.tools.get(name.as_str()).cloned())
     }
 
+    /// A tool as the registry has it at this moment: what is kept in memory may be a little older.
+    ///
+    /// # Errors
+    /// When the bucket cannot be read.
+    pub async fn read(broker: &Broker, name: &ToolName) -> Result<Option<Announcement>, KvError> {
+        let stored = broker.kv.get(Bucket::Tools, name.as_str()).await?;
+        let announced = stored.and_then(|stored| read(&stored.value).ok());
+        Ok(announced.filter(|announced| announced.spec.name == *name))
+    }
+
     /// All tools, by name.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Announcement>> {

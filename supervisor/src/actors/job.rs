@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use broker::{
     Broker,
+    kv::KvError,
     log::{Delivery, Guarded, LogError},
 };
 use proto::{
@@ -16,12 +17,14 @@ use proto::{
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use machine::{Job, Next};
+use runtime::registry::Registry;
 use tracing::Instrument;
 
 use super::{
     folded::{Folded, MustRead, News},
     inbox::{Inbox, Waiting},
     observe::{Census, Labels, Look, Place, Taken, Tally},
+    registered,
     shard::ShardMsg,
     tell,
 };
@@ -42,6 +45,7 @@ pub(super) struct JobArgs {
     pub(super) shard: Shard,
     pub(super) inbox: Arc<Inbox>,
     pub(super) broker: Broker,
+    pub(super) registry: Registry,
     pub(super) owner: ActorRef<ShardMsg>,
     pub(super) census: Arc<Census>,
     pub(super) labels: Labels,
@@ -69,6 +73,8 @@ pub(super) struct JobCache {
 enum GivenUp {
     #[error(transparent)]
     Log(#[from] LogError),
+    #[error("the tool registry cannot be read: {0}")]
+    Registry(#[from] KvError),
     #[error("somebody else keeps deciding this job")]
     Contended,
     #[error("the job wants more than {DECISIONS_MAX} decisions at once")]
@@ -209,7 +215,9 @@ impl JobCache {
         let mut conflicts = 0;
         for _ in 0..DECISIONS_MAX {
             let Some(folded) = &mut self.folded else { return Ok(()) };
-            let Some(next) = folded.job.decide() else { return Ok(()) };
+            let Some(mut next) = folded.job.decide() else { return Ok(()) };
+            let JobArgs { job, broker, registry, .. } = &self.args;
+            next.decision = registered::compare(job, next.decision, registry, broker).await?;
             let is_first = folded.job.last_decision() == Seq(0);
             let is_end = matches!(next.decision, Decision::Finish(_));
             let settles = matches!(next.decision, Decision::Note(Note::Concluded { .. }));

@@ -18,6 +18,7 @@ mod options;
 mod ownership;
 #[cfg(test)]
 mod proof;
+mod registered;
 mod shard;
 mod supervisor;
 mod sweep;

@@ -15,6 +15,7 @@ use proto::id::{JobId, Shard};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use runtime::{
     actor::{kill_children, stop_children},
+    registry::Registry,
     worker::dead_letter,
 };
 use tokio_util::task::AbortOnDropHandle;
@@ -53,6 +54,7 @@ pub(super) enum ShardMsg {
 pub(super) struct ShardArgs {
     pub(super) shard: Shard,
     pub(super) broker: Broker,
+    pub(super) registry: Registry,
     pub(super) options: SupervisorOptions,
     pub(super) labels: Labels,
 }
@@ -240,6 +242,7 @@ impl ShardState {
             shard: self.args.shard,
             inbox: Arc::clone(&inbox),
             broker: self.args.broker.clone(),
+            registry: self.args.registry.clone(),
             owner: myself.clone(),
             census: Arc::clone(&self.census),
             labels: self.args.labels.clone(),

@@ -11,7 +11,10 @@ use proto::{
     wire::Presence,
 };
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SpawnErr, SupervisionEvent};
-use runtime::presence::{Crew, Status};
+use runtime::{
+    presence::{Crew, Status},
+    registry::Registry,
+};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
@@ -57,6 +60,8 @@ pub struct SupervisorArgs {
     pub status: Status,
     /// Who else is there.
     pub crew: Crew,
+    /// The tools that calls are compared with.
+    pub registry: Registry,
     /// What can be set.
     pub options: SupervisorOptions,
     /// Begins the shutdown: all shards are given up at once.
@@ -191,6 +196,7 @@ impl SupervisorState {
         let args = ShardArgs {
             shard,
             broker: self.args.broker.clone(),
+            registry: self.args.registry.clone(),
             options: self.args.options.clone(),
             labels: self.labels.clone(),
         };

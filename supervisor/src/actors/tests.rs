@@ -5,6 +5,7 @@ use std::time::Duration;
 use broker::{
     log::LogError,
     memory::{self, MemoryOptions},
+    registry::Registry,
 };
 use proto::{id::Shard, subject::Subjects};
 use ractor::{Actor, ActorProcessingErr};
@@ -19,9 +20,11 @@ use super::{
 #[tokio::test(start_paused = true)]
 async fn nothing_of_a_shard_goes_on_when_its_actor_fails() {
     let shard = Shard(0);
+    let broker = memory::start(Subjects::new("cb", 1).unwrap(), MemoryOptions::default());
     let args = ShardArgs {
         shard,
-        broker: memory::start(Subjects::new("cb", 1).unwrap(), MemoryOptions::default()),
+        registry: Registry::open(&broker).await.unwrap(),
+        broker,
         options: SupervisorOptions::default(),
         labels: Labels::default(),
     };

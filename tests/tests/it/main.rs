@@ -21,6 +21,7 @@ mod door;
 mod editor;
 mod events;
 mod family;
+mod forging;
 mod fsck;
 mod histories;
 mod late;

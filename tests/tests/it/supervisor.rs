@@ -3,4 +3,5 @@
 mod actors;
 pub(crate) mod company;
 mod counting;
+mod forging;
 mod logging;

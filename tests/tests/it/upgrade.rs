@@ -31,7 +31,7 @@ use proto::{
 use runtime::{
     actor::{Child, Restarts, Tree},
     presence::{Beacon, Crew, Status},
-    registry,
+    registry::{self, Registry},
     worker::{PoolActor, PoolArgs, PoolOptions, Task, Work},
 };
 use serde_json::{Value, json};
@@ -135,6 +135,7 @@ impl Newer {
             broker: broker.clone(),
             status: status.clone(),
             crew: Crew::open(&broker),
+            registry: Registry::open(&broker).await.unwrap(),
             options: SupervisorOptions::default(),
             shutdown: shutdown.clone(),
         };

@@ -9,6 +9,7 @@ use broker::{
     Broker,
     bus::Bus,
     clock::SystemClock,
+    kv::Bucket,
     memory::{Memory, MemoryOptions},
 };
 use futures::StreamExt;
@@ -28,11 +29,11 @@ use proto::{
 use runtime::{
     actor::{Child, Restarts, Tree},
     presence::{Beacon, Crew, Status},
+    registry::Registry,
     telemetry::new_trace,
     worker::{PoolActor, PoolArgs, PoolOptions, Task, Work},
 };
-use serde_json::json;
-
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) struct Company {
@@ -152,9 +153,32 @@ impl Company {
         options: SupervisorOptions,
         bus: impl Fn(Arc<dyn Bus>) -> Arc<dyn Bus>,
     ) -> usize {
-        let worker = WorkerId::new(name).unwrap();
-        let mut broker = self.memory.connect(worker.clone());
+        let mut broker = self.memory.connect(WorkerId::new(name).unwrap());
         broker.bus = bus(broker.bus);
+        self.announce("echo", |_| {}).await;
+        let registry = Registry::open(&broker).await.unwrap();
+        self.run_supervisor(name, broker, registry, options).await
+    }
+
+    /// A supervisor with these tools in memory, whatever the registry has.
+    pub(crate) async fn hire_supervisor_that_knows(
+        &mut self,
+        registry: Registry,
+        name: &str,
+    ) -> usize {
+        let broker = self.memory.connect(WorkerId::new(name).unwrap());
+        self.announce("echo", |_| {}).await;
+        self.run_supervisor(name, broker, registry, SupervisorOptions::default()).await
+    }
+
+    async fn run_supervisor(
+        &mut self,
+        name: &str,
+        broker: Broker,
+        registry: Registry,
+        options: SupervisorOptions,
+    ) -> usize {
+        let worker = WorkerId::new(name).unwrap();
         let shutdown = CancellationToken::new();
         let args = SupervisorArgs {
             status: Status::new(
@@ -165,6 +189,7 @@ impl Company {
                 shutdown.clone(),
             ),
             crew: Crew::open(&broker),
+            registry,
             options: SupervisorOptions { backoff: Duration::from_millis(20), ..options },
             shutdown: shutdown.clone(),
             broker: broker.clone(),
@@ -172,6 +197,17 @@ impl Company {
         let beacon = Child::actor("beacon", || Beacon, (broker, args.status.clone()));
         let child = Child::actor("supervisor", || SupervisorActor, args);
         self.run(vec![beacon, child], shutdown).await
+    }
+
+    /// Puts a tool into the registry.
+    pub(crate) async fn announce(&self, tool: &str, change: impl FnOnce(&mut Value)) {
+        let mut announced = json!({
+            "name": tool, "description": "A tool.", "schema": {}, "effect": "idempotent",
+            "pool": "builtin", "version": "1", "by": "w1",
+        });
+        change(&mut announced);
+        let announced = announced.to_string().into();
+        self.broker.kv.put(Bucket::Tools, tool, announced).await.unwrap();
     }
 
     pub(crate) async fn hire_worker(&mut self, name: &str, steps: &'static str) -> usize {

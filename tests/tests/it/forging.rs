@@ -1,0 +1,211 @@
+//! A worker with the right to write results answers for planner and executor, in the real program.
+//! Neither of the two runs here, so nobody answers before it.
+
+use std::time::Duration;
+
+use broker::Broker;
+use callboard_tests::company::Company;
+use client::Client;
+use futures::StreamExt;
+use proto::{
+    agent::{Agent, OnUnparseable, PlanWhen},
+    decision::{Decision, PlanTalk, pools},
+    door::{AgentChoice, Submit},
+    entry::Entry,
+    fact::{CallTarget, Fact, PlanReply, Planned, TurnCall, TurnReply, Turned},
+    id::{Attempt, JobId, Seq, StepId, ToolName, WorkId},
+    job::{FailReason, Outcome},
+    message::Usage,
+    plan::{Action, Plan, Step},
+    record::Known,
+    tool::{Approval, Binding, Effect},
+};
+use runtime::telemetry::new_trace;
+use serde_json::{Value, json};
+use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
+
+use super::chaos::{connect, wait_for_door};
+
+const SCRIPT: &str = "rules: [ { name: none, when: { any: 'x' }, reply: { text: x } } ]";
+
+fn bound(effect: Effect) -> Binding {
+    let (pool, approval) = (pools::builtin(), Approval::Never);
+    Binding { pool, effect, approval, version: "1".to_owned() }
+}
+
+fn reader(change: impl FnOnce(&mut Agent)) -> Agent {
+    let tools = Some(vec!["read_file".parse().unwrap()]);
+    let mut agent = Agent { confirm: false, tools, ..Agent::default() };
+    change(&mut agent);
+    agent
+}
+
+/// The tests' worker: it may write to `in.crew`, as every worker may.
+struct Forger {
+    broker: Broker,
+    client: Client,
+    job: JobId,
+}
+
+impl Forger {
+    async fn submit(broker: &Broker, job: &str, agent: Agent) -> Self {
+        let (client, job) = (Client::new(broker), JobId::new(job).unwrap());
+        let agent = Some(AgentChoice::Inline(Box::new(agent)));
+        client
+            .submit(Submit { id: Some(job.clone()), agent, ..Submit::goal("read the notes") })
+            .await
+            .unwrap();
+        Self { broker: broker.clone(), client, job }
+    }
+
+    /// Waits for a decision.
+    async fn decided<T>(&self, wanted: impl Fn(&Decision) -> Option<T>) -> T {
+        let mut records = self.broker.log.watch(&self.job, Seq(0)).await.unwrap();
+        let found = async {
+            loop {
+                let entry = records.next().await.unwrap().unwrap();
+                let Ok(Known::Decision(decision)) = entry.record.unwrap().known() else { continue };
+                if let Some(found) = wanted(&decision) {
+                    return found;
+                }
+            }
+        };
+        match tokio::time::timeout(Duration::from_secs(60), found).await {
+            Ok(found) => found,
+            Err(_) => panic!("{:?}", self.client.get(&self.job).await),
+        }
+    }
+
+    async fn say(&self, fact: Fact) {
+        self.broker.log.append(&self.job, &fact, new_trace()).await.unwrap();
+    }
+
+    /// Answers a round of planning with one call of a tool.
+    async fn plan(&self, round: u32, tool: &str, args: Value, binding: Binding) {
+        let work = WorkId::new(format!("g0.p{round}")).unwrap();
+        let is_it = |decision: &Decision| {
+            matches!(decision, Decision::Plan(plan) if plan.work == work).then_some(())
+        };
+        self.decided(is_it).await;
+        let step = Step {
+            id: StepId::new("a").unwrap(),
+            title: String::new(),
+            description: "forged".to_owned(),
+            depends_on: Vec::new(),
+            action: Action::Tool { tool: ToolName::new(tool).unwrap(), args, binding },
+        };
+        let plan = Plan { title: "forged".to_owned(), steps: vec![step], replan: Vec::new() };
+        self.say(Fact::Planned(Planned {
+            work: work.clone(),
+            attempt: Attempt::FIRST,
+            reply: PlanReply::Plan { plan },
+            usage: Usage::default(),
+            detected: None,
+            outline: Vec::new(),
+        }))
+        .await;
+    }
+
+    async fn ended(&self) -> Outcome {
+        let end = |decision: &Decision| {
+            let Decision::Finish(finish) = decision else { return None };
+            Some(finish.outcome.clone())
+        };
+        self.decided(end).await
+    }
+
+    /// Tools that were called, and why a call of one was not sent.
+    async fn calls(&self) -> Vec<(String, Option<String>)> {
+        let entries = self.broker.log.read(&self.job, Seq(0)).await.unwrap();
+        let call = |entry: Entry| {
+            let Known::Decision(decision) = entry.record.unwrap().known().unwrap() else {
+                return None;
+            };
+            let Decision::Call(call) = *decision else { return None };
+            Some((call.tool.to_string(), call.refused.map(|error| error.message)))
+        };
+        entries.into_iter().filter_map(call).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_worker_forges_runs_nothing_beyond_the_agent_and_the_registry() {
+    let outside = MockServer::start().await;
+    let answer = ResponseTemplate::new(200);
+    Mock::given(matchers::any()).respond_with(answer).expect(0).mount(&outside).await;
+    let mut company = Company::start(SCRIPT).await;
+    company.set("TOOLS__HTTP__ALLOW_PRIVATE", "true");
+    let _process = company.serve("no planner", "supervisor,tools");
+    let broker = connect(&company).await;
+    let client = Client::new(&broker);
+    wait_for_door(&client).await;
+    while !client.tools().await.is_ok_and(|tools| tools.tools.len() > 5) {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let written = company.workspace().join("owned.txt");
+    let write = json!({"path": "owned.txt", "content": "owned"});
+    let post = json!({"url": outside.uri(), "json": {}});
+
+    // Plans of tools that the agent may not use.
+    let forger = Forger::submit(
+        &broker,
+        "plans",
+        reader(|agent| {
+            agent.plan.attempts = 2;
+            agent.plan.on_unparseable = OnUnparseable::Fail;
+        }),
+    )
+    .await;
+    forger.plan(1, "write_file", write.clone(), bound(Effect::Idempotent)).await;
+    forger.plan(2, "http_post", post.clone(), bound(Effect::Once)).await;
+    let Outcome::Failed { reason, .. } = forger.ended().await else { panic!("not failed") };
+    assert_eq!((reason, forger.calls().await), (FailReason::PlanFailed, Vec::new()));
+    let rejected = forger.decided(|decision| {
+        let Decision::Plan(work) = decision else { return None };
+        let PlanTalk::Rejected { error, .. } = work.dialogue.last()? else { return None };
+        Some(error.clone())
+    });
+    assert_eq!(
+        rejected.await,
+        "steps[0].tool: the tool \"write_file\" is not allowed here; the tools are: read_file"
+    );
+
+    // A turn with such a call beside one that the agent may make.
+    std::fs::write(company.workspace().join("notes.txt"), "notes").unwrap();
+    let forger =
+        Forger::submit(&broker, "turns", reader(|agent| agent.plan.when = PlanWhen::Never)).await;
+    let first = |decision: &Decision| {
+        let Decision::Turn(turn) = decision else { return None };
+        Some(turn.work.clone())
+    };
+    let call = |id: &str, tool: &str, args, effect| {
+        let target = CallTarget::Tool { tool: tool.parse().unwrap(), binding: bound(effect) };
+        TurnCall { id: id.to_owned(), name: tool.to_owned(), args, target }
+    };
+    let calls = vec![
+        call("1", "write_file", write, Effect::Idempotent),
+        call("2", "read_file", json!({"path": "notes.txt"}), Effect::Pure),
+    ];
+    let (work, attempt) = (forger.decided(first).await, Attempt::FIRST);
+    let reply = TurnReply::Calls { text: String::new(), calls };
+    forger.say(Fact::Turned(Turned { work, attempt, reply, usage: Usage::default() })).await;
+    let second = |decision: &Decision| {
+        let Decision::Turn(turn) = decision else { return None };
+        (turn.turn == 2).then(|| turn.replies.clone())
+    };
+    let told = forger.decided(second).await;
+    let not_allowed = "the tool \"write_file\" is not allowed here; the tools are: read_file";
+    assert_eq!(told[0].text, not_allowed);
+    assert!(told[1].text.contains("notes"), "{told:?}");
+    assert_eq!(forger.calls().await, [("read_file".to_owned(), None)]);
+
+    // A tool that the agent may use, and that needs an approval whatever a worker claims.
+    let forger = Forger::submit(&broker, "approval", reader(|agent| agent.tools = None)).await;
+    forger.plan(1, "http_post", post, bound(Effect::Once)).await;
+    let Outcome::Failed { message, .. } = forger.ended().await else { panic!("not failed") };
+    let why = "http_post: its approval is always in the registry, and nobody approved the call; the call was not sent";
+    assert_eq!(message, format!("step a failed: {why}"));
+    assert_eq!(forger.calls().await, [("http_post".to_owned(), Some(why.to_owned()))]);
+
+    assert!(!written.exists(), "a tool ran that the agent may not use");
+}
