@@ -7,7 +7,7 @@ use proto::{
 };
 use runtime::registry::Registry;
 
-use crate::machine::registry_refusal;
+use machine::registry_refusal;
 
 /// Refuses a call that is not as the registry has its tool.
 ///
