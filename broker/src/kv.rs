@@ -79,6 +79,8 @@ pub enum Change {
     Put(Versioned),
     /// A key was deleted.
     Deleted(String),
+    /// The server was made to write under a key, by somebody who may not write there: it has no value.
+    Foreign(String),
     /// Everything that was there when the watch began has been given.
     CaughtUp,
 }

@@ -112,7 +112,11 @@ async fn read(kv: &dyn Kv, of: &str) -> Result<Vec<(InboxEntry, usize)>, KvError
     let stored = kv.list(Bucket::Inbox, of).await?;
     let mut found = Vec::with_capacity(stored.len());
     for value in stored {
-        match serde_json::from_slice(&value.value) {
+        let read = match broker::kv::inbox_question(&value.key) {
+            Some((job, ask)) => InboxEntry::read(&job, &ask, &value.value),
+            None => Err("its key names no question".to_owned()),
+        };
+        match read {
             Ok(entry) => found.push((entry, value.value.len())),
             Err(error) => tracing::warn!(key = value.key, %error, "an entry cannot be read"),
         }

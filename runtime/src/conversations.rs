@@ -2,7 +2,7 @@
 //!
 //! A job is put there before it is stored, so that none is ever missing. Each job's own log decides
 //! whether it belongs to the conversation: an entry whose job was never stored, or names another
-//! conversation, is skipped.
+//! conversation, is skipped. A value that cannot be read names no job and is replaced.
 
 use broker::kv::{Bucket, Kv, KvError};
 use bytes::Bytes;
@@ -32,7 +32,7 @@ pub struct Members {
 /// # Errors
 /// When the bucket cannot be read.
 pub async fn jobs(kv: &dyn Kv, id: &ConversationId) -> Result<(Vec<JobId>, bool), Failure> {
-    let (Members { mut jobs, forgotten }, _) = read(kv, id).await?;
+    let (Members { mut jobs, forgotten }, _) = read(kv, id).await.map_err(|e| unavailable(&e))?;
     jobs.reverse();
     Ok((jobs, forgotten > 0))
 }
@@ -43,7 +43,7 @@ pub async fn jobs(kv: &dyn Kv, id: &ConversationId) -> Result<(Vec<JobId>, bool)
 /// When the bucket cannot be read or written.
 pub async fn join(kv: &dyn Kv, id: &ConversationId, job: &JobId) -> Result<Members, Failure> {
     for _ in 0..CONFLICTS_MAX {
-        let (mut members, revision) = read(kv, id).await?;
+        let (mut members, revision) = read(kv, id).await.map_err(|e| unavailable(&e))?;
         if let Some(at) = members.jobs.iter().position(|member| member == job) {
             members.jobs.truncate(at);
             return Ok(members);
@@ -75,8 +75,7 @@ pub async fn join(kv: &dyn Kv, id: &ConversationId, job: &JobId) -> Result<Membe
 /// What the bucket says when it cannot be read or written.
 pub async fn leave(kv: &dyn Kv, id: &ConversationId, job: &JobId) -> Result<(), KvError> {
     for _ in 0..CONFLICTS_MAX {
-        // What cannot be read names nobody.
-        let Ok((mut members, revision)) = read(kv, id).await else { return Ok(()) };
+        let (mut members, revision) = read(kv, id).await?;
         let Some(at) = members.jobs.iter().position(|member| member == job) else { return Ok(()) };
         members.jobs.remove(at);
         members.forgotten = members.forgotten.saturating_add(1);
@@ -95,14 +94,15 @@ pub async fn leave(kv: &dyn Kv, id: &ConversationId, job: &JobId) -> Result<(), 
     Err(KvError::Conflict(id.to_string()))
 }
 
-async fn read(kv: &dyn Kv, id: &ConversationId) -> Result<(Members, u64), Failure> {
-    let found = kv.get(Bucket::Conversations, id.as_str()).await.map_err(|e| unavailable(&e))?;
+async fn read(kv: &dyn Kv, id: &ConversationId) -> Result<(Members, u64), KvError> {
+    let found = kv.get(Bucket::Conversations, id.as_str()).await?;
     let Some(found) = found else { return Ok((Members::default(), 0)) };
-    let members = serde_json::from_slice(&found.value).map_err(|error| {
-        let why = format!("what is kept of the conversation {id} cannot be read: {error}");
-        Failure::new(Code::Internal, why).at("conversation")
-    })?;
-    Ok((members, found.revision))
+    let revision = found.revision;
+    let members = serde_json::from_slice(&found.value).unwrap_or_else(|_| {
+        tracing::error!(conversation = %id, revision, "the list of a conversation's jobs cannot be read; it begins empty");
+        Members::default()
+    });
+    Ok((members, revision))
 }
 
 fn unavailable(error: &KvError) -> Failure {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
 use proto::{subject::Subjects, trace::TRACEPARENT};
 
-use super::{link::Link, publish, serve};
+use super::{NatsOptions, link::Link, publish, reply::ReplyRule, serve};
 use crate::bus::{Bus, BusError, Endpoint, Message, Request, RequestContext};
 
 /// The header that carries a caller's token.
@@ -22,11 +22,13 @@ pub(super) const TOKEN: &str = "Callboard-Token";
 pub(super) struct NatsBus {
     link: Arc<Link>,
     subjects: Subjects,
+    rule: Arc<ReplyRule>,
 }
 
 impl NatsBus {
-    pub(super) fn new(link: Arc<Link>, subjects: Subjects) -> Self {
-        Self { link, subjects }
+    pub(super) fn new(link: Arc<Link>, subjects: Subjects, options: &NatsOptions) -> Self {
+        let rule = Arc::new(ReplyRule::new(&options.reply_inboxes, &subjects));
+        Self { link, subjects, rule }
     }
 
     fn check_size(&self, payload: &Bytes) -> Result<(), BusError> {
@@ -146,7 +148,8 @@ impl Bus for NatsBus {
         &self,
         endpoints: Vec<Endpoint>,
     ) -> Result<BoxStream<'static, Request>, BusError> {
-        let serving = serve::open(Arc::clone(&self.link), self.subjects.clone(), endpoints);
+        let (link, rule) = (Arc::clone(&self.link), Arc::clone(&self.rule));
+        let serving = serve::open(link, rule, &self.subjects, endpoints);
         let requests = self.hand_over(serving).await?;
         self.settled().await?;
         Ok(requests)

@@ -95,7 +95,7 @@ pub async fn connect(
     prepare_patiently(&link, &kv, &subjects, options).await?;
     let objects = NatsObjects::new(Arc::clone(&link), subjects.clone(), options);
     let (kv, objects) = (Arc::new(kv), Arc::new(objects));
-    let bus = Arc::new(NatsBus::new(Arc::clone(&link), subjects.clone()));
+    let bus = Arc::new(NatsBus::new(Arc::clone(&link), subjects.clone(), options));
     let shared = Arc::clone(&objects) as _;
     let log = NatsLog::new(link, subjects, shared, Arc::new(options.clone()), writer);
     Ok(Broker { log: Arc::new(log), bus, kv, objects })
@@ -146,7 +146,7 @@ pub async fn connect_bus(
     subjects: Subjects,
 ) -> Result<Arc<dyn Bus>, ConnectError> {
     let link = open(options, "client").await?;
-    Ok(Arc::new(NatsBus::new(Arc::new(link), subjects)))
+    Ok(Arc::new(NatsBus::new(Arc::new(link), subjects, options)))
 }
 
 pub(super) async fn open(options: &NatsOptions, who: &str) -> Result<Link, ConnectError> {

@@ -3,7 +3,7 @@
 //! Deleted keys leave a mark behind for a day, which watchers see; then nothing is left of them.
 //!
 //! What the server was made to write in its own name, by somebody who may not write there, is no
-//! value: a key that holds it has none, as if it had been deleted.
+//! value: a key that holds it has none. Watchers are told, since what was there before may still hold.
 
 use std::sync::Arc;
 
@@ -138,7 +138,7 @@ impl Kv for NatsKv {
         check(key)?;
         Ok(self.last(bucket, key).await?.and_then(|last| match change(key.to_owned(), last) {
             Change::Put(versioned) => Some(versioned),
-            Change::Deleted(_) | Change::CaughtUp => None,
+            Change::Deleted(_) | Change::Foreign(_) | Change::CaughtUp => None,
         }))
     }
 
@@ -249,17 +249,23 @@ fn is_mark(message: &Stored) -> bool {
         || message.headers.get("Nats-Marker-Reason").is_some()
 }
 
+/// Whether the server was made to write it: as the answer to a read, with what was read or without.
+fn is_foreign(message: &Stored) -> bool {
+    message.relayed || message.has_status
+}
+
 /// Whether a key that holds this has no value.
 fn is_nothing(message: &Stored) -> bool {
-    message.relayed || is_mark(message)
+    is_foreign(message) || is_mark(message)
 }
 
 fn change(key: String, message: Stored) -> Change {
-    if message.relayed {
+    if is_foreign(&message) {
         let subject = &message.subject;
         tracing::error!(subject, seq = %message.seq, "somebody had the server write a value; it is left out");
+        return Change::Foreign(key);
     }
-    if is_nothing(&message) {
+    if is_mark(&message) {
         return Change::Deleted(key);
     }
     Change::Put(Versioned { key, value: message.payload, revision: message.seq.0 })

@@ -11,6 +11,7 @@ mod ack;
 mod bus;
 mod commands;
 mod connect;
+mod discovery;
 mod drift;
 mod entry;
 mod feed;
@@ -27,6 +28,7 @@ mod publish;
 mod pull;
 mod read;
 mod removal;
+mod reply;
 mod rights;
 mod scan;
 mod serve;
@@ -35,7 +37,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::connect::authenticated;
+pub(crate) use self::{connect::authenticated, reply::check_inbox};
 pub use self::{
     connect::{ConnectError, SetUp, connect, connect_bus, set_up},
     drift::{Drift, drift},

@@ -5,6 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use secrecy::SecretString;
 use serde::Deserialize;
 
+use super::reply::REPLY_INBOXES;
 use crate::objects::RENEWED_AFTER;
 
 /// How to reach an installation, and what is made on the server when it is not there yet. Times are
@@ -37,6 +38,8 @@ pub struct NatsOptions {
     pub certificate: Option<Certificate>,
     /// Where answers to this connection go; nobody else should be allowed to listen there.
     pub inbox_prefix: String,
+    /// Prefixes of the inboxes that requests are answered in, without a dot at the end.
+    pub reply_inboxes: Vec<String>,
     /// Copies of every record: 1, 3 or 5.
     pub replicas: u8,
     /// Whether what is missing on the server is made. Otherwise it is refused.
@@ -89,6 +92,7 @@ impl Default for NatsOptions {
             ca_file: None,
             certificate: None,
             inbox_prefix: "_INBOX".to_owned(),
+            reply_inboxes: REPLY_INBOXES.map(str::to_owned).to_vec(),
             replicas: 1,
             create: true,
             ack_wait_ms: 30_000,

@@ -1,78 +1,69 @@
 //! The front door as a NATS micro service: any NATS tool can find it, ping it and ask for its
 //! statistics.
-//!
-//! An answer goes where the request asks for. A request that asks for its answer on one of the
-//! server's or our own subjects is none: it would have this process write there in its own name.
 
-use std::sync::Arc;
-
-use async_nats::{
-    HeaderMap, Message as NatsMessage,
-    service::{Request as NatsRequest, Service, ServiceExt},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
 };
+
+use async_nats::{HeaderMap, Message as NatsMessage, SubscribeError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
-use proto::{door::Refusal, error::Failure, subject::Subjects, trace::TraceContext};
+use proto::{
+    door::Refusal,
+    error::{Code, Failure},
+    subject::Subjects,
+    trace::TraceContext,
+};
+use tokio_util::task::AbortOnDropHandle;
 
-use super::{bus::TOKEN, entry, link::Link};
-use crate::bus::{BusError, Endpoint, Reply, Request, RequestContext};
+use super::{
+    bus::TOKEN,
+    discovery::{self, Endpoint, Instance, QUEUE_GROUP},
+    entry,
+    link::Link,
+    reply::{ReplyRule, ReplyTo},
+};
+use crate::bus::{self, BusError, Reply, Request, RequestContext};
 
-/// The name of the service.
-const NAME: &str = "callboard";
 /// Longest text of an error header, in bytes; the body has all of it.
 const ERROR_BYTES_MAX: usize = 256;
 
 /// Serves verbs until the stream is dropped.
 pub(super) async fn open(
     link: Arc<Link>,
-    subjects: Subjects,
-    endpoints: Vec<Endpoint>,
-) -> Result<BoxStream<'static, Request>, async_nats::Error> {
-    let builder = link.client.service_builder().description("Runs agents as durable jobs.");
-    let service = builder.start(NAME, env!("CARGO_PKG_VERSION")).await?;
-    let service = Serving(Some(service));
+    rule: Arc<ReplyRule>,
+    subjects: &Subjects,
+    endpoints: Vec<bus::Endpoint>,
+) -> Result<BoxStream<'static, Request>, SubscribeError> {
     let mut all = Vec::new();
-    for Endpoint { verb, description } in endpoints {
-        let Some(service) = &service.0 else { break };
-        let metadata = [("description".to_owned(), description.to_owned())].into();
-        let endpoint = service.endpoint_builder().name(verb).metadata(metadata);
-        let requests = endpoint.add(subjects.service(verb)).await?;
-        all.push(requests.map(move |request| (verb, request)));
+    let mut counted = Vec::new();
+    for bus::Endpoint { verb, description } in endpoints {
+        let subject = subjects.service(verb);
+        let group = QUEUE_GROUP.to_owned();
+        let requests = link.client.queue_subscribe(subject.clone(), group).await?;
+        let endpoint = Arc::new(Endpoint::new(verb, subject, description));
+        counted.push(Arc::clone(&endpoint));
+        all.push(requests.map(move |message| (verb, Arc::clone(&endpoint), message)));
     }
+    let instance = Arc::new(Instance::new(counted));
+    let questions = discovery::subscribe(&link, &instance).await?;
+    let discovery = discovery::answer(Arc::clone(&link), Arc::clone(&rule), instance, questions);
+    let discovery = AbortOnDropHandle::new(tokio::spawn(discovery));
     let mut requests = futures::stream::select_all(all);
     Ok(Box::pin(async_stream::stream! {
-        let _service = service;
-        while let Some((verb, request)) = requests.next().await {
-            if !may_answer(&subjects, &request.message) {
-                tracing::debug!(verb, "a request without a place for its answer is left alone");
-                continue;
-            }
-            let context = context(&request.message);
-            let payload = request.message.payload.clone();
-            let reply = NatsReply { link: Arc::clone(&link), request };
-            yield Request { verb, payload, context, reply: Box::new(reply) };
+        let _discovery = discovery;
+        while let Some((verb, endpoint, message)) = requests.next().await {
+            let Some(to) = rule.admit(&message) else { continue };
+            let context = context(&message);
+            let reply = NatsReply::new(Arc::clone(&link), to, endpoint);
+            yield Request { verb, payload: message.payload, context, reply: Box::new(reply) };
         }
     }))
-}
-
-/// Ends the service when it is dropped; by itself it would answer pings for ever.
-struct Serving(Option<Service>);
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        if let (Some(service), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current())
-        {
-            runtime.spawn(async move { service.stop().await });
-        }
-    }
-}
-
-fn may_answer(subjects: &Subjects, message: &NatsMessage) -> bool {
-    let Some(reply) = message.reply.as_deref() else { return false };
-    let first = reply.split('.').next().unwrap_or_default();
-    let whole = reply.split('.').all(|token| !token.is_empty() && token != "*" && token != ">");
-    whole && !first.starts_with('$') && first != subjects.prefix()
 }
 
 fn context(message: &NatsMessage) -> RequestContext {
@@ -83,46 +74,46 @@ fn context(message: &NatsMessage) -> RequestContext {
     RequestContext { trace, token }
 }
 
+#[derive(Debug)]
 struct NatsReply {
     link: Arc<Link>,
-    request: NatsRequest,
-}
-
-impl std::fmt::Debug for NatsReply {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The request holds the caller's token.
-        f.debug_struct("NatsReply").finish_non_exhaustive()
-    }
+    to: ReplyTo,
+    endpoint: Arc<Endpoint>,
+    taken: Instant,
+    is_counted: AtomicBool,
 }
 
 impl NatsReply {
-    fn check_size(&self, payload: &Bytes) -> Result<(), BusError> {
-        let bytes = payload.len();
-        if bytes > self.link.client.max_payload() { Err(BusError::TooLarge(bytes)) } else { Ok(()) }
+    fn new(link: Arc<Link>, to: ReplyTo, endpoint: Arc<Endpoint>) -> Self {
+        Self { link, to, endpoint, taken: Instant::now(), is_counted: AtomicBool::new(false) }
+    }
+
+    /// A request is counted once, however many answers it has.
+    fn count(&self, refused: Option<Code>) {
+        if !self.is_counted.swap(true, Ordering::Relaxed) {
+            self.endpoint.count(self.taken.elapsed(), refused);
+        }
     }
 }
 
 #[async_trait]
 impl Reply for NatsReply {
     async fn send(&self, payload: Bytes) -> Result<(), BusError> {
-        self.check_size(&payload)?;
-        let sent = self.request.respond(Ok(payload)).await;
-        sent.map_err(|e| BusError::Unavailable(e.to_string()))
+        self.to.send(&self.link, None, payload).await?;
+        self.count(None);
+        Ok(())
     }
 
     async fn refuse(&self, failure: Failure) -> Result<(), BusError> {
-        let (code, text) = (usize::from(failure.code.status()), header_text(&failure.message));
+        let (code, text) = (failure.code, header_text(&failure.message));
         let body = serde_json::to_vec(&Refusal { error: failure })
             .expect("a refusal holds strings, numbers and JSON that was checked");
-        let body = Bytes::from(body);
-        self.check_size(&body)?;
-        let unavailable = |e: async_nats::PublishError| BusError::Unavailable(e.to_string());
-        let Some(reply) = self.request.message.reply.clone() else { return Ok(()) };
         let mut headers = HeaderMap::new();
         headers.insert("Nats-Service-Error", text.as_str());
-        headers.insert("Nats-Service-Error-Code", code.to_string());
-        let sent = self.link.client.publish_with_headers(reply, headers, body).await;
-        sent.map_err(unavailable)
+        headers.insert("Nats-Service-Error-Code", code.status().to_string());
+        self.to.send(&self.link, Some(headers), Bytes::from(body)).await?;
+        self.count(Some(code));
+        Ok(())
     }
 }
 

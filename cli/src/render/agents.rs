@@ -19,9 +19,12 @@ pub(crate) fn list(look: &Look, agents: &AgentList) -> String {
 
 fn row(agent: &AgentEntry) -> Vec<Piece> {
     let extends = agent.extends.as_ref().map_or("–".to_owned(), ToString::to_string);
-    let about = match agent.mistakes.as_slice() {
-        [] => plain(escape::line(&agent.about)),
-        [first, ..] => (Tone::Bad, format!("cannot be used: {}", escape::line(first))),
+    let about = match (agent.mistakes.as_slice(), agent.ignored.as_slice()) {
+        ([first, ..], _) => (Tone::Bad, format!("cannot be used: {}", escape::line(first))),
+        ([], [first, ..]) => {
+            (Tone::Bad, format!("the bucket's value is left out: {}", escape::line(first)))
+        }
+        ([], []) => plain(escape::line(&agent.about)),
     };
     vec![plain(agent.name.as_str()), plain(agent.layer.as_str()), plain(extends), about]
 }
@@ -37,6 +40,9 @@ pub(crate) fn show(agent: &AgentEntry) -> String {
     };
     for mistake in &agent.mistakes {
         out.push_str(&format!("# wrong: {}\n", escape::line(mistake)));
+    }
+    for why in &agent.ignored {
+        out.push_str(&format!("# the bucket's value is left out: {}\n", escape::line(why)));
     }
     if let Some(policies) = &agent.policies {
         let json = serde_json::to_string_pretty(policies).unwrap_or_default();

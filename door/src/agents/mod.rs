@@ -2,12 +2,13 @@
 //! of agents, which win and are followed while it runs.
 //!
 //! What is in the bucket was not necessarily written by this door: it is read as a file is. An agent
-//! there that cannot be used is refused by name, loudly; what it hides is never taken for it.
+//! there that cannot be used is refused by name, loudly; what it hides is never taken for it. A value
+//! that cannot be read whole is no agent and changes nothing: it is left out, as loudly.
 
 mod verbs;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -20,8 +21,7 @@ use futures::StreamExt;
 use proto::{
     agent::{
         Agent,
-        catalogue::{Catalogue, Layer},
-        source::Source,
+        catalogue::{Catalogue, Layer, Stored},
     },
     id::AgentName,
 };
@@ -55,7 +55,7 @@ impl Agents {
     pub async fn open(broker: &Broker, mut catalogue: Catalogue) -> Result<Self, KvError> {
         let mut changes = broker.kv.watch(Bucket::Agents).await?;
         let stored = until_caught_up(&mut changes).await?;
-        fill(&mut catalogue, &stored);
+        fill(&mut catalogue, stored);
         let shared = Arc::new(Mutex::new(catalogue));
         let (kept, broker) = (Arc::clone(&shared), broker.clone());
         let task = tokio::spawn(async move {
@@ -95,19 +95,20 @@ impl From<HashMap<AgentName, Agent>> for Agents {
 type Changes = futures::stream::BoxStream<'static, Result<Change, KvError>>;
 
 /// Everything that was there when the watch began.
-async fn until_caught_up(changes: &mut Changes) -> Result<Vec<Versioned>, KvError> {
-    let mut stored: Vec<Versioned> = Vec::new();
+async fn until_caught_up(changes: &mut Changes) -> Result<Vec<(AgentName, Stored)>, KvError> {
+    let mut stored: Vec<(AgentName, Stored)> = Vec::new();
     loop {
-        match changes.next().await {
+        let (key, value) = match changes.next().await {
             Some(Ok(Change::CaughtUp)) => return Ok(stored),
-            Some(Ok(Change::Put(put))) => {
-                stored.retain(|there| there.key != put.key);
-                stored.push(put);
-            }
-            Some(Ok(Change::Deleted(key))) => stored.retain(|there| there.key != key),
+            Some(Ok(Change::Put(put))) => (put.key, Some(Stored::Value(put.value.to_vec()))),
+            Some(Ok(Change::Foreign(key))) => (key, Some(Stored::Foreign)),
+            Some(Ok(Change::Deleted(key))) => (key, None),
             Some(Err(error)) => return Err(error),
             None => return Err(KvError::Unavailable("the watch ended".to_owned())),
-        }
+        };
+        let Some(name) = agent_name(&key) else { continue };
+        stored.retain(|(there, _)| *there != name);
+        stored.extend(value.map(|value| (name, value)));
     }
 }
 
@@ -118,7 +119,7 @@ async fn reopen(broker: &Broker, kept: &Mutex<Catalogue>) -> Changes {
         let opened = match broker.kv.watch(Bucket::Agents).await {
             Ok(mut changes) => match until_caught_up(&mut changes).await {
                 Ok(stored) => {
-                    fill(&mut kept.lock().unwrap_or_else(PoisonError::into_inner), &stored);
+                    fill(&mut kept.lock().unwrap_or_else(PoisonError::into_inner), stored);
                     return changes;
                 }
                 Err(error) => error,
@@ -129,57 +130,55 @@ async fn reopen(broker: &Broker, kept: &Mutex<Catalogue>) -> Changes {
     }
 }
 
-fn fill(catalogue: &mut Catalogue, stored: &[Versioned]) {
-    catalogue.clear(Layer::Bucket);
-    if stored.len() > AGENTS_MAX {
-        tracing::warn!(agents = stored.len(), "the bucket has more agents than are used");
-    }
-    let sources: Vec<_> = stored.iter().take(AGENTS_MAX).filter_map(source).collect();
-    let names: Vec<_> = sources.iter().map(|source| source.name.clone()).collect();
-    catalogue.set(Layer::Bucket, sources);
+/// Takes over the whole bucket. Agents that were read before stay where a value is none now.
+fn fill(catalogue: &mut Catalogue, stored: Vec<(AgentName, Stored)>) {
+    let names: BTreeSet<_> = stored.iter().map(|(name, _)| name.clone()).collect();
+    catalogue.keep(Layer::Bucket, &names);
+    follow(catalogue, stored);
     names.iter().for_each(|name| warn(catalogue, name));
 }
 
 fn apply(catalogue: &mut Catalogue, change: Change) {
-    match change {
-        Change::Put(put) => {
-            let Some(source) = source(&put) else { return };
-            let name = source.name.clone();
-            let is_new = !catalogue.has(Layer::Bucket, &name);
-            if is_new && catalogue.count(Layer::Bucket) >= AGENTS_MAX {
-                tracing::warn!(agent = %name, "there are {AGENTS_MAX} agents in the bucket already");
-                return;
-            }
-            catalogue.set(Layer::Bucket, [source]);
+    let (key, value) = match change {
+        Change::Put(put) => (put.key, Some(Stored::Value(put.value.to_vec()))),
+        Change::Foreign(key) => (key, Some(Stored::Foreign)),
+        Change::Deleted(key) => (key, None),
+        Change::CaughtUp => return,
+    };
+    let Some(name) = agent_name(&key) else { return };
+    match value {
+        Some(value) => {
+            follow(catalogue, vec![(name.clone(), value)]);
             warn(catalogue, &name);
         }
-        Change::Deleted(key) => {
-            if let Ok(name) = AgentName::new(&key) {
-                catalogue.remove(Layer::Bucket, &name);
-            }
+        None => {
+            catalogue.remove(Layer::Bucket, &name);
         }
-        Change::CaughtUp => {}
     }
 }
 
-/// What is stored as a file; nothing when its key is no name.
-fn source(stored: &Versioned) -> Option<Source> {
-    let Ok(name) = AgentName::new(&stored.key) else {
+fn follow(catalogue: &mut Catalogue, stored: Vec<(AgentName, Stored)>) {
+    let passed_over = catalogue.follow(stored, AGENTS_MAX);
+    if passed_over > 0 {
+        tracing::warn!(passed_over, "the bucket has more than the {AGENTS_MAX} agents it may have");
+    }
+}
+
+fn agent_name(key: &str) -> Option<AgentName> {
+    let name = AgentName::new(key).ok();
+    if name.is_none() {
         tracing::warn!("the bucket of agents has a key that is no name; it is passed over");
-        return None;
-    };
-    let text = String::from_utf8_lossy(&stored.value).into_owned();
-    Some(Source { place: place(&name), name, text })
+    }
+    name
 }
 
-/// Where the text of an agent of the bucket stands, for messages.
-fn place(name: &AgentName) -> String {
-    format!("bucket:{name}")
-}
-
+/// What is wrong may quote what somebody wrote: it is told when it is asked for.
 fn warn(catalogue: &Catalogue, name: &AgentName) {
-    if let Some(Err(mistakes)) = catalogue.get(name) {
-        // What is wrong may quote what somebody wrote.
+    if let Some(mistakes) = catalogue.ignored(name) {
+        let is_used = catalogue.get(name).is_some();
+        tracing::error!(agent = %name, is_used, "the bucket holds a value that is no agent; it is left out");
+        tracing::debug!(agent = %name, %mistakes, "why it is no agent");
+    } else if let Some(Err(mistakes)) = catalogue.get(name) {
         tracing::warn!(agent = %name, mistakes = mistakes.0.len(), "an agent of the bucket cannot be used");
         tracing::debug!(agent = %name, %mistakes, "what is wrong with it");
     }

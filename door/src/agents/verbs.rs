@@ -7,7 +7,7 @@ use bytes::Bytes;
 use proto::{
     agent::{
         Agent,
-        catalogue::{Catalogue, Entry, Layer},
+        catalogue::{Catalogue, Entry, Layer, bucket_place, not_an_agent},
         source::{FILE_BYTES_MAX, Mistakes, Source},
     },
     door::{AgentChanged, AgentEntry, AgentList, Agents as Wanted, DropAgent, SetAgent},
@@ -49,7 +49,7 @@ impl Door {
             return Err(Failure::new(Code::TooLarge, why).at("text"));
         }
         let name = request.name;
-        let source = Source { name: name.clone(), place: place(&name), text: request.text };
+        let source = Source { name: name.clone(), place: bucket_place(&name), text: request.text };
         self.agents.look(|all| self.fits(all, &source))?;
         let (value, key) = (Bytes::from(source.text.clone()), name.as_str());
         let revision = self.broker.kv.put(Bucket::Agents, key, value).await.map_err(unavailable)?;
@@ -103,7 +103,7 @@ impl Door {
 const LIST: &str = "`callboard agents ls` lists the agents and where each comes from.";
 
 fn may_go(all: &Catalogue, name: &AgentName) -> Result<(), Failure> {
-    if !all.has(Layer::Bucket, name) {
+    if !all.has(Layer::Bucket, name) && all.ignored(name).is_none() {
         let why = match all.entry(name) {
             Some(entry) => format!(
                 "agent {name} is no agent of the bucket, it comes from {}: change it there",
@@ -136,16 +136,18 @@ fn refuse(broken: &[(AgentName, Option<Mistakes>)]) -> Result<(), Failure> {
     Err(Failure::new(Code::InvalidRequest, why).at("name"))
 }
 
-/// That there is no agent of this name, and which was probably meant.
+/// That there is no agent of this name, and why, or which was probably meant.
 pub(crate) fn unknown(all: &Catalogue, name: &AgentName) -> Failure {
-    let meant = all.meant(name).map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
-    Failure::new(Code::UnknownAgent, format!("there is no agent {:?} here{meant}", name.as_str()))
+    let ignored = all.ignored(name).map(not_an_agent);
+    let meant = || all.meant(name).map(|meant| format!("did you mean {meant}?"));
+    let more = ignored.or_else(meant).map(|more| format!("; {more}")).unwrap_or_default();
+    Failure::new(Code::UnknownAgent, format!("there is no agent {:?} here{more}", name.as_str()))
 }
 
 fn shown(entry: Entry, whole: bool) -> AgentEntry {
     let (policies, mistakes) = match &entry.resolved {
         Ok(agent) => (Some(Agent::clone(agent)), Vec::new()),
-        Err(mistakes) => (None, mistakes.0.iter().map(ToString::to_string).collect()),
+        Err(mistakes) => (None, told(mistakes)),
     };
     AgentEntry {
         name: entry.name,
@@ -156,7 +158,12 @@ fn shown(entry: Entry, whole: bool) -> AgentEntry {
         text: entry.text.filter(|_| whole),
         policies: policies.filter(|_| whole).map(Box::new),
         mistakes,
+        ignored: entry.ignored.as_ref().map(told).unwrap_or_default(),
     }
+}
+
+fn told(mistakes: &Mistakes) -> Vec<String> {
+    mistakes.0.iter().map(ToString::to_string).collect()
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands out")]

@@ -96,6 +96,18 @@ async fn an_entry_that_cannot_be_read_hides_no_other() {
     assert_eq!(office.inbox("").await["questions"].as_array().unwrap().len(), 1);
 }
 
+#[tokio::test]
+async fn an_entry_is_shown_under_its_own_key_alone() {
+    let office = Office::new().await;
+    let job = office.asked("j", QuestionKind::Question).await;
+    office.until(&job, 1).await;
+    let entry = office.broker.kv.list(Bucket::Inbox, "").await.unwrap().remove(0).value;
+    office.broker.kv.put(Bucket::Inbox, "other.q1", entry).await.unwrap();
+    assert_eq!(office.inbox("").await["questions"].as_array().unwrap().len(), 1);
+    let other = office.inbox(r#"{"job":"other"}"#).await;
+    assert_eq!(other["questions"], json!([]), "{other}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_questions_are_open_at_a_time() {
     let office = Office::new().await;

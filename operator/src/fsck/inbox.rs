@@ -30,7 +30,7 @@ pub(super) async fn look(
                     doubts.push((job, ask));
                 }
             }
-            Change::Deleted(_) => {}
+            Change::Deleted(_) | Change::Foreign(_) => {}
             Change::CaughtUp => break,
         }
     }

@@ -9,7 +9,7 @@ use broker::{
 };
 use machine::replay;
 use proto::{
-    door::{DeadKind, DeadLetter},
+    door::{DeadKind, DeadLetter, InboxEntry},
     id::{JobId, Seq},
 };
 
@@ -131,7 +131,8 @@ impl Judge<'_> {
         claim: &Claim,
     ) -> Result<(), FsckError> {
         for (ask, command) in &claim.asks {
-            if broker.kv.get(Bucket::Inbox, &kv::inbox_key(job, ask)).await?.is_some() {
+            let entry = broker.kv.get(Bucket::Inbox, &kv::inbox_key(job, ask)).await?;
+            if entry.is_some_and(|entry| InboxEntry::read(job, ask, &entry.value).is_ok()) {
                 continue;
             }
             match command.as_ref().map(|command| (command, self.queues.of(command))) {

@@ -2,14 +2,20 @@
 //! configuration, those of a directory, and those that were put in while it runs. A later layer
 //! wins, as a whole: what cannot be used never falls back to what it hides.
 //!
+//! Only the bucket may hold what nobody wrote as an agent. A value there that cannot be read whole
+//! hides nothing: neither an agent of another layer nor the one that was read from the bucket before.
+//!
 //! An agent that extends its own name extends the one it hides, so that `default` with one change
 //! is one line.
+
+mod bucket;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
+pub use self::bucket::{Stored, bucket_place, not_an_agent};
 use super::{
     Agent, SubAgent, called_like_a_tool, clash,
     source::{self, Broken, EXTENDS_MAX, Mistake, Mistakes, Own, Source},
@@ -99,6 +105,8 @@ pub struct Entry {
     pub about: String,
     /// What it comes to.
     pub resolved: Resolved,
+    /// Why the value that the bucket holds under this name is no agent, when it holds such a one.
+    pub ignored: Option<Mistakes>,
 }
 
 /// The agents of an installation. Cheap to look up in: everything is resolved when it is put in.
@@ -106,6 +114,7 @@ pub struct Entry {
 pub struct Catalogue {
     layers: BTreeMap<(AgentName, Layer), Written>,
     resolved: BTreeMap<AgentName, Resolved>,
+    ignored: BTreeMap<AgentName, Mistakes>,
 }
 
 impl Catalogue {
@@ -143,21 +152,32 @@ impl Catalogue {
                 Ok(own) => Written::Read { source: source.clone(), own: Box::new(own) },
                 Err(broken) => Written::Unread { source: source.clone(), broken },
             };
+            self.no_longer_ignored(layer, &source.name);
             self.layers.insert((source.name, layer), written);
         }
         self.resolve_all();
     }
 
+    fn no_longer_ignored(&mut self, layer: Layer, name: &AgentName) {
+        if layer == Layer::Bucket {
+            self.ignored.remove(name);
+        }
+    }
+
     /// Takes an agent out of a layer; whether it was there.
     pub fn remove(&mut self, layer: Layer, name: &AgentName) -> bool {
+        self.no_longer_ignored(layer, name);
         let was_there = self.layers.remove(&(name.clone(), layer)).is_some();
         self.resolve_all();
         was_there
     }
 
-    /// Takes everything out of a layer.
-    pub fn clear(&mut self, layer: Layer) {
-        self.layers.retain(|(_, at), _| *at != layer);
+    /// Takes everything out of a layer but what has one of these names.
+    pub fn keep(&mut self, layer: Layer, names: &BTreeSet<AgentName>) {
+        self.layers.retain(|(name, at), _| *at != layer || names.contains(name));
+        if layer == Layer::Bucket {
+            self.ignored.retain(|name, _| names.contains(name));
+        }
         self.resolve_all();
     }
 
@@ -191,10 +211,23 @@ impl Catalogue {
         source::meant(name.as_str(), &names).map(str::to_owned)
     }
 
-    /// One agent, as it is looked at.
+    /// One agent, as it is looked at. A value of the bucket that is no agent is shown as one that
+    /// cannot be used where no other has its name.
     #[must_use]
     pub fn entry(&self, name: &AgentName) -> Option<Entry> {
-        let resolved = self.resolved.get(name)?.clone();
+        let ignored = self.ignored.get(name).cloned();
+        let Some(resolved) = self.resolved.get(name).cloned() else {
+            return Some(Entry {
+                name: name.clone(),
+                layer: Layer::Bucket,
+                place: bucket_place(name),
+                text: None,
+                extends: None,
+                about: String::new(),
+                resolved: Err(ignored?),
+                ignored: None,
+            });
+        };
         let (layer, written) = self.top(name, None)?;
         let (place, text, extends, about) = match written {
             Written::Read { source, own } => (
@@ -208,7 +241,7 @@ impl Catalogue {
             }
             Written::Given(_) => (format!("[agents.{name}]"), None, None, String::new()),
         };
-        Some(Entry { name: name.clone(), layer, place, text, extends, about, resolved })
+        Some(Entry { name: name.clone(), layer, place, text, extends, about, resolved, ignored })
     }
 
     /// What is wrong with an agent that can be used but for a sub-agent which is called like one of the
@@ -227,7 +260,8 @@ impl Catalogue {
     /// All agents, by name.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
-        self.names().filter_map(|name| self.entry(name)).collect()
+        let names: BTreeSet<_> = self.names().chain(self.ignored.keys()).collect();
+        names.into_iter().filter_map(|name| self.entry(name)).collect()
     }
 
     /// Everything that is wrong, with all agents.
@@ -324,10 +358,7 @@ impl Catalogue {
         let named: Vec<SubAgent> = serde_json::from_value(named).unwrap_or_default();
         let mut found = Vec::new();
         for (n, sub) in named.iter().enumerate().filter(|(_, sub)| !self.is_there(&sub.name)) {
-            let why = match self.meant_among_all(&sub.name) {
-                Some(meant) => format!("there is no agent {}; did you mean {meant}?", sub.name),
-                None => format!("there is no agent {}", sub.name),
-            };
+            let why = self.missing(&sub.name, self.meant_among_all(&sub.name));
             found.extend(own.mistake(&["agents"], &format!("agents[{n}]"), &why).0);
         }
         found
@@ -384,9 +415,15 @@ impl Catalogue {
         if is_itself {
             return format!("there is no agent {parent} below this one that it could extend");
         }
-        match self.meant(parent) {
-            Some(meant) => format!("there is no agent {parent}; did you mean {meant}?"),
-            None => format!("there is no agent {parent}"),
+        self.missing(parent, self.meant(parent))
+    }
+
+    /// That there is no agent of this name, and what may be the reason.
+    fn missing(&self, name: &AgentName, meant: Option<String>) -> String {
+        match (self.ignored.get(name), meant) {
+            (Some(why), _) => format!("there is no agent {name}; {}", not_an_agent(why)),
+            (None, Some(meant)) => format!("there is no agent {name}; did you mean {meant}?"),
+            (None, None) => format!("there is no agent {name}"),
         }
     }
 }

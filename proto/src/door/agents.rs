@@ -48,6 +48,10 @@ pub struct AgentEntry {
     /// Why it cannot be used; empty when it can.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mistakes: Vec<String>,
+    /// Why the bucket's value of this name is no agent, when it is left out for that; the agent shown
+    /// here holds in spite of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<String>,
 }
 
 /// Puts an agent into the bucket of agents, in the place of one of that name.

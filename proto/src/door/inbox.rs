@@ -91,3 +91,18 @@ pub struct InboxEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
 }
+
+impl InboxEntry {
+    /// Reads what the inbox holds of a question.
+    ///
+    /// # Errors
+    /// When it is no entry, or that of another question.
+    pub fn read(job: &JobId, ask: &AskId, value: &[u8]) -> Result<Self, String> {
+        let entry: Self = serde_json::from_slice(value).map_err(|error| error.to_string())?;
+        if (&entry.job, &entry.question.id) == (job, ask) {
+            Ok(entry)
+        } else {
+            Err("it is the entry of another question".to_owned())
+        }
+    }
+}

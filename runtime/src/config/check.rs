@@ -4,6 +4,7 @@ use proto::subject::Subjects;
 use url::Url;
 
 use super::{Config, Model, ModelKind, ModelPrice, Nats};
+use broker::nats::check_inbox;
 
 /// One hour, in milliseconds.
 const HOUR: u64 = 3_600_000;
@@ -108,11 +109,16 @@ fn nats(nats: &Nats) -> Found {
     if ![1, 3, 5].contains(&nats.replicas) {
         wrong("replicas", format!("must be 1, 3 or 5, got {}", nats.replicas));
     }
-    if !is_inbox(&nats.inbox_prefix) {
-        let why = "must be 1 to 64 characters of A-Z a-z 0-9 _ -, in words joined by dots";
+    if let Err(why) = check_inbox(&nats.inbox_prefix, &nats.prefix) {
         wrong("inbox_prefix", why.to_owned());
-    } else if nats.inbox_prefix.split('.').next() == Some(nats.prefix.as_str()) {
-        wrong("inbox_prefix", "must not begin with nats.prefix: those are subjects of jobs".into());
+    }
+    if nats.reply_inboxes.is_empty() {
+        wrong("reply_inboxes", "must name one or more: nobody could be answered".to_owned());
+    }
+    for (n, inbox) in nats.reply_inboxes.iter().enumerate() {
+        if let Err(why) = check_inbox(inbox, &nats.prefix) {
+            wrong(&format!("reply_inboxes[{n}]"), why.to_owned());
+        }
     }
     if nats.credentials.is_some() && nats.nkey.is_some() {
         wrong("nkey", "nats.credentials is set too: a connection has one of them".to_owned());
@@ -134,13 +140,6 @@ fn nats(nats: &Nats) -> Found {
         }
     }
     found
-}
-
-/// Words that stand in a subject: an inbox must be no pattern and none of the server's own.
-fn is_inbox(prefix: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
-    let word = |word: &str| !word.is_empty() && word.bytes().all(plain);
-    prefix.len() <= 64 && prefix.split('.').all(word)
 }
 
 /// Never repeats the address as a whole: it may hold a password.

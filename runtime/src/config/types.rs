@@ -71,6 +71,8 @@ pub struct Nats {
     pub nkey: Option<Secret>,
     /// Where every answer to this process goes; broker permissions keep others out of it.
     pub inbox_prefix: String,
+    /// Prefixes of the inboxes in which the front door answers.
+    pub reply_inboxes: Vec<String>,
     /// Whether what is missing on the server is made. Otherwise it is refused with its name.
     pub create: bool,
     /// Encryption of the connection.
@@ -109,6 +111,7 @@ impl From<&Nats> for NatsOptions {
             ca_file: nats.tls.ca_file.clone(),
             certificate: certificate.map(|(file, key_file)| Certificate { file, key_file }),
             inbox_prefix: nats.inbox_prefix.clone(),
+            reply_inboxes: nats.reply_inboxes.clone(),
             create: nats.create,
             replicas: nats.replicas,
             ack_wait_ms: nats.ack_wait_ms,

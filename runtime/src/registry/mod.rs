@@ -174,9 +174,7 @@ impl Shared {
                     }
                     Err(why) => {
                         tracing::warn!(tool = put.key, why, "a tool is not used");
-                        if self.refused.len() < TOOLS_MAX {
-                            self.refused.insert(put.key, why);
-                        }
+                        self.refuse(put.key, why);
                     }
                 }
             }
@@ -184,7 +182,17 @@ impl Shared {
                 self.tools.remove(&key);
                 self.refused.remove(&key);
             }
+            Change::Foreign(key) => {
+                self.tools.remove(&key);
+                self.refuse(key, "somebody had the server write in its place".to_owned());
+            }
             Change::CaughtUp => {}
+        }
+    }
+
+    fn refuse(&mut self, key: String, why: String) {
+        if self.refused.len() < TOOLS_MAX {
+            self.refused.insert(key, why);
         }
     }
 

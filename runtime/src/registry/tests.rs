@@ -156,6 +156,16 @@ async fn a_registry_follows_what_is_announced_and_refuses_what_is_broken() {
     }
     let refused = registry.refused();
     assert_eq!(refused.len(), 2, "{refused:?}");
+    // What the server may be made to write is no tool, and takes no tool's place for long.
+    for foreign in ["", "null", "[]", r#"{"stream":"cb-shard-0","seq":7}"#] {
+        broker.kv.put(Bucket::Tools, "post", foreign.into()).await.unwrap();
+        changed.changed().await.unwrap();
+        assert_eq!((registry.all().len(), registry.refused().len()), (1, 3), "{foreign}");
+        let by = worker("b");
+        announce(&broker, spec(&json!({"name": "post"})), &by, &crew).await.unwrap();
+        changed.changed().await.unwrap();
+        assert_eq!((registry.all().len(), registry.refused().len()), (2, 2), "{foreign}");
+    }
     assert!(refused[0].1.contains("stored as alias"), "{refused:?}");
     withdraw(&broker, &"post".parse().unwrap(), &worker("a")).await.unwrap();
     withdraw(&broker, &"post".parse().unwrap(), &worker("b")).await.unwrap();

@@ -385,6 +385,17 @@ async fn everything_that_can_be_wrong_is_named() {
     }
     expected.insert(unseen, "not_in_inbox");
 
+    let hidden = stage.job("hidden", |agent| agent.confirm = true).await;
+    stage.drive(&hidden, true).await;
+    stage.plan(&hidden, "builtin").await;
+    stage.drive(&hidden, true).await;
+    for taken in stage.take(DecisionKind::Ask, &pools::people(), &[&hidden]).await {
+        taken.ack.done().await;
+    }
+    let key = kv::inbox_key(&hidden, &AskId::new("q1").unwrap());
+    stage.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();
+    expected.insert(hidden, "not_in_inbox");
+
     let shown = ended(&mut stage, "shown").await;
     let key = kv::inbox_key(&shown, &AskId::new("q1").unwrap());
     stage.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();

@@ -149,6 +149,7 @@ async fn a_watch_gives_all_values_and_then_every_change(f: &impl Fixture) {
             Change::Put(value) => before.push(value),
             Change::CaughtUp => break,
             Change::Deleted(key) => assert_eq!(key, "b"),
+            Change::Foreign(key) => panic!("{key} was written by nobody"),
         }
     }
     assert_eq!(keys(&before), ["a", "c"]);
@@ -208,7 +209,7 @@ async fn a_watch_of_a_busy_bucket_has_no_gap(f: &impl Fixture) {
                 match next(&mut watch).await.unwrap() {
                     Change::Put(v) => assert_eq!(seen.insert(v.key, v.revision), None),
                     Change::CaughtUp => {}
-                    Change::Deleted(key) => panic!("{key} was deleted"),
+                    Change::Deleted(key) | Change::Foreign(key) => panic!("{key} is gone"),
                 }
             }
             seen

@@ -10,7 +10,7 @@ use proto::{
     door::verbs,
     error::{Code, Failure},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::contract::{
     fixtures::{Fixture, OnNats},
@@ -53,6 +53,60 @@ async fn the_service_is_found_and_says_what_it_has() {
     assert_eq!(info["endpoints"][0]["subject"], "it.svc.get");
     assert_eq!(info["endpoints"][0]["metadata"]["description"], "Shows a job.");
     assert_eq!(ask(&client, "$SRV.STATS.callboard").await["endpoints"][0]["name"], "get");
+    let id = info["id"].as_str().unwrap();
+    for verb in ["PING", "INFO", "STATS"] {
+        for subject in ["", ".callboard", &format!(".callboard.{id}")] {
+            let said = ask(&client, &format!("$SRV.{verb}{subject}")).await;
+            let kind = format!("io.nats.micro.v1.{}_response", verb.to_lowercase());
+            assert_eq!(
+                (&said["type"], &said["id"]),
+                (&json!(kind), &info["id"]),
+                "{verb}{subject}"
+            );
+            assert_eq!((&said["name"], &said["metadata"]), (&json!("callboard"), &json!({})));
+            assert_eq!(said["version"], env!("CARGO_PKG_VERSION"));
+        }
+    }
+}
+
+/// The client library reads what we say as it reads what it says itself.
+#[tokio::test]
+async fn discovery_says_what_client_libraries_read() {
+    use async_nats::service::{Info, PingResponse, Stats};
+    let f = OnNats::start().await;
+    let broker = f.broker().await;
+    let _came = serve(&broker).await;
+    let client = client(&f).await;
+    client.request("it.svc.get", "{}".into()).await.unwrap();
+    let ping: PingResponse = read(&client, "$SRV.PING").await;
+    let info: Info = read(&client, "$SRV.INFO").await;
+    let stats: Stats = read(&client, "$SRV.STATS").await;
+    assert_eq!((&ping.id, &info.id), (&stats.id, &stats.id));
+    assert_eq!((info.endpoints.len(), info.endpoints[0].queue_group.as_str()), (1, "q"));
+    let get = &stats.endpoints[0];
+    assert_eq!((get.requests, get.errors, get.subject.as_str()), (1, 1, "it.svc.get"));
+    assert!(get.processing_time > Duration::ZERO);
+    // What was refused is said by its code: its words may be somebody's.
+    let error = get.last_error.as_ref().unwrap();
+    assert_eq!((error.code, error.status.as_str()), (404, "not_found"));
+}
+
+async fn read<T: serde::de::DeserializeOwned>(client: &Client, subject: &str) -> T {
+    serde_json::from_value(ask(client, subject).await).unwrap()
+}
+
+#[tokio::test]
+async fn a_service_that_ended_is_found_no_more() {
+    let f = OnNats::start().await;
+    let broker = f.broker().await;
+    let endpoints = vec![Endpoint { verb: verbs::GET, description: "Shows a job." }];
+    let requests = broker.bus.serve(endpoints).await.unwrap();
+    let client = client(&f).await;
+    assert_eq!(ask(&client, "$SRV.PING").await["name"], "callboard");
+    drop(requests);
+    let ping = || client.request("$SRV.PING", Bytes::new());
+    let until_gone = async { while ping().await.is_ok() {} };
+    soon(until_gone).await;
 }
 
 #[tokio::test]
@@ -78,22 +132,45 @@ async fn an_answer_is_never_sent_to_the_servers_subjects_or_our_own() {
     let client = client(&f).await;
     let job = job("target");
     let shard = broker.log.subjects().shard_of(&job);
-    for reply in [
+    let targets = [
         format!("it.{shard}.{job}.in.people"),
         "$JS.API.STREAM.PURGE.it-shard-0".to_owned(),
         "$SYS.REQ.SERVER.PING".to_owned(),
-        "$KV.it-installation.created".to_owned(),
+        "$KV.it-installation.taken".to_owned(),
+        "$KV.it-agents.default".to_owned(),
         "it.svc.get".to_owned(),
-    ] {
-        client
-            .publish_with_reply_and_headers("it.svc.get", reply, HeaderMap::new(), "{}".into())
-            .await
-            .unwrap();
+        "$SRV.INFO".to_owned(),
+        "_R_.a.b".to_owned(),
+        "other.subject".to_owned(),
+        "_INBOX_supervisor.a".to_owned(),
+    ];
+    let mut overheard = client.subscribe(">").await.unwrap();
+    let asked = ["it.svc.get", "$SRV.PING", "$SRV.INFO.callboard", "$SRV.STATS"];
+    for subject in asked {
+        for reply in &targets {
+            let (reply, headers) = (reply.clone(), HeaderMap::new());
+            client
+                .publish_with_reply_and_headers(subject, reply, headers, "{}".into())
+                .await
+                .unwrap();
+        }
+        client.publish(subject, "{}".into()).await.unwrap();
+        // Answers come in the order of the requests: this is the first of this subject.
+        client.request(subject, "{}".into()).await.unwrap();
     }
-    client.publish("it.svc.get", "{}".into()).await.unwrap();
-    // The one that may be answered is served, none of the others was.
-    client.request("it.svc.get", "{}".into()).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!((came.recv().await, came.try_recv().is_err()), (Some(()), true));
+    // Everything that was sent was heard before this.
+    client.publish("last", Bytes::new()).await.unwrap();
+    let mut sent = std::collections::BTreeMap::new();
+    while let Some(message) = soon(overheard.next()).await
+        && message.subject.as_str() != "last"
+    {
+        *sent.entry(message.subject.to_string()).or_insert(0) += 1;
+    }
+    for target in &targets {
+        let by_us = usize::from(asked.contains(&target.as_str())) * (targets.len() + 2);
+        assert_eq!(sent.get(target).copied().unwrap_or_default(), by_us, "{target}");
+    }
     assert!(broker.log.read(&job, proto::id::Seq(0)).await.unwrap().is_empty());
+    assert!(broker.kv.list(Bucket::Agents, "").await.unwrap().is_empty());
 }

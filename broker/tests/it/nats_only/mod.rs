@@ -3,6 +3,7 @@
 mod cluster;
 mod crashes;
 mod door;
+mod foreign;
 mod installation;
 mod limits;
 mod trust;

@@ -221,7 +221,7 @@ async fn a_value_that_the_server_was_made_to_write_is_none() {
     assert_eq!(kv.get(tools, "echo").await.unwrap(), None);
     let listed = kv.list(tools, "").await.unwrap();
     assert_eq!(listed.iter().map(|v| v.key.as_str()).collect::<Vec<_>>(), ["other"]);
-    let gone = Change::Deleted("echo".to_owned());
+    let gone = Change::Foreign("echo".to_owned());
     while next(&mut watch).await.unwrap() != gone {}
     // Whoever wrote it before sees that it changed, and it can be written again.
     let value = Bytes::from_static(b"true");

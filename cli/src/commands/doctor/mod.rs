@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use broker::inspect::{InspectError, Inspector};
 use client::Client;
-use proto::subject::Subjects;
+use proto::{door::AgentEntry, subject::Subjects};
 use runtime::config::{Config, Origin, Setting};
 
 use crate::{
@@ -93,6 +93,7 @@ async fn on_server(
         "permissions",
         "crew",
         "tools",
+        "agents",
     ];
     let skipped = |from: &str, why: &str| {
         let from = later.iter().position(|check| *check == from).unwrap_or_default();
@@ -176,6 +177,23 @@ fn quiet() -> Output {
     Output::new(Format::Table, Loudness::Quiet, Color::Never, Default::default())
 }
 
+/// Values of the bucket of agents that are none, and agents that cannot be used.
+async fn agents(client: &Client) -> Finding {
+    let agents = match client.agents(None).await {
+        Ok(found) => found.agents,
+        Err(failure) => return Finding::bad("agents", failure.message, failure.hint),
+    };
+    let is_wrong = |agent: &&AgentEntry| !agent.mistakes.is_empty() || !agent.ignored.is_empty();
+    let wrong: Vec<&str> =
+        agents.iter().filter(is_wrong).map(|agent| agent.name.as_str()).collect();
+    if wrong.is_empty() {
+        return Finding::ok("agents", format!("{} can be used", agents.len()));
+    }
+    let found = format!("not to be used, or left out of the bucket: {}", wrong.join(", "));
+    let advice = "`callboard agents show NAME` says why; `agents put` replaces the bucket's value, `agents rm` removes it";
+    Finding::warning("agents", found, advice)
+}
+
 /// Who is at work.
 async fn alive(client: &Client, config: &Config) -> Vec<Finding> {
     let crew = match client.crew().await {
@@ -227,5 +245,6 @@ async fn alive(client: &Client, config: &Config) -> Vec<Finding> {
         Ok(tools) => Finding::ok("tools", format!("{} are registered", tools.tools.len())),
         Err(failure) => Finding::bad("tools", failure.message, failure.hint),
     });
+    all.push(agents(client).await);
     all
 }

@@ -101,7 +101,7 @@ fn a_later_layer_wins_and_may_extend_what_it_hides() {
     assert_eq!((both.confirm, both.replan.max), (false, 9));
     assert!(catalogue.remove(Layer::Bucket, &name("default")));
     assert_eq!(agent(&catalogue, "default").replan.max, 3);
-    catalogue.clear(Layer::Directory);
+    catalogue.keep(Layer::Directory, &BTreeSet::new());
     assert!(agent(&catalogue, "default").confirm);
 }
 
@@ -139,7 +139,7 @@ fn circles_chains_without_end_and_parents_that_are_not_there_are_refused() {
     );
     let long: Vec<_> = (0..EXTENDS_MAX + 1)
         .map(|n| {
-            (format!("a{n}"), if n == 0 { String::new() } else { format!("extends: a{}", n - 1) })
+            (format!("a{n}"), if n == 0 { "{}".into() } else { format!("extends: a{}", n - 1) })
         })
         .collect();
     let long: Vec<_> = long.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();

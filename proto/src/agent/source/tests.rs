@@ -101,7 +101,7 @@ fn what_is_no_yaml_is_refused_with_its_place() {
 
 #[test]
 fn an_empty_file_says_nothing_and_a_huge_one_is_refused() {
-    assert!(mistakes("").is_empty() && mistakes("# nothing\n").is_empty());
+    assert_eq!(mistakes("{}"), Vec::<String>::new());
     assert!(mistakes(&"#".repeat(FILE_BYTES_MAX + 1))[0].contains("at most 65536"));
 }
 

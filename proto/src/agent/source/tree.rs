@@ -37,7 +37,10 @@ pub(super) struct Field {
     pub(super) value: Node,
 }
 
-/// Reads a text whose outermost value is a mapping. An empty one has no fields.
+/// Says nothing, not even that it is a mapping: it may be what is left of a file.
+const EMPTY: &str = "says nothing; an agent that has every default is {}";
+
+/// Reads a text whose outermost value is a mapping.
 pub(super) fn read(text: &str) -> Result<Node, Wrong> {
     let wrong = |at, why: String| Wrong { at, field: String::new(), why };
     if text.len() > FILE_BYTES_MAX {
@@ -48,10 +51,10 @@ pub(super) fn read(text: &str) -> Result<Node, Wrong> {
     let options = serde_saphyr::options! { strict_booleans: true };
     let read: Result<Option<Node>, _> = serde_saphyr::from_str_with_options(text, options);
     match read {
-        Ok(None) => Ok(Node { at: Place::START, kind: Kind::Fields(Vec::new()) }),
+        Ok(None) => Err(wrong(Place::START, EMPTY.to_owned())),
         Ok(Some(node)) => match node.kind {
             Kind::Fields(_) => Ok(node),
-            Kind::Scalar(Value::Null) => Ok(Node { at: node.at, kind: Kind::Fields(Vec::new()) }),
+            Kind::Scalar(Value::Null) => Err(wrong(node.at, EMPTY.to_owned())),
             Kind::Scalar(_) | Kind::List(_) => {
                 Err(wrong(node.at, "an agent is a mapping of fields".to_owned()))
             }

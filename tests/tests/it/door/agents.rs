@@ -136,25 +136,135 @@ async fn what_others_extend_can_neither_be_taken_away_nor_broken() {
     assert_eq!(code, Code::UnknownAgent, "a preset is no agent of the bucket");
 }
 
+/// Waits until the door has read something of the bucket, by an agent that is put there after it.
+async fn until_read(hall: &Hall, n: usize) {
+    let name = format!("mark-{n}");
+    let mark = Bytes::from_static(b"about: a mark");
+    hall.broker.kv.put(Bucket::Agents, &name, mark).await.unwrap();
+    while hall.ask(verbs::AGENTS, json!({"name": name}).to_string()).await.is_err() {}
+}
+
+async fn entry(hall: &Hall, name: &str) -> Value {
+    let found = hall.ask(verbs::AGENTS, json!({"name": name}).to_string()).await.unwrap();
+    found["agents"][0].clone()
+}
+
+/// Values that nobody wrote as an agent, and agents that cannot be read from end to end.
+const NO_AGENTS: [&[u8]; 14] = [
+    b"",
+    b" \n",
+    b"null",
+    b"~",
+    b"# only a comment\n",
+    b"true",
+    b"7",
+    b"\"react\"",
+    b"[]",
+    br#"{"type":"io.nats.jetstream.api.v1.account_info_response","memory":0}"#,
+    br#"{"stream":"cb-shard-0","seq":7}"#,
+    b"confirm: false\n\xff\n",
+    b"confrim: true\n",
+    b"confirm: false\nbudget: {steps: many}\n",
+];
+
 #[tokio::test]
-async fn what_somebody_else_stored_there_is_read_as_a_file_is_and_never_replaced_by_what_it_hides()
-{
+async fn what_is_no_agent_hides_none_and_is_none() {
     let hall = hall().await;
-    let bad = Bytes::from_static(b"confrim: true\n");
-    hall.broker.kv.put(Bucket::Agents, "react", bad).await.unwrap();
-    let mut last = None;
-    for n in 0..200 {
-        match submit(&hall, &format!("j{n}"), "react").await {
-            Err(failure) => {
-                last = Some(failure);
-                break;
-            }
-            Ok(_) => tokio::time::sleep(std::time::Duration::from_millis(10)).await,
+    put(&hall, "child", "extends: react\nabout: a child\n").await;
+    let before = [entry(&hall, "react").await, entry(&hall, "child").await];
+    for (n, value) in NO_AGENTS.into_iter().enumerate() {
+        for name in ["react", "nowhere"] {
+            hall.broker.kv.put(Bucket::Agents, name, Bytes::from_static(value)).await.unwrap();
         }
+        until_read(&hall, n).await;
+        let said = String::from_utf8_lossy(value).into_owned();
+        // What comes with the program holds, and so does what extends it.
+        let react = entry(&hall, "react").await;
+        assert_eq!(react["policies"], before[0]["policies"], "{said}");
+        assert_eq!(
+            (&react["layer"], react["ignored"].is_array()),
+            (&json!("preset"), true),
+            "{said}"
+        );
+        assert_eq!(entry(&hall, "child").await, before[1], "{said}");
+        submit(&hall, &format!("j{n}"), "child").await.unwrap();
+        // Under another name there is no agent, and it is said what there is instead.
+        let failure = submit(&hall, "never", "nowhere").await.unwrap_err();
+        assert_eq!((failure.code, failure.field.as_deref()), (Code::UnknownAgent, Some("agent")));
+        assert!(failure.message.contains("there is no agent \"nowhere\" here; the bucket holds"));
+        let nowhere = entry(&hall, "nowhere").await;
+        assert_eq!((&nowhere["layer"], nowhere["mistakes"].is_array()), (&json!("bucket"), true));
+        let inherits = json!({"name": "heir", "text": "extends: nowhere"}).to_string();
+        let failure = hall.ask(verbs::SET_AGENT, inherits).await.unwrap_err();
+        assert!(
+            failure.message.contains("there is no agent nowhere; the bucket holds"),
+            "{failure}"
+        );
+        let hands = json!({"name": "boss", "text": "agents: [nowhere]"}).to_string();
+        let failure = hall.ask(verbs::SET_AGENT, hands).await.unwrap_err();
+        assert!(failure.message.contains("there is no agent nowhere"), "{failure}");
     }
-    let failure = last.expect("the door follows the bucket");
+    // Another process that begins now reads the same.
+    let agents = Agents::open(&hall.broker, Catalogue::presets()).await.unwrap();
+    let knows = |name: &str| agents.knows(&AgentName::new(name).unwrap());
+    assert_eq!((knows("react"), knows("nowhere")), (true, false));
+    // It can be taken away, and put in as it should be.
+    hall.ask(verbs::DROP_AGENT, r#"{"name":"nowhere"}"#).await.unwrap();
+    put(&hall, "react", "extends: react\nstep: {max_turns: 3}\n").await;
+    let react = entry(&hall, "react").await;
+    assert_eq!((&react["layer"], react.get("ignored")), (&json!("bucket"), None));
+}
+
+#[tokio::test]
+async fn what_is_no_agent_leaves_the_one_that_was_read_before() {
+    let hall = hall().await;
+    put(&hall, "careful", "extends: direct\ntools: [echo]\nbudget: {steps: 3}\n").await;
+    put(&hall, "child", "extends: careful\n").await;
+    let before = [entry(&hall, "careful").await, entry(&hall, "child").await];
+    for (n, value) in NO_AGENTS.into_iter().enumerate() {
+        let value = Bytes::from_static(value);
+        hall.broker.kv.put(Bucket::Agents, "careful", value).await.unwrap();
+        until_read(&hall, n).await;
+        let careful = entry(&hall, "careful").await;
+        assert_eq!(careful["policies"], before[0]["policies"]);
+        assert_eq!(entry(&hall, "child").await, before[1]);
+        let job = format!("j{n}");
+        submit(&hall, &job, "careful").await.unwrap();
+        let tools = carried(&hall.broker, &job).await.tools.unwrap();
+        assert_eq!(tools.iter().map(|tool| tool.as_str()).collect::<Vec<_>>(), ["echo"]);
+    }
+    // A process that begins now has never seen it: it knows of no such agent.
+    let agents = Agents::open(&hall.broker, Catalogue::presets()).await.unwrap();
+    assert!(!agents.knows(&AgentName::new("careful").unwrap()));
+    // Nor has one that saw it taken away.
+    hall.ask(verbs::DROP_AGENT, r#"{"name":"child"}"#).await.unwrap();
+    hall.ask(verbs::DROP_AGENT, r#"{"name":"careful"}"#).await.unwrap();
+    let failure = submit(&hall, "never", "careful").await.unwrap_err();
+    assert_eq!(failure.code, Code::UnknownAgent);
+}
+
+#[tokio::test]
+async fn an_agent_says_something() {
+    let hall = hall().await;
+    for text in ["", "# nothing\n", "null"] {
+        let body = json!({"name": "mine", "text": text}).to_string();
+        let failure = hall.ask(verbs::SET_AGENT, body).await.unwrap_err();
+        assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("text")));
+        assert!(failure.message.contains("bucket:mine:1:1: says nothing"), "{failure}");
+    }
+    put(&hall, "mine", "{}").await;
+}
+
+/// What can be read and not used is refused by name: what it hides is never taken for it.
+#[tokio::test]
+async fn an_agent_that_cannot_be_used_is_never_replaced_by_what_it_hides() {
+    let hall = hall().await;
+    let bad = Bytes::from_static(b"extends: nowhere\nconfirm: false\n");
+    hall.broker.kv.put(Bucket::Agents, "react", bad).await.unwrap();
+    until_read(&hall, 0).await;
+    let failure = submit(&hall, "never", "react").await.unwrap_err();
     assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("agent")));
-    assert!(failure.message.contains("confrim: there is no such field; did you mean confirm?"));
+    assert!(failure.message.contains("there is no agent nowhere"), "{failure}");
 }
 
 #[tokio::test]

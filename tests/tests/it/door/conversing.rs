@@ -152,3 +152,22 @@ async fn what_is_carried_over_is_bounded_whatever_was_said() {
     assert!(!conversation.earlier.is_empty() && conversation.omitted > 0);
     assert_eq!(conversation.earlier.last().unwrap().job.as_str(), "j11");
 }
+
+/// The list of its jobs is anybody's who can have the server write: it is no reason to refuse a job.
+#[tokio::test]
+async fn a_conversation_whose_jobs_cannot_be_read_begins_again() {
+    let hall = Hall::new().await;
+    let foreign: [&[u8]; 5] =
+        [b"", b"null", b"[]", br#"{"jobs":[7]}"#, br#"{"type":"x","memory":0}"#];
+    for (n, value) in foreign.into_iter().enumerate() {
+        hall.broker.kv.put(Bucket::Conversations, "trip", Bytes::from_static(value)).await.unwrap();
+        let [first, second] = [format!("a{n}"), format!("b{n}")];
+        submit(&hall.broker, &first, json!({})).await;
+        assert_eq!(told(&stored(&hall.broker, &first).await), []);
+        submit(&hall.broker, &second, json!({})).await;
+        let goal = format!("goal of {first}");
+        let earlier = stored(&hall.broker, &second).await;
+        assert_eq!(told(&earlier), [(first.as_str(), goal.as_str(), JobState::Submitted)]);
+        assert_eq!(listed(&hall.broker, r#"{"conversation":"trip"}"#).await, [second, first]);
+    }
+}

@@ -53,19 +53,23 @@ rules:
 const ROLES: [&str; 5] = ["supervisor", "planner", "executor", "tools", "interaction"];
 
 /// One process for each role.
-struct Roles {
+pub(super) struct Roles {
     processes: Vec<Child>,
     _model: ScriptServer,
 }
 
 impl Roles {
     async fn start(brokers: &Brokers, replicas: u8) -> Self {
+        Self::of(brokers, replicas, &ROLES).await
+    }
+
+    pub(super) async fn of(brokers: &Brokers, replicas: u8, roles: &[&str]) -> Self {
         // Larger than what travels in a record.
         let script = SCRIPT.replace("@large@", &"x".repeat(100_000));
         let script = Script::parse(&script).unwrap();
         let model = model::script::serve(script, SocketAddr::from(([127, 0, 0, 1], 0))).await;
         let model = model.unwrap();
-        let processes = ROLES
+        let processes = roles
             .iter()
             .map(|role| {
                 let log = fs::File::create(brokers.dir.path().join(format!("{role}.log"))).unwrap();
@@ -93,7 +97,7 @@ impl Drop for Roles {
 }
 
 /// Runs a command as a client; what it printed, or why it failed.
-fn ask(brokers: &Brokers, arguments: &[&str]) -> Result<String, String> {
+pub(super) fn ask(brokers: &Brokers, arguments: &[&str]) -> Result<String, String> {
     let mut command = brokers.callboard("client", 1);
     let done = command.args(arguments).output().unwrap();
     match done.status.success() {
@@ -103,7 +107,7 @@ fn ask(brokers: &Brokers, arguments: &[&str]) -> Result<String, String> {
 }
 
 /// Tries until it works.
-fn until(brokers: &Brokers, arguments: &[&str], is: impl Fn(&str) -> bool) -> String {
+pub(super) fn until(brokers: &Brokers, arguments: &[&str], is: impl Fn(&str) -> bool) -> String {
     let started = Instant::now();
     loop {
         let said = ask(brokers, arguments);
@@ -143,7 +147,7 @@ fn do_a_job(brokers: &Brokers, job: &str) {
     until(brokers, &["jobs", "describe", job], |said| said.contains("Read notes.txt"));
 }
 
-fn nothing_was_denied(brokers: &Brokers) {
+pub(super) fn nothing_was_denied(brokers: &Brokers) {
     let logs = brokers.logs();
     let denied: Vec<&str> = logs
         .lines()

@@ -85,18 +85,20 @@ impl Case {
 
 /// Waits until something is stored on a subject, as the operator.
 pub(super) fn until_stored(operator: &mut Wire, stream: &str, subject: &str) {
-    let ask = json!({"last_by_subj": subject}).to_string();
-    let get = format!("$JS.API.STREAM.MSG.GET.{stream}");
     let started = Instant::now();
-    loop {
-        let said = operator.request("_INBOX_operator", &get, &[], &ask);
-        let said: Value = serde_json::from_str(&said.payload).unwrap();
-        if said.get("message").is_some() {
-            return;
-        }
+    while stored(operator, stream, subject).is_none() {
         assert!(started.elapsed() < Duration::from_secs(20), "nothing comes to {subject}");
         super::broker::pause();
     }
+}
+
+/// What is stored on a subject last, as the operator.
+pub(super) fn stored(operator: &mut Wire, stream: &str, subject: &str) -> Option<Value> {
+    let ask = json!({"last_by_subj": subject}).to_string();
+    let get = format!("$JS.API.STREAM.MSG.GET.{stream}");
+    let said = operator.request("_INBOX_operator", &get, &[], &ask);
+    let mut said: Value = serde_json::from_str(&said.payload).unwrap();
+    said.get_mut("message").map(Value::take)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -169,6 +171,25 @@ async fn a_read_that_is_answered_into_a_bucket_forges_no_value() {
     let kv = &case.broker.kv;
     assert_eq!(kv.get(Bucket::Tools, "echo").await.unwrap(), None);
     assert_eq!(kv.list(Bucket::Tools, "").await.unwrap(), []);
+}
+
+/// The server's answer to a read of what is not there has no mark but its status.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_answer_that_is_sent_into_a_bucket_is_no_value() {
+    let mut case = Case::new().await;
+    let get = format!("$JS.API.DIRECT.GET.{STREAM}");
+    let nothing = json!({"last_by_subj": "cb.6.nobody.in.crew"}).to_string();
+    let buckets =
+        [(Bucket::Agents, "careful"), (Bucket::Tools, "echo"), (Bucket::Conversations, "talk")];
+    for (bucket, key) in buckets {
+        let target = format!("$KV.cb-{}.{key}", bucket.name());
+        let complaints = case.tools.publish(&get, Some(&target), &[], &nothing);
+        assert_eq!(complaints, Vec::<String>::new());
+        case.until_stored_in(&format!("KV_cb-{}", bucket.name()), &target);
+        let kv = &case.broker.kv;
+        assert_eq!(kv.get(bucket, key).await.unwrap(), None, "{target}");
+        assert_eq!(kv.list(bucket, "").await.unwrap(), [], "{target}");
+    }
 }
 
 /// What permissions cannot prevent, and docs/security.md says so. Should the server ever, the

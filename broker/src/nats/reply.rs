@@ -1,0 +1,205 @@
+//! The rule for answers: a process of ours publishes to a subject that a caller chose only when it
+//! is an inbox of somebody who may ask.
+//!
+//! Whoever publishes an answer does it with its own rights, which are wider than the caller's. So the
+//! rule is a list of what is allowed. The server does not say which user sent a request: callers are
+//! kept from writing into anything but inboxes, not from writing into one another's.
+//!
+//! Every answer goes through a [`ReplyTo`], which nothing but the rule makes. Acknowledgements, whose
+//! subjects the server chooses, are no answers: `ack.rs` reads those.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_nats::{HeaderMap, Message, Subject};
+use bytes::Bytes;
+use proto::{excerpt, subject::Subjects};
+
+use super::link::Link;
+use crate::bus::BusError;
+
+/// Inboxes of the callers in `deploy/nats`, and the default of NATS clients.
+pub(super) const REPLY_INBOXES: [&str; 4] =
+    ["_INBOX", "_INBOX_client", "_INBOX_watcher", "_INBOX_operator"];
+/// Longest prefix of inboxes, in bytes.
+const INBOX_BYTES_MAX: usize = 64;
+/// Longest subject an answer is sent to, in bytes.
+const REPLY_BYTES_MAX: usize = 256;
+/// Characters of a refused subject in the log.
+const SHOWN_CHARS: usize = 80;
+/// First token of the subjects by which servers lead answers from one account to another.
+const BETWEEN_ACCOUNTS: &str = "_R_";
+
+/// Checks that inboxes may begin so: words joined by dots, under which no server and no Callboard
+/// keeps anything.
+///
+/// # Errors
+/// With a reason that fits behind the name of the setting.
+pub(crate) fn check_inbox(inbox: &str, prefix: &str) -> Result<(), &'static str> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    let word = |word: &str| !word.is_empty() && word.bytes().all(plain);
+    if inbox.len() > INBOX_BYTES_MAX || !inbox.split('.').all(word) {
+        return Err("must be 1 to 64 characters of A-Z a-z 0-9 _ -, in words joined by dots");
+    }
+    match inbox.split('.').next() {
+        Some(first) if first == prefix => {
+            Err("must not begin with nats.prefix: those are subjects of jobs")
+        }
+        Some(BETWEEN_ACCOUNTS) => Err("must not begin with _R_: the server uses these subjects"),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Which subjects answers are sent to.
+#[derive(Debug)]
+pub(super) struct ReplyRule {
+    inboxes: Vec<String>,
+    has_warned: AtomicBool,
+}
+
+/// A subject that the rule allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ReplyTo(Subject);
+
+impl ReplyRule {
+    /// Allows what lies below these inboxes. An entry that is no inbox allows nothing.
+    pub(super) fn new(inboxes: &[String], subjects: &Subjects) -> Self {
+        let valid = inboxes.iter().filter(|inbox| check_inbox(inbox, subjects.prefix()).is_ok());
+        let inboxes = valid.map(|inbox| format!("{inbox}.")).collect();
+        Self { inboxes, has_warned: AtomicBool::new(false) }
+    }
+
+    /// Where the answer to a message goes; nothing when nobody may be answered there.
+    pub(super) fn admit(&self, message: &Message) -> Option<ReplyTo> {
+        let reply = message.reply.as_ref()?;
+        if self.allows(reply) {
+            return Some(ReplyTo(reply.clone()));
+        }
+        let reply = excerpt::ends(reply, SHOWN_CHARS);
+        let asked = message.subject.as_str();
+        let why = "a request is left unanswered: nats.reply_inboxes has no place for its answer";
+        if self.has_warned.swap(true, Ordering::Relaxed) {
+            tracing::debug!(asked, reply, "{why}");
+        } else {
+            tracing::warn!(asked, reply, "{why}");
+        }
+        None
+    }
+
+    fn allows(&self, reply: &str) -> bool {
+        let below = |inbox: &String| reply.strip_prefix(inbox.as_str());
+        let is_one_subject = |rest: &str| {
+            let plain = |b: u8| b.is_ascii_graphic() && b != b'*' && b != b'>';
+            rest.split('.').all(|token| !token.is_empty() && token.bytes().all(plain))
+        };
+        reply.len() <= REPLY_BYTES_MAX && self.inboxes.iter().filter_map(below).any(is_one_subject)
+    }
+}
+
+impl ReplyTo {
+    /// Sends an answer.
+    ///
+    /// # Errors
+    /// When it is larger than the server takes, or the connection is closed.
+    pub(super) async fn send(
+        &self,
+        link: &Link,
+        headers: Option<HeaderMap>,
+        payload: Bytes,
+    ) -> Result<(), BusError> {
+        let bytes = payload.len();
+        if bytes > link.client.max_payload() {
+            return Err(BusError::TooLarge(bytes));
+        }
+        let to = self.0.clone();
+        let sent = match headers {
+            Some(headers) => link.client.publish_with_headers(to, headers, payload).await,
+            None => link.client.publish(to, payload).await,
+        };
+        sent.map_err(|error| BusError::Unavailable(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn rule(inboxes: &[&str]) -> ReplyRule {
+        let inboxes: Vec<String> = inboxes.iter().map(|&inbox| inbox.to_owned()).collect();
+        ReplyRule::new(&inboxes, &Subjects::new("cb", 8).unwrap())
+    }
+
+    #[rstest]
+    #[case::by_default("_INBOX.a")]
+    #[case::async_nats("_INBOX_client.shared.Vq0Jt4Zk2aB1cD3eF5gH6i.17")]
+    #[case::the_tool("_INBOX_operator.c9D2Zk.Qw1")]
+    #[case::watcher("_INBOX_watcher.1")]
+    fn inboxes_of_the_shipped_users_are_answered(#[case] reply: &str) {
+        assert!(rule(&REPLY_INBOXES).allows(reply));
+    }
+
+    #[rstest]
+    #[case::agent("$KV.cb-agents.default")]
+    #[case::conversation("$KV.cb-conversations.x")]
+    #[case::decision("cb.0.job.do.finish.none")]
+    #[case::submission("cb.0.job.in.door")]
+    #[case::request("cb.svc.submit")]
+    #[case::administration("$JS.API.STREAM.DELETE.cb-shard-0")]
+    #[case::acknowledgement("$JS.ACK.cb-shard-0.facts.1.1.1.1.1")]
+    #[case::system("$SYS.REQ.SERVER.PING")]
+    #[case::services("$SRV.PING")]
+    #[case::between_accounts("_R_.abc.def")]
+    #[case::another_process("_INBOX_supervisor.a.b")]
+    #[case::another_installation("other.0.job.in.door")]
+    #[case::the_prefix_alone("_INBOX")]
+    #[case::nothing_below("_INBOX.")]
+    #[case::longer_word("_INBOXES.a")]
+    #[case::one_of_all("_INBOX.*")]
+    #[case::all("_INBOX_client.>")]
+    #[case::a_part_of_all("_INBOX_client.a*.b")]
+    #[case::empty_token("_INBOX.a..b")]
+    #[case::ends_with_a_dot("_INBOX.a.")]
+    #[case::white_space("_INBOX.a b")]
+    #[case::line_break("_INBOX.a\r\nPUB x 0")]
+    #[case::control("_INBOX.a\u{7}")]
+    #[case::not_ascii("_INBOX.收")]
+    #[case::other_case("_inbox.a")]
+    #[case::empty("")]
+    fn nothing_else_is_answered(#[case] reply: &str) {
+        assert!(!rule(&REPLY_INBOXES).allows(reply), "{reply}");
+    }
+
+    #[test]
+    fn a_subject_that_is_too_long_is_not_answered() {
+        let below = |bytes| format!("_INBOX.{}", "a".repeat(bytes - "_INBOX.".len()));
+        assert!(rule(&REPLY_INBOXES).allows(&below(REPLY_BYTES_MAX)));
+        assert!(!rule(&REPLY_INBOXES).allows(&below(REPLY_BYTES_MAX + 1)));
+    }
+
+    #[rstest]
+    #[case::jobs("cb", "cb.0.job.in.door")]
+    #[case::buckets("$KV", "$KV.cb-agents.default")]
+    #[case::everything("", "cb.0.job.in.door")]
+    #[case::all(">", "cb.0.job.in.door")]
+    #[case::one_of_all("*", "cb.0.job.in.door")]
+    #[case::between_accounts("_R_", "_R_.abc.def")]
+    fn an_entry_that_is_no_inbox_allows_nothing(#[case] inbox: &str, #[case] reply: &str) {
+        assert!(check_inbox(inbox, "cb").is_err());
+        assert!(!rule(&[inbox]).allows(reply));
+    }
+
+    proptest! {
+        /// Whatever is put behind or around an inbox: what is answered lies below one of them.
+        #[test]
+        fn what_is_answered_is_one_subject_below_an_inbox(
+            reply in r"(_INBOX|_INBOX_client|\$KV|cb|_R_|\PC{0,4})?[.a-zA-Z0-9$*>_ \r\n-]{0,24}",
+        ) {
+            if rule(&REPLY_INBOXES).allows(&reply) {
+                prop_assert!(REPLY_INBOXES.contains(&reply.split('.').next().unwrap()));
+                prop_assert!(!reply.contains(['*', '>', '$', ' ', '\r', '\n']) && !reply.ends_with('.'));
+            }
+        }
+    }
+}

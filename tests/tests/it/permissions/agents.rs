@@ -1,0 +1,110 @@
+//! Values that the server is made to write into the bucket of agents: by a worker that reads what is
+//! not there, or asks something else, and names the bucket as the place for the answer.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{
+    broker::Brokers,
+    flow::{Roles, ask, until},
+    tricks::until_stored,
+    wire::Wire,
+};
+
+const CAREFUL: &str =
+    "extends: unattended\nabout: careful\ntools: [read_attachment]\nbudget: {steps: 3}\n";
+const CHILD: &str = "extends: careful\nabout: a child\n";
+
+/// Has the server write something under a name, and waits until it is there.
+fn forge(tools: &mut Wire, operator: &mut Wire, how: (&str, &str), agent: &str) {
+    let target = format!("$KV.cb-agents.{agent}");
+    let (subject, body) = how;
+    let complaints = tools.publish(subject, Some(&target), &[], body);
+    // Should the server begin to check reply subjects, this test has done its duty.
+    assert_eq!(complaints, Vec::<String>::new());
+    until_stored(operator, "KV_cb-agents", &target);
+}
+
+/// What is not there is answered with a status and nothing else.
+const NOTHING: (&str, &str) =
+    ("$JS.API.DIRECT.GET.cb-shard-6", r#"{"last_by_subj":"cb.6.nobody.in.crew"}"#);
+/// An answer in JSON, with nothing around it.
+const ACCOUNT: (&str, &str) = ("$JS.API.INFO", "");
+
+fn shown(brokers: &Brokers, agent: &str) -> Value {
+    let said = ask(brokers, &["-o", "json", "agents", "show", agent]).unwrap();
+    serde_json::from_str(&said).unwrap()
+}
+
+/// Waits until the supervisor has seen the bucket's last change: it says why it leaves a value out.
+fn until_left_out(brokers: &Brokers, agents: &[&str]) -> Value {
+    let said = until(brokers, &["-o", "json", "agents", "ls"], |said| {
+        let all: Value = serde_json::from_str(said).unwrap();
+        let is_left_out = |agent: &&str| {
+            let mut entries = all["agents"].as_array().unwrap().iter();
+            let entry = entries.find(|entry| entry["name"] == **agent);
+            entry.is_some_and(|entry| !entry["ignored"].is_null() || !entry["mistakes"].is_null())
+        };
+        agents.iter().all(|agent| is_left_out(&agent))
+    });
+    serde_json::from_str(&said).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_server_was_made_to_write_is_no_agent_and_hides_none() {
+    let brokers = Brokers::single();
+    brokers.set_up(1);
+    let roles = Roles::of(&brokers, 1, &["supervisor"]).await;
+    for (name, text) in [("careful", CAREFUL), ("child", CHILD)] {
+        let file = brokers.file(&format!("{name}.yaml"));
+        fs::write(&file, text).unwrap();
+        until(&brokers, &["agents", "put", &file.display().to_string()], |_| true);
+    }
+    let [mut tools, mut operator] = ["tools", "operator"].map(|user| brokers.wire(user));
+    let whole = [shown(&brokers, "careful"), shown(&brokers, "child")];
+    assert_eq!(whole[1]["policies"]["tools"], json!(["read_attachment"]));
+    for (agent, how) in [
+        ("careful", NOTHING),
+        ("react", ACCOUNT),
+        ("default", NOTHING),
+        ("nowhere", NOTHING),
+        ("elsewhere", ACCOUNT),
+    ] {
+        forge(&mut tools, &mut operator, how, agent);
+    }
+
+    // What was read before stays, and so does what comes with the program.
+    let forged = ["careful", "react", "default", "nowhere", "elsewhere"];
+    until_left_out(&brokers, &forged);
+    for (before, name) in whole.iter().zip(["careful", "child"]) {
+        assert_eq!(shown(&brokers, name)["policies"], before["policies"], "{name}");
+    }
+    ask(&brokers, &["submit", "g", "--id", "kept", "--agent", "careful"]).unwrap();
+    for name in ["react", "default"] {
+        let entry = shown(&brokers, name);
+        assert_eq!((&entry["layer"], &entry["mistakes"]), (&json!("preset"), &Value::Null));
+    }
+    for name in ["nowhere", "elsewhere"] {
+        let refused = ask(&brokers, &["submit", "g", "--agent", name]).unwrap_err();
+        assert!(refused.contains("unknown_agent") && refused.contains("bucket"), "{refused}");
+    }
+
+    // A process that never saw it knows of no such agent, and of none that extends it.
+    drop(roles);
+    let _roles = Roles::of(&brokers, 1, &["supervisor"]).await;
+    until_left_out(&brokers, &forged);
+    let refused = ask(&brokers, &["submit", "g", "--agent", "careful"]).unwrap_err();
+    assert!(refused.contains("unknown_agent"), "{refused}");
+    let refused = ask(&brokers, &["submit", "g", "--agent", "child"]).unwrap_err();
+    assert!(refused.contains("there is no agent careful"), "{refused}");
+    ask(&brokers, &["submit", "g", "--id", "by-default"]).unwrap();
+
+    // It can be put in again, and taken out.
+    let careful = brokers.file("careful.yaml").display().to_string();
+    ask(&brokers, &["agents", "put", &careful]).unwrap();
+    assert_eq!(shown(&brokers, "child")["policies"], whole[1]["policies"]);
+    ask(&brokers, &["agents", "rm", "nowhere"]).unwrap();
+    let unknown = ask(&brokers, &["agents", "show", "nowhere"]).unwrap_err();
+    assert!(unknown.contains("there is no agent"), "{unknown}");
+}

@@ -1,0 +1,161 @@
+//! Requests that ask for their answer where the caller may not write: the role that answers has wider
+//! rights, and lends them to nobody.
+
+use proto::{id::JobId, subject::Subjects};
+use serde_json::{Value, json};
+
+use super::{broker::Brokers, flow::Roles, tricks, wire::Wire};
+
+/// The questions of NATS' own tools, each with how many instances answer.
+const DISCOVERY: [(&str, usize); 6] = [
+    ("$SRV.PING", 2),
+    ("$SRV.PING.callboard", 2),
+    ("$SRV.INFO", 2),
+    ("$SRV.INFO.callboard", 2),
+    ("$SRV.STATS", 2),
+    ("$SRV.STATS.callboard", 2),
+];
+/// What a watcher may ask.
+const LOOKS: [&str; 7] = ["get", "list", "inbox", "dead", "tools", "crew", "agents"];
+
+/// Somebody who asks with an inbox of their own.
+struct Asker {
+    wire: Wire,
+    inbox: &'static str,
+    asked: usize,
+}
+
+impl Asker {
+    fn new(brokers: &Brokers, user: &str, inbox: &'static str) -> Self {
+        Self { wire: brokers.wire(user), inbox, asked: 0 }
+    }
+
+    /// Asks for the answer on a subject of another's. The server lets it through.
+    fn lay(&mut self, subject: &str, target: &str) {
+        let complaints = self.wire.publish(subject, Some(target), &[], "{}");
+        assert_eq!(complaints, Vec::<String>::new(), "{subject} → {target}");
+    }
+
+    /// Asks, and waits for so many answers.
+    fn ask(&mut self, subject: &str, body: &str, answers: usize) -> Vec<Value> {
+        self.asked += 1;
+        let reply = format!("{}.a{}", self.inbox, self.asked);
+        assert_eq!(self.wire.subscribe(&reply), Vec::<String>::new());
+        let complaints = self.wire.publish(subject, Some(&reply), &[], body);
+        assert_eq!(complaints, Vec::<String>::new(), "{subject}");
+        let answer = |n| match self.wire.next(&reply) {
+            Some(answer) => serde_json::from_str(&answer.payload).unwrap(),
+            None => panic!("answer {n} of {answers} on {subject} does not come"),
+        };
+        (0..answers).map(answer).collect()
+    }
+}
+
+/// Two jobs of one shard.
+fn jobs(subjects: &Subjects) -> [JobId; 2] {
+    let victim = JobId::new("victim").unwrap();
+    let mut others = (0..).map(|n| JobId::new(format!("other-{n}")).unwrap());
+    let shard = subjects.shard_of(&victim);
+    let other = others.find(|other| subjects.shard_of(other) == shard).unwrap();
+    [victim, other]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_answer_goes_where_its_caller_may_not_write() {
+    let brokers = Brokers::single();
+    brokers.set_up(1);
+    let _roles = Roles::of(&brokers, 1, &["supervisor", "interaction"]).await;
+    let subjects = Subjects::new("cb", 8).unwrap();
+    let [victim, other] = jobs(&subjects);
+    let shard = subjects.shard_of(&victim);
+    let stream = subjects.stream(shard);
+    let of = |rest: &str| format!("cb.{shard}.{victim}.{rest}");
+    // Streams that the roles may write to, with subjects of them.
+    let targets = [
+        ("KV_cb-agents", "$KV.cb-agents.default".to_owned()),
+        ("KV_cb-agents", "$KV.cb-agents.taken".to_owned()),
+        ("KV_cb-conversations", "$KV.cb-conversations.talk".to_owned()),
+        ("KV_cb-inbox", format!("$KV.cb-inbox.{victim}.q1")),
+        (&stream, of("in.door")),
+        (&stream, of("in.people")),
+        (&stream, of("do.finish.none")),
+        (&stream, of("at.t")),
+    ];
+    let mut client = Asker::new(&brokers, "client", "_INBOX_client.shared");
+    let mut watcher = Asker::new(&brokers, "watcher", "_INBOX_watcher");
+    let mut operator = Asker::new(&brokers, "operator", "_INBOX_operator");
+    super::flow::until(&brokers, &["crew", "ls"], |said| said.contains("interaction"));
+
+    // Answers come in the order of the requests: when the last one is there, so are the others.
+    for asker in [&mut watcher, &mut operator] {
+        for (subject, instances) in DISCOVERY {
+            targets.iter().for_each(|(_, target)| asker.lay(subject, target));
+            asker.ask(subject, "", instances);
+        }
+        for verb in LOOKS {
+            let subject = subjects.service(verb);
+            targets.iter().for_each(|(_, target)| asker.lay(&subject, target));
+            asker.ask(&subject, "{}", 1);
+        }
+    }
+    for verb in ["submit", "signal", "answer", "set_agent", "drop_agent", "upload"] {
+        let subject = subjects.service(verb);
+        targets.iter().for_each(|(_, target)| client.lay(&subject, target));
+        client.ask(&subject, "{}", 1);
+    }
+    // What is stored in the same streams now is stored after what they were made to store.
+    let set = json!({"name": "mine", "text": "extends: direct"}).to_string();
+    assert_eq!(client.ask("cb.svc.set_agent", &set, 1), [json!({"name": "mine"})]);
+    let submit = |job: &JobId| {
+        let agent = json!({"confirm": true});
+        json!({"id": job, "goal": "g", "conversation": "talk", "agent": agent}).to_string()
+    };
+    let first = client.ask("cb.svc.submit", &submit(&other), 1);
+    assert_eq!(first[0]["created"], true, "{first:?}");
+    for (stream, target) in &targets {
+        if !target.ends_with("conversations.talk") {
+            let stored = tricks::stored(&mut operator.wire, stream, target);
+            assert_eq!(stored, None, "somebody had a role write to {target}");
+        }
+    }
+    // And nobody notices that it was tried.
+    let second = client.ask("cb.svc.submit", &submit(&victim), 1);
+    assert_eq!(second[0]["created"], true, "{second:?}");
+    let default = watcher.ask("cb.svc.agents", r#"{"name":"default"}"#, 1);
+    let default = &default[0]["agents"][0];
+    assert_eq!((&default["layer"], default.get("mistakes")), (&json!("preset"), None));
+    super::flow::nothing_was_denied(&brokers);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_user_who_may_ask_is_answered_and_what_is_said_is_complete() {
+    let brokers = Brokers::single();
+    brokers.set_up(1);
+    let _roles = Roles::of(&brokers, 1, &["supervisor", "interaction"]).await;
+    super::flow::until(&brokers, &["crew", "ls"], |said| said.contains("interaction"));
+    let mut watcher = Asker::new(&brokers, "watcher", "_INBOX_watcher");
+    let pings = watcher.ask("$SRV.PING", "", 2);
+    let mut verbs = Vec::new();
+    for ping in &pings {
+        assert_eq!(ping["type"], "io.nats.micro.v1.ping_response");
+        let id = ping["id"].as_str().unwrap();
+        let info = watcher.ask(&format!("$SRV.INFO.callboard.{id}"), "", 1);
+        assert_eq!((info[0]["id"].as_str(), &info[0]["name"]), (Some(id), &json!("callboard")));
+        for endpoint in info[0]["endpoints"].as_array().unwrap() {
+            verbs.push(endpoint["name"].as_str().unwrap().to_owned());
+        }
+        let stats = watcher.ask(&format!("$SRV.STATS.callboard.{id}"), "", 1);
+        assert_eq!(stats[0]["type"], "io.nats.micro.v1.stats_response");
+    }
+    verbs.sort();
+    let known: Vec<&str> =
+        "agents answer crew dead drop_agent get inbox list set_agent signal submit \
+        tools upload watch"
+            .split_whitespace()
+            .collect();
+    assert_eq!(verbs, known);
+    let mut operator = Asker::new(&brokers, "operator", "_INBOX_operator");
+    assert_eq!(operator.ask("$SRV.PING", "", 2).len(), 2);
+    assert!(operator.ask("cb.svc.crew", "", 1)[0]["workers"].is_array());
+    super::flow::nothing_was_denied(&brokers);
+}
