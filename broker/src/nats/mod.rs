@@ -37,10 +37,11 @@ mod tail;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::{connect::authenticated, reply::check_inbox};
+pub(crate) use self::connect::authenticated;
 pub use self::{
     connect::{ConnectError, SetUp, connect, connect_bus, set_up},
     drift::{Drift, drift},
     options::{Certificate, NatsOptions},
+    reply::check_inbox,
     rights::{Right, Rights, Try},
 };

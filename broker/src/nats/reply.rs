@@ -34,7 +34,7 @@ const BETWEEN_ACCOUNTS: &str = "_R_";
 ///
 /// # Errors
 /// With a reason that fits behind the name of the setting.
-pub(crate) fn check_inbox(inbox: &str, prefix: &str) -> Result<(), &'static str> {
+pub fn check_inbox(inbox: &str, prefix: &str) -> Result<(), &'static str> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
     let word = |word: &str| !word.is_empty() && word.bytes().all(plain);
     if inbox.len() > INBOX_BYTES_MAX || !inbox.split('.').all(word) {

@@ -4,11 +4,14 @@
 //! What is tolerated: thoughts, prose and code fences around; comments, single or full-width
 //! quotes and commas, unquoted names, trailing commas, line breaks in texts; missing closing
 //! brackets at the very end. What is refused: two different plans, a field that is there twice, a
-//! reply that ends in the middle of a text or of a step.
+//! reply that ends in the middle of a text or of a step, a text with two readings.
+//!
+//! Invariant: a text of a plan may quote plans, lists, fences and calls. However it is broken, the
+//! result is the plan that was written or a refusal, never what it quotes.
 
-mod candidates;
 pub(crate) mod choice;
-mod repair;
+mod places;
+mod said;
 mod tidy;
 
 use proto::{lang::Language, limits, strict};
@@ -35,11 +38,10 @@ impl Wanted {
         }
     }
 
-    /// Whether a value could be meant. `alone`: nothing else was said, or it stood in a fence of its
-    /// own; a bare list in the middle of prose is more often something else.
-    fn fits(self, value: &Value, alone: bool) -> bool {
+    /// The value can be meant.
+    fn fits(self, value: &Value) -> bool {
         match self {
-            Self::Plan => is_plan(value, alone),
+            Self::Plan => is_plan(value),
             Self::Choice | Self::Verdict => value.get(self.mark()).is_some(),
         }
     }
@@ -60,9 +62,9 @@ pub(crate) enum NotJson {
     /// Too long to be looked at.
     #[error("the reply is longer than {max} bytes", max = limits::REQUEST_BYTES_MAX)]
     TooLong,
-    /// Too many brackets to be repaired without risk.
-    #[error("the JSON is malformed and too large to be repaired; reply with valid JSON")]
-    TooManyBrackets,
+    /// An example beside a question.
+    #[error("the JSON in the reply is an example beside a question; reply with the JSON alone")]
+    Example,
     /// Cut in the middle of something.
     #[error("the JSON ends in the middle of a step; reply with the whole plan")]
     Cut,
@@ -82,7 +84,7 @@ impl NotJson {
             Self::Another(mark) => format!("回复中的 JSON 不符合要求：缺少 `{mark}`"),
             Self::Several(n) => format!("回复中有 {n} 个不同的计划；请只给出一个"),
             Self::TooLong => format!("回复超过 {} 字节", limits::REQUEST_BYTES_MAX),
-            Self::TooManyBrackets => "JSON 格式错误且过大，无法修复；请给出有效的 JSON".to_owned(),
+            Self::Example => "回复中的 JSON 只是提问时的示例；请只给出 JSON".to_owned(),
             Self::Cut => "JSON 在步骤中间被截断；请给出完整的计划".to_owned(),
             Self::Garbled => "JSON 格式错误；请给出有效的 JSON".to_owned(),
             Self::Malformed(why) => format!("无法读取 JSON：{why}"),
@@ -95,89 +97,75 @@ impl NotJson {
 }
 
 /// What is wanted, as the model wrote it.
+///
+/// # Errors
+/// When the reply holds no such JSON, or some JSON in it cannot be read in exactly one way: what else
+/// stands there may be quoted by it.
 pub(crate) fn value(reply: &str, wanted: Wanted) -> Result<Value, NotJson> {
     if reply.len() > limits::REQUEST_BYTES_MAX {
         return Err(NotJson::TooLong);
     }
-    let text = candidates::without_thoughts(reply).trim();
-    let whole = text.starts_with(['{', '[', '"']).then(|| read(text));
-    let unread = match whole {
-        Some(Ok(Value::String(inner))) => return value_once(&inner, wanted),
-        Some(Ok(value)) if wanted.fits(&value, true) => return Ok(value),
-        Some(Ok(_)) => return Err(NotJson::Another(wanted.mark())),
-        Some(Err(error)) => Some(error),
-        None => None,
-    };
-    let mut plans: Vec<Value> = Vec::new();
-    let fenced = candidates::fenced(text);
-    let from_fences = fenced.iter().filter_map(|block| read(block).ok().map(|v| (v, true)));
-    let loose = if fenced.is_empty() { candidates::balanced(text) } else { Vec::new() };
-    let from_prose = loose.iter().filter_map(|span| read(span).ok().map(|v| (v, false)));
-    for (value, alone) in from_fences.chain(from_prose) {
-        if wanted.fits(&value, alone) && !plans.contains(&value) {
-            plans.push(value);
+    let text = said::without_thoughts(reply).trim();
+    if text.starts_with('"')
+        && let Ok(Value::String(inner)) = strictly(text)
+    {
+        return value_once(&inner, wanted);
+    }
+    let found = places::read(text)?;
+    let is_alone = found.values.len() == 1 && found.words.trim().is_empty();
+    let (begins, is_empty) = (text.starts_with(['{', '[']), found.values.is_empty());
+    let mut meant: Vec<Value> = Vec::new();
+    for value in found.values {
+        // An empty list beside words is a box to be ticked, or nothing.
+        let is_blank = !is_alone && value.as_array().is_some_and(Vec::is_empty);
+        if is_blank || !wanted.fits(&value) {
+            // A reply that begins as JSON is that JSON.
+            if begins {
+                return Err(NotJson::Another(wanted.mark()));
+            }
+        } else if !meant.contains(&value) {
+            meant.push(value);
         }
     }
-    match (plans.len(), plans.pop()) {
-        (1, Some(plan)) => Ok(plan),
-        (0, _) | (_, None) => repaired(text, &fenced, unread, wanted),
+    match (meant.len(), meant.pop()) {
+        // A bare list beside words is more often something else.
+        (1, Some(Value::Array(_))) if !is_alone => Err(NotJson::Another(wanted.mark())),
+        (1, Some(_)) if said::only_show(&found.words) => Err(NotJson::Example),
+        (1, Some(value)) => Ok(value),
         (several, Some(_)) => Err(NotJson::Several(several)),
+        (_, None) if is_empty => Err(NotJson::Missing),
+        (_, None) => Err(NotJson::Another(wanted.mark())),
     }
 }
 
 /// A plan that was written as a JSON text, once and not again inside that.
 fn value_once(inner: &str, wanted: Wanted) -> Result<Value, NotJson> {
-    match read(inner.trim()) {
-        Ok(value) if wanted.fits(&value, true) => Ok(value),
+    match strictly(inner.trim()) {
+        Ok(value) if wanted.fits(&value) => Ok(value),
         Ok(_) => Err(NotJson::Another(wanted.mark())),
         Err(_) => Err(NotJson::Missing),
     }
 }
 
-/// The plan in the first malformed JSON that holds one. Places are looked at one behind another and
-/// never inside one another: what stands inside is not all that was said.
-fn repaired(
-    text: &str,
-    fenced: &[&str],
-    unread: Option<String>,
-    wanted: Wanted,
-) -> Result<Value, NotJson> {
-    let text = fenced.first().copied().unwrap_or(text);
-    let mut from = 0;
-    let mut first_error = None;
-    for _ in 0..candidates::PLACES_MAX {
-        let Some(start) = candidates::start(text, from) else { break };
-        let tidied = tidy::tidy(text.get(start..).unwrap_or_default());
-        from = start + tidied.taken;
-        match repair::repair(tidied).and_then(|json| read(&json).map_err(NotJson::Malformed)) {
-            Ok(value) if wanted.fits(&value, false) => return Ok(value),
-            Ok(_) => {}
-            Err(error) => {
-                first_error.get_or_insert(error);
-            }
-        }
-    }
-    let missing = || unread.map_or(NotJson::Missing, NotJson::Malformed);
-    Err(first_error.unwrap_or_else(missing))
+fn strictly(text: &str) -> Result<Value, NotJson> {
+    strict::value_from_slice(text.as_bytes()).map_err(|error| NotJson::Malformed(error.to_string()))
 }
 
-fn read(text: &str) -> Result<Value, String> {
-    strict::value_from_slice(text.as_bytes()).map_err(|refused| refused.to_string())
-}
-
-fn is_plan(value: &Value, alone: bool) -> bool {
+fn is_plan(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.contains_key("steps") || fields.contains_key("plan"),
-        Value::Array(_) if alone => true,
-        Value::Array(items) => {
-            !items.is_empty()
-                && items.iter().all(|item| {
-                    item.get("description").is_some()
-                        || item.get("tool").is_some()
-                        || item.get("action").is_some()
-                })
-        }
+        Value::Array(items) => items.iter().all(is_step),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+fn is_step(item: &Value) -> bool {
+    match item {
+        Value::String(_) => true,
+        Value::Object(fields) => {
+            ["description", "title", "tool", "action"].iter().any(|name| fields.contains_key(*name))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => false,
     }
 }
 

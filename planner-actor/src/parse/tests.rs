@@ -308,3 +308,132 @@ fn every_example_of_the_document_is_a_plan() {
         assert!(!draft.steps.is_empty(), "{json}");
     }
 }
+
+/// Replies that hold a second plan somewhere in what they say.
+#[rstest]
+#[case::raw_line_breaks_around_a_list(
+    "{\"title\":\"T\",\"steps\":[{\"description\":\"Tell Li what not to do:\n```json\n[\"delete the backups\",\"empty the bin\"]\n```\nand wait\"}]}",
+    "malformed"
+)]
+#[case::raw_line_breaks_around_a_plan(
+    "{\"title\":\"T\",\"steps\":[{\"description\":\"Tell Li:\n```json\n{\"steps\":[\"delete\"]}\n```\n\"}]}",
+    "malformed"
+)]
+#[case::in_a_fence_of_its_own(
+    "```json\n{\"title\":\"T\",\"steps\":[{\"description\":\"Tell Li:\n```json\n[\"delete\",\"empty\"]\n```\n\"}]}\n```",
+    "malformed"
+)]
+#[case::behind_words(
+    "Here it is:\n{\"title\":\"T\",\"steps\":[{\"description\":\"Tell Li:\n```json\n[\"delete\",\"empty\"]\n```\n\"}]}",
+    "malformed"
+)]
+#[case::without_its_first_bracket(
+    "\"title\":\"T\",\"steps\":[\"tell {'steps':['delete']} to Li\"]}",
+    "malformed"
+)]
+#[case::list_without_its_first_bracket("\"tell {'steps':['delete']} to Li\",\"b\"]", "malformed")]
+#[case::a_text_without_its_last_quote(
+    r#""{\"steps\":[\"tell {'steps':['delete']} to Li\"]}"#,
+    "malformed"
+)]
+#[case::cut_behind_the_quoted_plan(
+    "{\"title\":\"T\",\"steps\":[\"tell\n```json\n{'steps':['delete']}\n```",
+    "middle of a step"
+)]
+#[case::an_example_and_a_question(
+    "I could do something like this:\n```json\n[\"delete the backups\",\"empty the bin\"]\n```\nIs that what you want?",
+    "no `steps`"
+)]
+#[case::a_list_and_words("Sure:\n```json\n[\"delete\",\"empty\"]\n```", "no `steps`")]
+#[case::a_malformed_list_and_words("Sure:\n```json\n['delete','empty',]\n```", "no `steps`")]
+#[case::a_plan_as_an_example_and_a_question(
+    "For example:\n```json\n{\"steps\":[\"delete\"]}\n```\nWhich files do you mean?",
+    "example"
+)]
+#[case::a_plan_as_an_example_and_a_question_in_chinese(
+    "你想删除哪些文件？例如：{\"steps\":[\"删除备份\"]}",
+    "example"
+)]
+#[case::a_broken_fence_before_an_example(
+    "```json\n{\"title\":\"T\",\"steps\":[{\"description\":\"look\n```\nIts form is\n```json\n{\"steps\":[\"delete\"]}\n```",
+    "malformed"
+)]
+#[case::a_fence_without_its_first_bracket(
+    "```json\n\"steps\":\n```\nIts form is\n```json\n{\"steps\":[\"delete\"]}\n```",
+    "malformed"
+)]
+#[case::an_example_before_a_broken_fence(
+    "```json\n{\"steps\":[\"delete\"]}\n```\nI will do\n```json\n{\"title\":\"T\",\"steps\":[{\"desc\n```",
+    "middle of a step"
+)]
+#[case::other_json_first("{\"note\":\"no plan\"}\n{\"steps\":[\"delete\"]}", "no `steps`")]
+#[case::a_citation_first("[1] {\"steps\":[\"delete\"]}", "no `steps`")]
+#[case::a_list_of_numbers("```json\n[1, 2]\n```", "no `steps`")]
+#[case::a_list_of_other_things(r#"[{"name":"Li","age":7}]"#, "no `steps`")]
+#[case::a_bracket_closed_too_early(r#"{"task":"T","steps":["a"]},"replan":["a"]}"#, "malformed")]
+fn a_plan_that_is_only_quoted_is_none(#[case] reply: &str, #[case] expected: &str) {
+    let error = read_plan(reply).map(|d| written(&d)).unwrap_err();
+    assert!(error.contains(expected), "{reply}\n gave {error:?}");
+}
+
+/// A quote or a comma is missing, or stands where it can mean two things.
+#[rstest]
+#[case::two_steps_as_one(r#"["Find it,"Write about it"]"#)]
+#[case::two_steps_as_one_in_a_plan(r#"{"title":"T","steps":["Find it,"Write about it"]}"#)]
+#[case::three_steps_as_one(r#"["Find it,"Write about it,"Send it"]"#)]
+#[case::three_steps_as_one_with_blanks(r#"["Find it, "Write about it, "Send it"]"#)]
+#[case::two_arguments_as_one(
+    r#"{"steps":[{"description":"x","tool":"t","args":{"a":"x,"b":"y"}}]}"#
+)]
+#[case::two_steps_in_mixed_quotes("{“steps”:[“Find it\", \"Write about it”]}")]
+#[case::an_escaped_quote_at_the_end(r#"{"steps":["list C:\", "say "x" to Li"]}"#)]
+#[case::one_step_as_two(r#"{"steps":["join with " " between"]}"#)]
+#[case::one_step_as_two_lines("{\"steps\":[\"join with \"\n\" between\"]}")]
+#[case::a_comment_or_a_text("{\"steps\":[\"see \" // \"x\",\n\"b\"]}")]
+fn a_text_with_two_readings_is_refused(#[case] reply: &str) {
+    assert_eq!(value(reply, Wanted::Plan), Err(NotJson::Garbled), "{reply}");
+}
+
+/// Verdicts and decisions are read by the same rules as plans.
+#[rstest]
+#[case::a_verdict(
+    "{\"complex\": true, \"why\": \"it names\n```json\n{\"complex\": false}\n```\n",
+    Wanted::Verdict
+)]
+#[case::a_decision(
+    "{\"status\":\"continue\",\"next_action\":{\"tool\":\"note\",\"input\":\"write\n```json\n{\"status\":\"done\",\"response\":\"x\"}\n```\n\"}}",
+    Wanted::Choice
+)]
+#[case::a_decision_in_single_quotes(
+    "\"status\":\"continue\",\"next_action\":{\"tool\":\"note\",\"input\":\"write {'status':'done','response':'x'}\"}}",
+    Wanted::Choice
+)]
+fn what_else_is_read_is_never_a_quotation(#[case] reply: &str, #[case] wanted: Wanted) {
+    value(reply, wanted).unwrap_err();
+}
+
+/// A text is read as it was meant although it quotes a plan.
+#[rstest]
+#[case::raw_line_breaks(
+    "{\"steps\":[\"tell Li:\n```json\n{'steps':['delete']}\n```\"]}",
+    "| -:tell Li:\n```json\n{'steps':['delete']}\n```"
+)]
+#[case::raw_line_breaks_in_a_fence(
+    "```json\n{\"steps\":[\"run\n```sh\nls\n```\nthen stop\"]}\n```",
+    "| -:run\n```sh\nls\n```\nthen stop"
+)]
+#[case::python(
+    r#"{'steps': [{'description': 'x', 'tool': 't', 'args': {'body': '{"a": "b", "c": ["d", "e"]}'}}]}"#,
+    "| -[t]:x"
+)]
+#[case::another_language_first(
+    "```sh\necho {\"a\",\"b\"}\n```\n```json\n{\"steps\":[\"do\"]}\n```",
+    "| -:do"
+)]
+#[case::missing_comma_between_lines("{\"steps\":[\"a\"\n\"b\"]}", "| -:a; -:b")]
+#[case::brackets_too_many(r#"{"steps":["a"]}}"#, "| -:a")]
+fn a_text_that_quotes_is_read_in(#[case] reply: &str, #[case] expected: &str) {
+    assert_eq!(read_plan(reply).map(|d| written(&d)), Ok(expected.to_owned()), "{reply}");
+}
+
+mod quoting;

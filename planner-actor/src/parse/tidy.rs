@@ -1,28 +1,22 @@
-//! Brings malformed JSON into a form a repair cannot misread: texts in double quotes, escaped
-//! inside, closed; every other token one that JSON knows. What is left to the library are commas
-//! and closing brackets that are missing or too many.
+//! Brings malformed JSON into JSON: texts in double quotes, escaped inside, closed; every other token
+//! one that JSON knows; commas where they belong; closing brackets at the very end.
 //!
-//! A repair that guesses may guess a plan that nobody wrote. What could be read in two ways is
+//! A repair that guesses may guess a plan that nobody wrote. Whatever can be read in two ways is
 //! therefore garbled, and refused.
+
+mod quotes;
 
 use std::{iter::Peekable, str::Chars};
 
-/// Malformed JSON with well-formed tokens, up to the bracket that closes it or the end.
+use self::quotes::Quotes;
+use super::NotJson;
+
+/// Malformed JSON that was tidied.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tidied {
-    /// The JSON.
-    pub(super) json: String,
-    /// How many brackets are opened in all: a bound on how deep anything can recurse.
-    pub(super) opened: usize,
-    /// The brackets that are still open at the end.
-    pub(super) open: Vec<char>,
-    /// The last thing that is not white space: a sign as it is, a text as its closing quote.
-    pub(super) last: char,
-    /// Whether the end is inside a text.
-    pub(super) in_text: bool,
-    /// Whether something stands where nothing like it can.
-    pub(super) garbled: bool,
-    /// How many bytes of the malformed JSON this is.
+    /// The JSON, or the reason why it has no single meaning.
+    pub(super) json: Result<String, NotJson>,
+    /// Bytes of the malformed JSON, up to the bracket that closes it or the end.
     pub(super) taken: usize,
 }
 
@@ -31,37 +25,83 @@ pub(super) fn tidy(text: &str) -> Tidied {
     let mut tidying = Tidying {
         at: text.chars().peekable(),
         before: ' ',
-        out: Tidied {
-            json: String::with_capacity(text.len() + 16),
-            opened: 0,
-            open: Vec::new(),
-            last: ' ',
-            in_text: false,
-            garbled: false,
-            taken: 0,
-        },
+        json: String::with_capacity(text.len() + 16),
+        open: Vec::new(),
+        last: Last::Nothing,
+        comma: false,
+        new_line: false,
+        in_text: false,
+        garbled: false,
+        quotes_inside: false,
+        blank_edges: false,
     };
+    let mut left = tidying.at.clone();
     while let Some(c) = tidying.at.next() {
+        // Between two tokens a fence is the end of what it holds.
+        if c == '`' && tidying.at.clone().take(2).eq(['`', '`']) {
+            break;
+        }
         tidying.token(c);
-        if tidying.out.open.is_empty() || tidying.out.in_text {
+        left = tidying.at.clone();
+        if tidying.open.is_empty() || tidying.in_text {
             break;
         }
     }
-    let Tidying { at, mut out, .. } = tidying;
-    out.taken = text.len() - at.map(char::len_utf8).sum::<usize>();
-    out
+    let taken = text.len() - left.map(char::len_utf8).sum::<usize>();
+    Tidied { json: tidying.finish(), taken }
 }
 
-/// Stands for a name of an object's member as the last thing that was said: a colon must follow.
-const NAME: char = 'n';
-/// Stands for a value without quotes.
-const VALUE: char = 'v';
+/// The last token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Nothing,
+    Opened,
+    Closed,
+    Comma,
+    Colon,
+    /// A name of an object's member; a colon must follow.
+    Name,
+    /// A value without quotes.
+    Bare,
+    Text {
+        /// It ends with white space.
+        blank_end: bool,
+    },
+}
+
+/// A token that begins a member of a list or of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Bracket,
+    Name,
+    /// A name without quotes.
+    BareName,
+    Bare,
+    Text {
+        /// It begins with white space.
+        blank_start: bool,
+    },
+}
 
 struct Tidying<'a> {
     at: Peekable<Chars<'a>>,
     /// The character right before the token.
     before: char,
-    out: Tidied,
+    json: String,
+    /// The brackets that are open.
+    open: Vec<char>,
+    last: Last,
+    /// A comma is due before the next member.
+    comma: bool,
+    /// A line break stands behind the last token.
+    new_line: bool,
+    /// The end is inside a text.
+    in_text: bool,
+    garbled: bool,
+    /// Some text holds quotes that are not escaped.
+    quotes_inside: bool,
+    /// Some text begins or ends with white space.
+    blank_edges: bool,
 }
 
 impl Tidying<'_> {
@@ -72,52 +112,120 @@ impl Tidying<'_> {
                 // A quote in the middle of something begins no text.
                 let begins = before.is_whitespace()
                     || matches!(before, '{' | '[' | ',' | '，' | ':' | '：' | '/');
-                self.out.garbled |= !begins;
+                self.garbled |= !begins;
                 self.text(if matches!(c, '“' | '”' | '„') { '”' } else { c });
             }
             ':' | '：' => {
-                self.out.garbled |= self.out.last != NAME;
-                self.push(':');
+                self.garbled |= self.last != Last::Name;
+                self.json.push(':');
+                self.said(Last::Colon);
             }
             ',' | '，' => {
-                self.out.garbled |= matches!(self.out.last, ':' | NAME);
-                self.push(',');
+                // In a list a value may be missing before it.
+                let is_extra = matches!(self.last, Last::Opened | Last::Comma);
+                self.garbled |= matches!(self.last, Last::Colon | Last::Name);
+                self.garbled |= is_extra && self.is_in('[');
+                self.comma |= !is_extra;
+                self.said(Last::Comma);
             }
-            '/' if self.at.next_if_eq(&'/').is_some() => {
-                while self.at.next_if(|c| *c != '\n').is_some() {}
-                // What follows may be behind the sign by mistake.
-                self.out.garbled |= self.at.peek().is_none();
-            }
+            '/' if self.at.next_if_eq(&'/').is_some() => self.line_comment(),
             '/' if self.at.next_if_eq(&'*').is_some() => self.comment(),
             '{' | '[' => {
                 // In an object a value stands behind a colon only.
-                self.out.garbled |= self.inside() == '{' && self.out.last != ':';
-                self.out.opened += 1;
-                self.out.open.push(c);
-                self.push(c);
+                self.garbled |= self.is_in('{') && self.last != Last::Colon;
+                self.member(Next::Bracket);
+                self.open.push(c);
+                self.json.push(c);
+                self.said(Last::Opened);
             }
             '}' | ']' => {
-                let opened = self.out.open.pop();
-                self.out.garbled |= opened != Some(if c == '}' { '{' } else { '[' });
-                self.out.garbled |= matches!(self.out.last, ':' | NAME);
-                self.push(c);
+                self.garbled |= self.open.pop() != Some(if c == '}' { '{' } else { '[' });
+                self.garbled |= matches!(self.last, Last::Colon | Last::Name);
+                self.comma = false;
+                self.json.push(c);
+                self.said(Last::Closed);
             }
-            c if c.is_whitespace() => self.out.json.push(c),
+            c if c.is_whitespace() => {
+                self.new_line |= c == '\n';
+                self.json.push(c);
+            }
             c if is_bare(c) => {
-                self.out.garbled |= before == '"';
+                self.garbled |= before == '"';
                 self.bare(c);
             }
-            _ => self.out.garbled = true,
+            _ => self.garbled = true,
         }
     }
 
-    fn inside(&self) -> char {
-        self.out.open.last().copied().unwrap_or(' ')
+    fn finish(mut self) -> Result<String, NotJson> {
+        // Beside quotes that are not escaped, a blank at the edge of a text may be in the middle of it.
+        if self.garbled || (self.quotes_inside && self.blank_edges) {
+            return Err(NotJson::Garbled);
+        }
+        if self.in_text || !self.is_whole() {
+            return Err(NotJson::Cut);
+        }
+        while let Some(bracket) = self.open.pop() {
+            self.json.push(if bracket == '{' { '}' } else { ']' });
+        }
+        Ok(self.json)
     }
 
-    fn push(&mut self, c: char) {
-        self.out.last = c;
-        self.out.json.push(c);
+    /// Nothing but closing brackets of the plan itself is missing. A step that is still open may lack
+    /// its dependencies or arguments, and a comma or a colon says that more was to come.
+    fn is_whole(&self) -> bool {
+        if self.open.is_empty() {
+            return true;
+        }
+        let in_list = self.open.iter().position(|c| *c == '[');
+        let step_is_open = in_list.is_some_and(|at| at + 1 < self.open.len());
+        self.last == Last::Closed && !step_is_open
+    }
+
+    fn is_in(&self, bracket: char) -> bool {
+        self.open.last() == Some(&bracket)
+    }
+
+    /// A value is wanted, and no name.
+    fn takes_value(&self) -> bool {
+        self.is_in('[') || self.last == Last::Colon
+    }
+
+    fn said(&mut self, last: Last) {
+        self.last = last;
+        self.new_line = false;
+    }
+
+    /// Writes the comma that belongs before a member, where one was said or can only be missing.
+    fn member(&mut self, next: Next) {
+        // Two lines are two texts; on one line they may be a text with quotes inside.
+        let is_line = self.new_line;
+        let missing = match (self.last, next) {
+            (Last::Nothing | Last::Opened | Last::Comma | Last::Colon | Last::Name, _) => None,
+            (Last::Closed, Next::Bracket | Next::Name | Next::BareName)
+            | (Last::Bare, Next::Name | Next::BareName) => Some(true),
+            (Last::Text { blank_end }, Next::Name) => Some(!blank_end),
+            (Last::Text { blank_end }, Next::BareName) => Some(is_line && !blank_end),
+            (Last::Text { blank_end }, Next::Text { blank_start }) => {
+                Some(is_line && !blank_end && !blank_start)
+            }
+            (Last::Closed, Next::Text { .. } | Next::Bare)
+            | (Last::Text { .. }, Next::Bracket | Next::Bare)
+            | (Last::Bare, Next::Bracket | Next::Bare | Next::Text { .. }) => Some(false),
+        };
+        self.garbled |= missing == Some(false);
+        if self.comma || missing.is_some() {
+            self.json.push(',');
+        }
+        self.comma = false;
+    }
+
+    fn line_comment(&mut self) {
+        while let Some(c) = self.at.next_if(|c| *c != '\n') {
+            self.garbled |= is_double_quote(c);
+        }
+        // What follows may be behind the sign by mistake.
+        self.garbled |= self.at.peek().is_none();
     }
 
     fn comment(&mut self) {
@@ -127,9 +235,11 @@ impl Tidying<'_> {
                 closed = true;
                 break;
             }
+            // The text may have had a sign of a comment inside.
+            self.garbled |= is_double_quote(c);
             before = c;
         }
-        self.out.garbled |= !closed;
+        self.garbled |= !closed;
         self.before = ' ';
     }
 
@@ -140,10 +250,18 @@ impl Tidying<'_> {
         while let Some(c) = self.at.next_if(|c| is_bare(*c)) {
             token.push(c);
         }
+        self.before = token.chars().last().unwrap_or(first);
         let mut ahead = self.at.clone();
-        let is_name = self.inside() == '{'
-            && !matches!(self.out.last, ':' | NAME)
+        let is_name = self.is_in('{')
+            && !matches!(self.last, Last::Colon | Last::Name)
             && matches!(ahead.find(|c| !c.is_whitespace()), Some(':' | '：'));
+        if is_name {
+            self.member(Next::BareName);
+            self.json.push('"');
+            self.json.push_str(&token);
+            self.json.push('"');
+            return self.said(Last::Name);
+        }
         let value = match token.as_str() {
             "true" | "True" => Some("true"),
             "false" | "False" => Some("false"),
@@ -151,85 +269,67 @@ impl Tidying<'_> {
             number if serde_json::from_str::<serde_json::Number>(number).is_ok() => Some(number),
             _ => None,
         };
-        if is_name {
-            self.out.json.push('"');
-            self.out.json.push_str(&token);
-            self.out.json.push('"');
-        } else if let Some(value) = value
-            && (self.inside() == '[' || self.out.last == ':')
-        {
-            self.out.json.push_str(value);
-        } else {
-            self.out.garbled = true;
-        }
-        self.out.last = if is_name { NAME } else { VALUE };
-        self.before = token.chars().last().unwrap_or(first);
+        self.garbled |= value.is_none() || !self.takes_value();
+        self.member(Next::Bare);
+        self.json.push_str(value.unwrap_or("null"));
+        self.said(Last::Bare);
     }
 
     /// Copies a text whose opening quote was taken, up to its closing one.
     fn text(&mut self, closer: char) {
-        self.out.json.push('"');
-        // Names are single words; only what is said may have quotes inside.
-        let is_value = self.inside() == '[' || self.out.last == ':';
-        self.out.garbled |= self.out.last == NAME;
-        let mut quoted_inside = false;
+        let is_value = self.takes_value();
+        self.garbled |= self.last == Last::Name;
+        let blank_start = self.at.peek().is_some_and(|c| c.is_whitespace());
+        self.member(if is_value { Next::Text { blank_start } } else { Next::Name });
+        self.json.push('"');
+        let mut quotes = Quotes::of(closer, is_value);
+        let mut before = None;
         while let Some(c) = self.at.next() {
-            if c == closer {
-                if is_value && closer == '"' && self.is_inside(quoted_inside) {
-                    quoted_inside = !quoted_inside;
-                    self.out.json.push_str("\\\"");
-                    continue;
-                }
-                self.push('"');
-                self.out.last = if is_value { '"' } else { NAME };
+            if c == closer && !quotes.is_inside(before, &self.at) {
+                self.json.push('"');
                 self.before = '"';
-                return;
+                let blank_end = before.is_some_and(char::is_whitespace);
+                self.garbled |= quotes.are_doubtful();
+                self.quotes_inside |= quotes.are_inside();
+                self.blank_edges |= is_value && (blank_start || blank_end);
+                return self.said(if is_value { Last::Text { blank_end } } else { Last::Name });
             }
             match c {
-                '\\' => self.escape(),
-                '"' => self.out.json.push_str("\\\""),
-                '\n' => self.out.json.push_str("\\n"),
-                '\r' => self.out.json.push_str("\\r"),
-                '\t' => self.out.json.push_str("\\t"),
-                // The library takes a code fence for the beginning of the JSON, wherever it stands.
-                '`' => self.out.json.push_str("\\u0060"),
-                c if c < ' ' => self.out.json.push_str(&format!("\\u{:04x}", u32::from(c))),
-                c => self.out.json.push(c),
+                '\\' => self.escape(&mut quotes),
+                '"' => {
+                    quotes.other(&self.at);
+                    self.json.push_str("\\\"");
+                }
+                '\n' => self.json.push_str("\\n"),
+                '\r' => self.json.push_str("\\r"),
+                '\t' => self.json.push_str("\\t"),
+                c if c < ' ' => self.json.push_str(&format!("\\u{:04x}", u32::from(c))),
+                c => self.json.push(c),
             }
+            before = Some(c);
         }
-        self.out.in_text = true;
+        self.in_text = true;
     }
 
-    /// Whether a quote stands inside a text: one that opens is followed by a letter at once, and the
-    /// next one closes it unless JSON goes on there. A name or a text in quotes that follows
-    /// without a comma is never taken for one.
-    fn is_inside(&self, quoted_inside: bool) -> bool {
-        let mut ahead = self.at.clone();
-        if ahead.peek().is_some_and(|c| c.is_alphanumeric()) {
-            return true;
-        }
-        let next = ahead.find(|c| !c.is_whitespace());
-        quoted_inside && !matches!(next, None | Some(',' | '，' | ':' | '：' | '}' | ']' | '"'))
-    }
-
-    fn escape(&mut self) {
+    fn escape(&mut self, quotes: &mut Quotes) {
         match self.at.next() {
-            Some(c @ ('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u')) => {
-                self.out.json.push('\\');
-                self.out.json.push(c);
-            }
-            Some('\'') => self.out.json.push('\''),
-            Some('\n') => {}
+            Some('\'') => self.json.push('\''),
+            Some('\n') | None => {}
             Some(c) => {
-                self.out.json.push_str("\\\\");
-                self.out.json.push(c);
+                let is_known = matches!(c, '"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u');
+                quotes.escaped |= c == '"';
+                self.json.push_str(if is_known { "\\" } else { "\\\\" });
+                self.json.push(c);
             }
-            None => {}
         }
     }
 }
 
-/// Whether a token without quotes may have this character.
+/// A token without quotes may have this character.
 fn is_bare(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '+' | '.')
+}
+
+fn is_double_quote(c: char) -> bool {
+    matches!(c, '"' | '“' | '”' | '„')
 }

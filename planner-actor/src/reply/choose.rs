@@ -9,6 +9,7 @@ use proto::{
     limits,
     outline::{self, Item, ItemStatus},
     policy::PlanProtocol,
+    strict,
     tool::ToolSpec,
 };
 use serde_json::{Value, json};
@@ -125,14 +126,22 @@ fn arguments(tool: &ToolSpec, input: Value) -> Result<Value, String> {
         Value::String(text) => text,
         Value::Bool(_) | Value::Number(_) | Value::Array(_) => return Err(not_arguments(tool)),
     };
-    if let Ok(written @ Value::Object(_)) = serde_json::from_str::<Value>(&text) {
-        return Ok(written);
+    match strict::value_from_slice(text.as_bytes()) {
+        Ok(written @ Value::Object(_)) => return Ok(written),
+        // Arguments that cannot be read are no words for the tool.
+        Err(_) if begins_as_object(&text) => return Err(not_arguments(tool)),
+        Ok(_) | Err(_) => {}
     }
     match only_text(&tool.schema) {
         Some(name) => Ok(json!({name: text})),
         None if text.trim().is_empty() => Ok(json!({})),
         None => Err(not_arguments(tool)),
     }
+}
+
+fn begins_as_object(text: &str) -> bool {
+    let inner = text.trim_start().strip_prefix('{').map(str::trim_start);
+    inner.is_some_and(|inner| inner.starts_with(['"', '\'', '“']))
 }
 
 fn not_arguments(tool: &ToolSpec) -> String {

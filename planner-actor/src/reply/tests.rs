@@ -160,6 +160,14 @@ const ACT: &str = r#"{"status":"continue","plan":["add it","tell Li"],"next_acti
     r#"{"status":"continue","next_action":{"tool":"@complete_task","input":"{\"id\": 62}"}}"#,
     "step1: complete_task {\"id\":62} []"
 )]
+#[case::words_in_braces(
+    r#"{"status":"continue","next_action":{"tool":"create_task","input":"{x} and {y}"}}"#,
+    "step1: create_task {\"title\":\"{x} and {y}\"} []"
+)]
+#[case::arguments_as_json_that_is_cut(
+    r#"{"status":"continue","next_action":{"tool":"create_task","input":"{\"title\": \"milk\""}}"#,
+    "no: next_action.input: must be an object with the arguments of create_task: {title: string (a few words), tags?: any[]} ← {\"status\":\"continue\",\"next_action\":{\"tool\":\"create_task\",\"input\":\"{\\\"title\\\": \\\"milk\\\"\"}} []"
+)]
 #[case::words_for_a_number(
     r#"{"status":"continue","next_action":{"tool":"complete_task","input":"62"}}"#,
     "no: next_action.input: must be an object with the arguments of complete_task: {id: integer} ← {\"status\":\"continue\",\"next_action\":{\"tool\":\"complete_task\",\"input\":\"62\"}} []"

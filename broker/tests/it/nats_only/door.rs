@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_nats::{Client, HeaderMap};
-use broker::{Broker, bus::Endpoint};
+use broker::{Broker, bus::Endpoint, kv::Bucket};
 use bytes::Bytes;
 use futures::StreamExt;
 use proto::{

@@ -1,0 +1,168 @@
+//! Where in a reply JSON stands: one place behind another, each taken whole. What stands inside a
+//! place is part of a text there, even when the place cannot be read, and is never looked at alone.
+
+use serde_json::{Deserializer, Value, value::RawValue};
+
+use super::{NotJson, said::Said, strictly, tidy};
+
+/// Most places in a reply.
+const PLACES_MAX: usize = 32;
+/// Longest remark in brackets, such as `[1]` or `{{step1.id}}`.
+const REMARK_CHARS_MAX: usize = 200;
+
+/// A reply taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The JSON of each place.
+    pub(super) values: Vec<Value>,
+    /// The words beside the JSON.
+    pub(super) words: String,
+}
+
+/// Takes a reply apart.
+///
+/// # Errors
+/// The first place that cannot be read: what stands behind it may be part of it.
+pub(super) fn read(text: &str) -> Result<Found, NotJson> {
+    let mut found = Found::default();
+    let mut scan = Scan { rest: text, line_start: true, fence: Fence::None };
+    let mut is_place = text.starts_with(['{', '[']);
+    loop {
+        let mut said = Said::default();
+        is_place = is_place || scan.prose(&mut said)?;
+        let is_first = found.values.is_empty();
+        found.words.push_str(said.words());
+        if !is_place {
+            let is_whole = is_first || !said.is_left_over();
+            return if is_whole { Ok(found) } else { Err(NotJson::Garbled) };
+        }
+        if found.values.len() == PLACES_MAX || said.runs_into_json(is_first) {
+            return Err(NotJson::Garbled);
+        }
+        found.values.push(scan.json()?);
+        is_place = false;
+    }
+}
+
+/// The code fence that is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fence {
+    None,
+    Open,
+    /// It says that it holds JSON, and none came yet.
+    Owing,
+}
+
+/// The part of a reply that was not looked at yet.
+struct Scan<'a> {
+    rest: &'a str,
+    /// A fence may stand here.
+    line_start: bool,
+    fence: Fence,
+}
+
+impl Scan<'_> {
+    /// Takes the JSON that begins here.
+    fn json(&mut self) -> Result<Value, NotJson> {
+        let mut written = Deserializer::from_str(self.rest).into_iter::<&RawValue>();
+        let (value, taken) = match written.next() {
+            Some(Ok(json)) => (strictly(json.get()), written.byte_offset()),
+            Some(Err(_)) | None => {
+                let tidied = tidy::tidy(self.rest);
+                (tidied.json.and_then(|json| strictly(&json)), tidied.taken)
+            }
+        };
+        if self.fence == Fence::Owing {
+            self.fence = Fence::Open;
+        }
+        self.pass(taken);
+        // A fence may be closed on the last line of what it holds.
+        self.line_start = self.fence != Fence::None;
+        value
+    }
+
+    /// Goes on to the next place, if there is one.
+    fn prose(&mut self, said: &mut Said) -> Result<bool, NotJson> {
+        while let Some(c) = self.rest.chars().next() {
+            if self.line_start && self.passes_fence_line(said)? {
+                continue;
+            }
+            if !matches!(c, '{' | '[') {
+                said.say(c);
+                self.pass(c.len_utf8());
+                self.line_start = c == '\n' || (self.line_start && c.is_whitespace());
+            } else if let Some(length) = remark(self.rest).filter(|_| self.fence != Fence::Owing) {
+                said.remark();
+                self.pass(length);
+            } else {
+                return Ok(true);
+            }
+        }
+        // A fence that says it holds JSON and does not is a plan that nobody can read.
+        if self.fence == Fence::Owing { Err(NotJson::Garbled) } else { Ok(false) }
+    }
+
+    /// Passes what opens or closes a fence, if that stands here. A fence of another language is
+    /// passed whole, unless it begins like JSON.
+    fn passes_fence_line(&mut self, said: &mut Said) -> Result<bool, NotJson> {
+        let inner = self.rest.trim_start_matches('`');
+        if self.rest.len() - inner.len() < 3 {
+            return Ok(false);
+        }
+        match self.fence {
+            Fence::Owing => return Err(NotJson::Garbled),
+            Fence::Open => {
+                self.fence = Fence::None;
+                self.pass(self.rest.len() - inner.len());
+                return Ok(true);
+            }
+            Fence::None => {}
+        }
+        let label = inner.find(|c: char| c.is_whitespace() || matches!(c, '{' | '['));
+        let (label, rest) = inner.split_at(label.unwrap_or(inner.len()));
+        if !label.chars().all(|c| c.is_alphanumeric() || "+-_.#".contains(c)) {
+            return Ok(false);
+        }
+        let is_json = label.to_ascii_lowercase().starts_with("json");
+        let is_foreign =
+            !label.is_empty() && !is_json && !rest.trim_start().starts_with(['{', '[']);
+        self.fence = if is_json { Fence::Owing } else { Fence::Open };
+        self.pass(self.rest.len() - rest.len());
+        if is_foreign {
+            // One that is never closed may be part of a broken text.
+            let end = rest.find("\n```").ok_or(NotJson::Garbled)?;
+            said.remark();
+            self.pass(end + 1);
+            self.line_start = true;
+        }
+        Ok(true)
+    }
+
+    fn pass(&mut self, bytes: usize) {
+        self.rest = self.rest.get(bytes..).unwrap_or_default();
+        self.line_start = false;
+    }
+}
+
+/// The length of a remark in brackets: words, a number or a placeholder, and nothing JSON has.
+fn remark(text: &str) -> Option<usize> {
+    let open = text.chars().next()?;
+    let (is_list, close) = (open == '[', if open == '[' { ']' } else { '}' });
+    let depth = text.chars().take(REMARK_CHARS_MAX).take_while(|c| *c == open).count();
+    let inner = text.get(depth..)?;
+    let mut before = ' ';
+    for (end, c) in inner.char_indices().take(REMARK_CHARS_MAX) {
+        match c {
+            c if c == close => {
+                let is_closed = inner.get(end..)?.chars().take(depth).all(|c| c == close);
+                let says = !inner.get(..end)?.trim().is_empty();
+                return (is_closed && says).then_some(end + 2 * depth);
+            }
+            '{' | '}' | '[' | ']' | '"' | '“' | '”' | '„' | '\n' => return None,
+            ':' | '：' if !is_list => return None,
+            '\'' if !before.is_alphanumeric() => return None,
+            _ => before = c,
+        }
+    }
+    None
+}
