@@ -15,7 +15,7 @@ use std::{
 
 use broker::{
     Broker,
-    kv::{Bucket, Change, KvError, Versioned},
+    kv::{Bucket, Change, KvError},
 };
 use futures::StreamExt;
 use proto::{

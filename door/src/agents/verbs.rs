@@ -20,7 +20,6 @@ use runtime::{
     service::{Call, Handled},
 };
 
-use super::place;
 use crate::{Door, presets};
 
 impl Door {

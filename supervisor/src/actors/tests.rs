@@ -5,10 +5,10 @@ use std::time::Duration;
 use broker::{
     log::LogError,
     memory::{self, MemoryOptions},
-    registry::Registry,
 };
 use proto::{id::Shard, subject::Subjects};
 use ractor::{Actor, ActorProcessingErr};
+use runtime::registry::Registry;
 
 use super::{
     observe::{Census, Labels},
