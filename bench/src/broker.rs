@@ -43,6 +43,8 @@ impl Keeping {
 /// The servers.
 pub(crate) struct Servers {
     children: Vec<Child>,
+    /// How each is started again in its place.
+    options: Vec<ChildOptions>,
     version: Version,
     /// Where each says what it keeps in memory.
     profiles: Vec<u16>,
@@ -62,21 +64,39 @@ impl Servers {
         };
         let routes = if count > 1 { free_ports(count)? } else { Vec::new() };
         let profiles = free_ports(count)?;
-        let mut children = Vec::new();
+        let (mut children, mut all) = (Vec::new(), Vec::new());
         for (n, profile) in profiles.iter().enumerate() {
             let mut config = vec![format!("prof_port: {profile}")];
             config.extend(routes.get(n).map(|port| cluster(*port, &routes)));
-            let options = ChildOptions {
+            let mut options = ChildOptions {
                 program: program.map(PathBuf::from),
                 store_dir: dir.join(format!("nats-{n}")),
                 jetstream: jetstream.clone(),
                 config,
                 ..ChildOptions::default()
             };
-            children.push(Child::start(&options).await?);
+            let child = Child::start(&options).await?;
+            options.port = child.port();
+            children.push(child);
+            all.push(options);
         }
         let version = children.first().map(Child::version).ok_or("no server was started")?;
-        Ok(Self { children, version, profiles })
+        Ok(Self { children, options: all, version, profiles })
+    }
+
+    /// Kills one, as a crash would.
+    pub(crate) fn kill(&mut self, n: usize) {
+        if let Some(child) = self.children.get_mut(n) {
+            child.kill();
+        }
+    }
+
+    /// Starts one again that was killed.
+    pub(crate) async fn restart(&mut self, n: usize) -> Result<(), Failed> {
+        if let (Some(child), Some(options)) = (self.children.get_mut(n), self.options.get(n)) {
+            *child = Child::start(options).await?;
+        }
+        Ok(())
     }
 
     /// Where they listen.

@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
@@ -16,6 +16,7 @@ use client::Client;
 use proto::{id::WorkerId, subject::Subjects};
 use serde::Serialize;
 use tempfile::TempDir;
+use tokio::task::JoinHandle;
 
 use crate::{
     Failed,
@@ -105,6 +106,25 @@ impl Company {
             self.workers.push(command(&dir, &name, roles, &urls, setup)?.spawn()?);
         }
         Ok(())
+    }
+
+    /// Starts one more supervisor; its place among them.
+    pub(crate) fn hire_supervisor(&mut self, setup: &Setup) -> Result<usize, Failed> {
+        let (dir, urls) = (self.dir.path(), self.servers.urls().join(","));
+        let name = format!("supervisor{}", self.supervisors.len() + 1);
+        let process = command(dir, &name, "supervisor,interaction", &urls, setup)?.spawn()?;
+        self.supervisors.push(process);
+        Ok(self.supervisors.len() - 1)
+    }
+
+    /// Asks a supervisor to end. What is given back ends with it.
+    pub(crate) fn dismiss(
+        &mut self,
+        supervisor: usize,
+    ) -> Result<JoinHandle<std::io::Result<ExitStatus>>, Failed> {
+        let mut process = self.supervisors.remove(supervisor);
+        Command::new("kill").args(["-TERM", &process.id().to_string()]).status()?;
+        Ok(tokio::task::spawn_blocking(move || process.wait()))
     }
 
     async fn wait_until_up(&mut self, setup: &Setup) -> Result<(), Failed> {

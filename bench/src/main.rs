@@ -10,6 +10,7 @@ mod broker;
 mod company;
 mod diamond;
 mod ends;
+mod failover;
 mod figures;
 mod load;
 mod machine;

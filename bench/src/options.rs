@@ -54,6 +54,9 @@ pub(crate) struct Options {
     /// Supervisors, and as many workers, of e.
     #[arg(long, value_delimiter = ',', default_value = "1,2,4")]
     pub(crate) scale: Vec<usize>,
+    /// Leaders that f kills, and supervisors that join and leave.
+    #[arg(long, default_value_t = 20)]
+    pub(crate) kills: usize,
     /// Parts of all traces that are recorded, for t.
     #[arg(long, value_delimiter = ',', default_value = "0.1,1")]
     pub(crate) sampled: Vec<f64>,
@@ -87,6 +90,8 @@ pub(crate) enum Scenario {
     D,
     /// Throughput with more supervisors and workers.
     E,
+    /// Time until jobs flow again after a leader of three nats-servers was killed.
+    F,
     /// Throughput with telemetry on, beside the same without.
     T,
     /// What JetStream alone can do, without a and b.
@@ -101,7 +106,7 @@ impl Options {
         if self.scenarios.is_empty() {
             return match scenario {
                 Scenario::A | Scenario::B | Scenario::C | Scenario::D | Scenario::E => true,
-                Scenario::T | Scenario::Raw | Scenario::Peers => false,
+                Scenario::F | Scenario::T | Scenario::Raw | Scenario::Peers => false,
             };
         }
         self.scenarios.contains(&scenario)

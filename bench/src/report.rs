@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::{
     company::Setup,
     diamond::{Latency, Throughput},
+    failover::Failover,
     figures::{Spread, number},
     machine::Machine,
     parked::Parked,
@@ -33,6 +34,8 @@ pub(crate) struct Report {
     pub(crate) sleeping: Vec<Sleeping>,
     /// E.
     pub(crate) scale: Vec<Diamonds>,
+    /// F.
+    pub(crate) failover: Option<Failover>,
     /// T.
     pub(crate) watched: Vec<Watched>,
     /// What users would pick instead.
@@ -81,6 +84,7 @@ impl Report {
             parked: None,
             sleeping: Vec::new(),
             scale: Vec::new(),
+            failover: None,
             watched: Vec::new(),
             peers: Vec::new(),
         }

@@ -7,7 +7,7 @@ use crate::{
     Failed,
     broker::Keeping,
     company::Company,
-    diamond,
+    diamond, failover,
     load::Submitter,
     options::{Options, Scenario},
     parked, peers, raw,
@@ -55,6 +55,13 @@ pub(crate) async fn all(
             report.scale.push(scaled(options, program(), *processes).await?);
         }
         show(&tables::scale(&report.scale));
+    }
+    if wants(Scenario::F) {
+        let setup = failover::setup(program());
+        let mut company = Company::start(&setup).await?;
+        diamond::warm_up(&Submitter::new(&company)?).await?;
+        let measured = failover::measure(&mut company, &setup, options).await?;
+        show(&tables::failover(report.failover.insert(measured)));
     }
     if wants(Scenario::T) {
         report.watched = telemetry::measure(options, program()).await?;

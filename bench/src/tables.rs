@@ -1,6 +1,7 @@
-//! The tables of C, D, E and T.
+//! The tables of C, D, E, F and T.
 
 use crate::{
+    failover::Failover,
     figures::{Spread, number},
     parked::{Parked, per_job},
     report::{Diamonds, throughput},
@@ -90,6 +91,24 @@ pub(crate) fn scale(rows: &[Diamonds]) -> Table {
     let rows: Vec<_> = rows.iter().filter_map(named).collect();
     let rows: Vec<_> = rows.iter().map(|(name, figures)| (name.clone(), figures, None)).collect();
     throughput("E: throughput with more processes on the same cores", &rows)
+}
+
+/// F.
+pub(crate) fn failover(failover: &Failover) -> Table {
+    let title = format!("F: until jobs flow again ({}, R3)", failover.server);
+    let mut table = Table::new(title, &["from", "until", "p50 s", "p99 s", "most s", "n"]);
+    for (from, until, times) in [
+        ("a leader is killed", "a new job is planned in every shard", &failover.killed),
+        ("a second supervisor starts", "it has its half of the shards", &failover.joined),
+        ("it is asked to leave", "the first has all shards", &failover.left),
+    ] {
+        let mut row = vec![from.to_owned(), until.to_owned()];
+        row.extend([times.p50_s, times.p99_s, times.most_s].map(number));
+        row.push(times.n.to_string());
+        table.rows.push(row);
+    }
+    table.notes.push("looked at every 20 ms".to_owned());
+    table
 }
 
 /// T.

@@ -172,12 +172,13 @@ impl Process {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits for its end and gives its exit code.
+    /// Waits for its end and gives its exit code. It blocks the thread, and needs a runtime of several.
     ///
     /// # Panics
     /// When it cannot be waited for.
     pub fn wait(&mut self) -> Option<i32> {
-        self.child.wait().expect("a child can be waited for").code()
+        let status = tokio::task::block_in_place(|| self.child.wait());
+        status.expect("a child can be waited for").code()
     }
 
     /// The process id.

@@ -2,8 +2,10 @@
 //! installs. Nothing here may know how a job works.
 
 pub mod company;
+pub mod gate;
 pub mod load;
 pub mod newer;
+pub mod wait;
 
 use std::{
     env,

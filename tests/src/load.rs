@@ -1,14 +1,12 @@
 //! Many jobs, and what became of them: submitted, waited for, and their logs checked. What the jobs
 //! do is the test's own business.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
 
 use broker::{
     Broker,
     nats::{self, NatsOptions},
+    testing::wait::eventually,
 };
 use client::Client;
 use futures::{StreamExt, stream};
@@ -16,14 +14,18 @@ use machine::check::{Checked, check};
 use operator::fsck::{self, Report, Scope};
 use proto::{
     door::{AgentChoice, Submit},
-    id::{AgentName, JobId, Seq, Shard, WorkerId},
+    entry::Entry,
+    id::{AgentName, JobId, Shard, WorkerId},
     subject::Subjects,
 };
 
-use crate::company::{self, Company};
+use crate::{
+    company::{self, Company},
+    wait,
+};
 
-/// How often something that is waited for is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+/// Jobs that are waited for at the same time.
+const WATCHED: usize = 64;
 
 /// Connects as the processes of a company do, to an installation that has these shards and replicas.
 ///
@@ -59,46 +61,48 @@ pub fn ids(name: &str, count: usize) -> Vec<JobId> {
 /// # Panics
 /// When one is refused.
 pub async fn submit(client: &Client, ids: &[JobId], goal: impl Fn(&JobId) -> String) {
-    let submits = ids.iter().map(|id| {
-        let agent = AgentName::new("unattended").expect("a word is a name");
-        let agent = Some(AgentChoice::Named(agent));
-        Submit { id: Some(id.clone()), agent, ..Submit::goal(goal(id)) }
-    });
-    let all = stream::iter(submits).for_each_concurrent(32, |submit| async move {
+    let all = stream::iter(unattended(ids, goal)).for_each_concurrent(32, |submit| async move {
         client.submit(submit).await.expect("a submission is taken");
     });
     all.await;
 }
 
+/// [`submit`], again and again while the broker is away.
+///
+/// # Panics
+/// When one is never taken.
+pub async fn submit_patiently(client: &Client, ids: &[JobId], goal: impl Fn(&JobId) -> String) {
+    let all = stream::iter(unattended(ids, goal)).for_each_concurrent(32, |submit| async move {
+        eventually("a submission that is taken", async || client.submit(submit.clone()).await)
+            .await;
+    });
+    all.await;
+}
+
+fn unattended(ids: &[JobId], goal: impl Fn(&JobId) -> String) -> Vec<Submit> {
+    let submit = |id: &JobId| {
+        let agent = AgentName::new("unattended").expect("a word is a name");
+        let agent = Some(AgentChoice::Named(agent));
+        Submit { id: Some(id.clone()), agent, ..Submit::goal(goal(id)) }
+    };
+    ids.iter().map(submit).collect()
+}
+
 /// Waits until jobs have ended, and checks their logs.
 ///
 /// # Panics
-/// When one has not ended in time; it says where that one stands.
-#[expect(clippy::panic, reason = "a test that waits in vain fails, and says where the job stands")]
-pub async fn ended(broker: &Broker, ids: &[JobId], patience: Duration) -> BTreeMap<JobId, Checked> {
-    let began = Instant::now();
-    let mut ended = BTreeMap::new();
-    loop {
-        for id in ids.iter().filter(|id| !ended.contains_key(*id)).collect::<Vec<_>>() {
-            // The broker may be away for the moment.
-            let Ok(entries) = broker.log.read(id, Seq(0)).await else { continue };
-            let checked = check(id, &entries);
-            if checked.outcome.is_some() {
-                ended.insert(id.clone(), checked);
-            } else if began.elapsed() > patience {
-                let view = machine::replay(id, &entries).view();
-                panic!(
-                    "{} of {} jobs have not ended, such as {checked:#?}: {view:#?}",
-                    ids.len() - ended.len(),
-                    ids.len()
-                );
-            }
-        }
-        if ended.len() == ids.len() {
-            return ended;
-        }
-        tokio::time::sleep(LOOK).await;
-    }
+/// When one never ends; it says where that one stands.
+pub async fn ended(broker: &Broker, ids: &[JobId]) -> BTreeMap<JobId, Checked> {
+    let ended = stream::iter(ids).map(|id| async move {
+        // The last of them counts: an end can be taken back.
+        let is_over = |entries: &[Entry]| {
+            let last =
+                entries.iter().rfind(|e| e.record.as_ref().is_ok_and(|r| r.kind == "finish"));
+            last.map(|_| check(id, entries)).filter(|checked| checked.outcome.is_some())
+        };
+        (id.clone(), wait::log(broker, id, is_over).await)
+    });
+    ended.buffer_unordered(WATCHED).collect().await
 }
 
 /// What is wrong with jobs that should all have completed with a clean log.
@@ -136,21 +140,12 @@ pub fn one_a_shard(subjects: &Subjects, name: &str) -> Vec<JobId> {
     found.into_values().collect()
 }
 
-/// Waits until a job has a decision in its log: its shard is looked after.
+/// Waits until each job has a decision in its log: its shard is looked after.
 ///
 /// # Panics
-/// When it takes longer than a minute.
-pub async fn decided(broker: &Broker, ids: &[JobId]) -> Duration {
-    let began = Instant::now();
+/// When one never has.
+pub async fn decided(broker: &Broker, ids: &[JobId]) {
     for id in ids {
-        loop {
-            let read = broker.log.read(id, Seq(0)).await;
-            if read.is_ok_and(|entries| entries.len() > 1) {
-                break;
-            }
-            assert!(began.elapsed() < Duration::from_secs(60), "nobody looks after {id}");
-            tokio::time::sleep(LOOK).await;
-        }
+        wait::log(broker, id, |entries| (entries.len() > 1).then_some(())).await;
     }
-    began.elapsed()
 }

@@ -6,11 +6,12 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Everything once, as small as it can be.
-const SMALL: [&str; 17] = [
+const SMALL: [&str; 19] = [
     "a",
     "b",
     "c",
     "d",
+    "f",
     "t",
     "--profile",
     "--keeping=always",
@@ -22,6 +23,7 @@ const SMALL: [&str; 17] = [
     "--parked=20",
     "--resumed=4",
     "--sleeping=20",
+    "--kills=1",
     "--settle=0.5",
     "--sampled=1",
 ];
@@ -60,6 +62,9 @@ fn every_scenario_runs_and_has_its_figures() {
         "/parked/memory_kib/supervisor/2",
         "/parked/resumed_ms/p50/median",
         "/sleeping/0/makespan_s/median",
+        "/failover/killed/most_s",
+        "/failover/joined/most_s",
+        "/failover/left/most_s",
         "/watched/1/bytes",
     ] {
         positive(pointer);

@@ -1,15 +1,11 @@
 //! Three nats-servers that are one cluster. Nothing that runs jobs may use it.
 
-use std::{net::TcpListener, path::PathBuf, time::Duration};
+use std::{net::TcpListener, path::PathBuf};
 
 use serde_json::Value;
-use tokio::time::Instant;
 
-use super::start;
+use super::{start, wait::eventually};
 use crate::nats_server::{Child, ChildOptions};
-
-/// How long a cluster may take to elect whoever leads something.
-const ELECTION: Duration = Duration::from_secs(30);
 
 /// Three nats-servers with ports and directories of their own, all gone when this is dropped.
 #[derive(Debug)]
@@ -57,23 +53,20 @@ impl NatsCluster {
     /// elected.
     ///
     /// # Panics
-    /// When there is none within half a minute, or no server can be reached.
+    /// When there never is one, or no server can be reached.
     pub async fn leader(&self, stream: &str) -> usize {
         let client = async_nats::connect(&self.urls).await.expect("a server can be reached");
         let subject = format!("$JS.API.STREAM.INFO.{stream}");
-        let began = Instant::now();
-        loop {
+        eventually(format!("a leader of {stream}"), async || {
             let asked = client.request(subject.clone(), "{}".into()).await;
             let info = asked.ok().and_then(|m| serde_json::from_slice::<Value>(&m.payload).ok());
             let leader = info.and_then(|i| Some(i["cluster"]["leader"].as_str()?.to_owned()));
-            if let Some(leader) = leader
-                && let Some(place) = self.place(&leader).await
-            {
-                return place;
+            match &leader {
+                Some(leader) => self.place(leader).await.ok_or("it does not run"),
+                None => Err("no leader"),
             }
-            assert!(began.elapsed() < ELECTION, "{stream} has no leader");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        })
+        .await
     }
 
     /// Where a server of that name is, if it runs.

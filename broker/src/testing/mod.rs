@@ -1,4 +1,5 @@
-//! For tests only, of every crate: a real nats-server of a test's own, or three of them.
+//! For tests only, of every crate: a real nats-server of a test's own, or three of them; what a
+//! thread logs; waits.
 //!
 //! It is no feature, so that a test needs no other build of this crate; nothing that runs jobs may
 //! use it.
@@ -6,6 +7,7 @@
 mod cluster;
 mod lines;
 mod raw;
+pub mod wait;
 
 use std::{path::PathBuf, time::Duration};
 

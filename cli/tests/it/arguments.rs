@@ -1,4 +1,4 @@
-//! What is typed: C2, C3, C5, C6, C9, C10, help and completions. None of it needs a server.
+//! Arguments of the command line, help and completions. None of it needs a server.
 
 use std::os::unix::{ffi::OsStrExt, fs::PermissionsExt};
 
@@ -64,7 +64,7 @@ fn the_version_says_what_it_needs() {
 }
 
 #[test]
-fn c2_a_closed_reader_ends_the_program_quietly() {
+fn a_closed_reader_ends_the_program_quietly() {
     let place = Place::new();
     for command in ["config show", "completions bash", "--help", "config show -o jsonl"] {
         let ran = place.shell(&format!("$CB {command} | head -n 1; echo ${{PIPESTATUS[0]}}"));
@@ -75,7 +75,7 @@ fn c2_a_closed_reader_ends_the_program_quietly() {
 }
 
 #[test]
-fn c2_colours_follow_no_color_and_the_flag() {
+fn colours_follow_no_color_and_the_flag() {
     let place = Place::new();
     let colored = |args: &[&str], env: &[(&str, &str)]| {
         let mut command = place.command(args);
@@ -89,7 +89,7 @@ fn c2_colours_follow_no_color_and_the_flag() {
 }
 
 #[test]
-fn c2_a_terminal_of_twenty_columns_is_enough() {
+fn a_terminal_of_twenty_columns_is_enough() {
     let place = Place::new();
     let mut command = place.command(&["config", "show"]);
     let out = String::from_utf8(command.env("COLUMNS", "20").output().unwrap().stdout).unwrap();
@@ -98,7 +98,7 @@ fn c2_a_terminal_of_twenty_columns_is_enough() {
 }
 
 #[test]
-fn c3_a_token_by_argument_is_refused_and_not_repeated() {
+fn a_token_by_argument_is_refused_and_not_repeated() {
     let place = Place::new();
     for args in [&["--token", "s3cret", "jobs", "ls"][..], &["jobs", "ls", "--token=s3cret"]] {
         let ran = place.run(args).refused(2, "--token is refused");
@@ -108,7 +108,7 @@ fn c3_a_token_by_argument_is_refused_and_not_repeated() {
 }
 
 #[test]
-fn c3_a_token_file_that_holds_none_is_refused() {
+fn a_token_file_that_holds_none_is_refused() {
     let place = Place::new();
     let (empty, two) = (place.write("empty", " \n"), place.write("two", "a\nb\n"));
     for (file, why) in [
@@ -121,7 +121,7 @@ fn c3_a_token_file_that_holds_none_is_refused() {
 }
 
 #[test]
-fn c5_what_is_no_text_file_is_a_clear_error_and_never_a_hang() {
+fn what_is_no_text_file_is_a_clear_error_and_never_a_hang() {
     let place = Place::new();
     place.write("binary", b"a\0b");
     place.write("latin1", b"caf\xe9");
@@ -153,7 +153,7 @@ fn c5_what_is_no_text_file_is_a_clear_error_and_never_a_hang() {
 }
 
 #[test]
-fn c5_an_agent_file_names_what_is_wrong_in_it() {
+fn an_agent_file_names_what_is_wrong_in_it() {
     let place = Place::new();
     place.write("a.json", r#"{"step":{"max_turns":1000}}"#);
     place.write("b.json", r#"{"step":{"retires":{}}}"#);
@@ -168,7 +168,7 @@ fn c5_an_agent_file_names_what_is_wrong_in_it() {
 }
 
 #[test]
-fn c6_a_token_file_that_others_can_read_is_warned_about() {
+fn a_token_file_that_others_can_read_is_warned_about() {
     let place = Place::new();
     let file = place.write("token", "s3cret\n");
     let mode = |mode| std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
@@ -185,7 +185,7 @@ fn c6_a_token_file_that_others_can_read_is_warned_about() {
 }
 
 #[test]
-fn c9_arguments_that_are_not_utf8_are_refused_and_odd_file_names_work() {
+fn arguments_that_are_not_utf8_are_refused_and_odd_file_names_work() {
     let place = Place::new();
     let mut command = place.command(&["submit"]);
     command.arg(std::ffi::OsStr::from_bytes(b"caf\xe9"));
@@ -200,7 +200,7 @@ fn c9_arguments_that_are_not_utf8_are_refused_and_odd_file_names_work() {
 }
 
 #[test]
-fn c10_errors_are_json_where_output_is_and_exit_codes_are_the_same() {
+fn errors_are_json_where_output_is_and_exit_codes_are_the_same() {
     let place = Place::new();
     for (args, code, word) in [
         (&["jobs", "ls", "--url", NOBODY][..], 5, "unavailable"),

@@ -1,5 +1,5 @@
-//! The program against a whole company: `callboard dev` on a nats-server of its own. C1, C4, C8,
-//! J22, and the commands one after the other.
+//! The program against a whole company, `callboard dev` on a nats-server of its own: one command after
+//! the other.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -7,9 +7,10 @@ use std::{
     process::{Child, ChildStdout, Stdio},
 };
 
+use broker::testing::wait::eventually_blocking;
 use serde_json::Value;
 
-use crate::support::{Place, Ran, ended, eventually, eventually_or, signal};
+use crate::support::{Place, Ran, ended, eventually, signal};
 
 /// A company at work.
 pub(crate) struct Dev {
@@ -32,12 +33,10 @@ impl Dev {
         let said: Vec<String> = out.by_ref().lines().map_while(Result::ok).take(3).collect();
         assert!(said[0].contains("the log is kept by nats-server"), "{said:?}");
         let dev = Self { place, url, child, _out: out };
-        let mut last = String::new();
-        let ready = eventually_or("somebody plays every role", || {
-            last = dev.run(&["doctor"]).out;
-            last.contains("every role is played").then_some(())
+        eventually_blocking("somebody for every role", || {
+            let said = dev.run(&["doctor"]).out;
+            if said.contains("every role is played") { Ok(()) } else { Err(said) }
         });
-        assert!(ready.is_some(), "the doctor said at last:\n{last}");
         dev
     }
 
@@ -143,7 +142,7 @@ fn agents_that_cannot_be_used_are_a_mistake_of_whoever_configured_them() {
 }
 
 #[test]
-fn c1_what_a_job_says_is_neutralised_everywhere() {
+fn what_a_job_says_is_neutralised_everywhere() {
     let dev = Dev::start();
     let hostile = "evil \u{1b}[2J\u{1b}]0;owned\u{7} \u{202e}goal";
     let ran = dev.run(&["run", hostile, "--id", "j1", "--no-confirm"]).expect(0);
@@ -161,7 +160,7 @@ fn c1_what_a_job_says_is_neutralised_everywhere() {
 }
 
 #[test]
-fn c4_j22_the_same_id_attaches_and_ctrl_c_never_cancels() {
+fn the_same_id_attaches_and_ctrl_c_never_cancels() {
     let dev = Dev::start();
     let submit = ["-o", "json", "submit", "Summarise a.md", "--id", "j1"];
     let created = |ran: Ran| serde_json::from_str::<Value>(&ran.out).unwrap()["created"].clone();
@@ -181,7 +180,7 @@ fn c4_j22_the_same_id_attaches_and_ctrl_c_never_cancels() {
 }
 
 #[test]
-fn c8_a_job_is_ended_in_a_script_only_with_yes() {
+fn a_job_is_ended_in_a_script_only_with_yes() {
     let dev = Dev::start();
     dev.run(&["submit", "Summarise a.md", "--id", "j1"]).expect(0);
     dev.asked("j1");
@@ -196,7 +195,7 @@ fn c8_a_job_is_ended_in_a_script_only_with_yes() {
 }
 
 #[test]
-fn f5_what_is_on_the_server_is_never_changed_silently() {
+fn what_is_on_the_server_is_never_changed_silently() {
     let dev = Dev::start();
     let mut other = dev.place.command(&["--url", &dev.url, "doctor"]);
     let ran = Ran::from(other.env("CALLBOARD__NATS__REPLICAS", "3").output().unwrap()).expect(1);

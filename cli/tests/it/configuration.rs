@@ -1,4 +1,4 @@
-//! Settings as `config show`, `doctor` and every other command see them: F1 to F5.
+//! Settings as `config show`, `doctor` and every other command see them.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::support::Place;
 
 #[test]
-fn f1_what_cannot_be_read_is_named_by_file_and_key() {
+fn what_cannot_be_read_is_named_by_file_and_key() {
     let place = Place::new();
     place.write("unknown.toml", "[nats]\nurrl = \"x\"\n");
     place.write("type.toml", "[nats]\nshards = \"eight\"\n");
@@ -34,7 +34,7 @@ fn f1_what_cannot_be_read_is_named_by_file_and_key() {
 }
 
 #[test]
-fn f1_all_mistakes_are_told_at_once() {
+fn all_mistakes_are_told_at_once() {
     let place = Place::new();
     let file = place
         .write("c.toml", "[nats]\nshards = 0\nreplicas = 2\n[log]\nlevel = \"\\u001b[2J,,\"\n");
@@ -47,7 +47,7 @@ fn f1_all_mistakes_are_told_at_once() {
 }
 
 #[test]
-fn f2_settings_that_contradict_each_other_are_refused_with_both_keys() {
+fn settings_that_contradict_each_other_are_refused_with_both_keys() {
     let place = Place::new();
     let file =
         place.write("c.toml", "[nats]\nack_wait_ms = 5000\n[workers]\nheartbeat_ms = 4000\n");
@@ -56,7 +56,7 @@ fn f2_settings_that_contradict_each_other_are_refused_with_both_keys() {
 }
 
 #[test]
-fn f3_a_later_source_wins_and_the_source_is_shown() {
+fn a_later_source_wins_and_the_source_is_shown() {
     let place = Place::new();
     place.write(
         "callboard.toml",
@@ -81,7 +81,7 @@ fn f3_a_later_source_wins_and_the_source_is_shown() {
 }
 
 #[test]
-fn f3_secrets_are_never_shown() {
+fn secrets_are_never_shown() {
     let place = Place::new();
     let key = place.write("key", "s3cret-value\n");
     let settings =
@@ -99,7 +99,7 @@ fn f3_secrets_are_never_shown() {
 }
 
 #[test]
-fn f4_a_secret_that_is_not_there_is_refused_at_start() {
+fn a_secret_that_is_not_there_is_refused_at_start() {
     let place = Place::new();
     for reference in
         ["{ file = \"gone\" }", "{ env = \"NOT_SET\" }", "{ file = \"callboard.toml\" }"]
@@ -138,7 +138,7 @@ fn old_server() -> String {
 }
 
 #[test]
-fn f5_a_server_that_is_too_old_is_refused_with_what_to_do() {
+fn a_server_that_is_too_old_is_refused_with_what_to_do() {
     let (place, url) = (Place::new(), old_server());
     let ran = place.run(&["doctor", "--url", &url, "--timeout", "500ms"]).expect(1);
     assert!(ran.out.contains("2.9.10 is too old: 2.12.0 is the least"), "{}", ran.out);
@@ -152,7 +152,7 @@ fn f5_a_server_that_is_too_old_is_refused_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn f5_an_installation_that_is_not_there_is_not_made_by_looking() {
+async fn an_installation_that_is_not_there_is_not_made_by_looking() {
     let server = NatsServer::start().await;
     let place = Place::new();
     let args = ["--url", server.url()];

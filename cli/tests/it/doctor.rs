@@ -124,7 +124,6 @@ async fn a_right_that_is_missing_is_named_and_is_not_taken_for_jetstream_being_o
         ];
         let server = NatsServer::start_with(&config, &[]).await;
         let place = Place::new();
-        let began = std::time::Instant::now();
         let args = ["--url", server.url(), "-o", "json", "doctor"];
         let ran = Ran::from(place.command(&args).output().unwrap()).expect(1);
         let all: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
@@ -137,8 +136,6 @@ async fn a_right_that_is_missing_is_named_and_is_not_taken_for_jetstream_being_o
             .collect();
         assert_eq!(said[0], found, "{}", ran.out);
         assert!(!ran.out.contains("start nats-server with -js"), "{}", ran.out);
-        // Nothing waits for an answer that never comes.
-        assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
     }
 }
 

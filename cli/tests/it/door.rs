@@ -1,7 +1,4 @@
 //! A front door of the test's own: one that is silent, newer, or answers what no real one would.
-//! C4 and C7.
-
-use std::time::Duration;
 
 use broker::{
     Broker,
@@ -80,13 +77,13 @@ async fn interrupted(script: Script, then: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn c4_an_interrupted_submission_says_that_the_job_exists() {
+async fn an_interrupted_submission_says_that_the_job_exists() {
     let script: Script = |verb, body| (verb == verbs::GET).then(|| view(&body["job"], "working"));
     interrupted(script, "job j1 exists and is working").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn c4_an_interrupted_submission_says_that_there_is_no_job() {
+async fn an_interrupted_submission_says_that_there_is_no_job() {
     let script: Script = |verb, _| {
         (verb == verbs::GET)
             .then(|| json!({"error": {"code": "not_found", "message": "no such job", "hint": ""}}))
@@ -95,7 +92,7 @@ async fn c4_an_interrupted_submission_says_that_there_is_no_job() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn c4_a_second_interrupt_ends_at_once() {
+async fn a_second_interrupt_ends_at_once() {
     let door = Door::open(|_, _| None).await;
     let place = Place::new();
     let url = door.server.url().to_owned();
@@ -107,14 +104,13 @@ async fn c4_a_second_interrupt_ends_at_once() {
     tokio::task::block_in_place(|| {
         eventually("it looks", || door.was_asked("get", 1).then_some(()))
     });
-    let start = std::time::Instant::now();
     signal(&child, "-INT");
-    tokio::task::block_in_place(|| ended(child)).expect(130);
-    assert!(start.elapsed() < Duration::from_millis(1_500), "{:?}", start.elapsed());
+    let ran = tokio::task::block_in_place(|| ended(child)).expect(130);
+    assert!(!ran.err.contains("not known"), "it went on to look: {}", ran.err);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn c4_a_submission_that_nobody_answers_says_how_to_find_out() {
+async fn a_submission_that_nobody_answers_says_how_to_find_out() {
     let door = Door::open(|_, _| None).await;
     let args = ["--url", door.server.url(), "--timeout", "200ms", "submit", "g", "--id", "j1"];
     let ran = tokio::task::block_in_place(|| Place::new().run(&args)).refused(5, "not known");
@@ -122,7 +118,7 @@ async fn c4_a_submission_that_nobody_answers_says_how_to_find_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn c7_answers_of_another_version_are_read_or_refused_exactly() {
+async fn answers_of_another_version_are_read_or_refused_exactly() {
     let script: Script = |verb, body| match (verb, body["job"].as_str()) {
         (verbs::GET, Some("hibernates")) => Some(view(&body["job"], "hibernating")),
         (verbs::GET, _) => Some(view(&body["job"], "working")),

@@ -1,11 +1,12 @@
 //! Runs the built program in a directory of its own, with nothing of the environment.
 
 use std::{
+    panic::AssertUnwindSafe,
     path::Path,
     process::{Child, Command, Output, Stdio},
-    time::{Duration, Instant},
 };
 
+use broker::testing::wait::eventually_blocking;
 use tempfile::TempDir;
 
 /// The program as it was just built.
@@ -104,45 +105,21 @@ pub(crate) fn signal(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
 }
 
-/// Waits a little before another look.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "another process is waited for, on a thread of its own"
-)]
-fn rest() {
-    std::thread::sleep(Duration::from_millis(10));
-}
-
-/// Waits for a program to end; kills it and fails when it takes longer than 30 s.
+/// Waits for a program to end; kills it and fails when it never does.
 pub(crate) fn ended(mut child: Child) -> Ran {
-    let start = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > Duration::from_secs(30) {
-            let _ = child.kill();
-            let ran = Ran::from(child.wait_with_output().unwrap());
-            panic!("did not end\n{}\n{}", ran.out, ran.err);
-        }
-        rest();
+    let is_over = || child.try_wait().unwrap().ok_or("it runs");
+    let ended = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        eventually_blocking("the end of a program", is_over)
+    }));
+    if ended.is_err() {
+        let _ = child.kill();
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        panic!("did not end\n{}\n{}", ran.out, ran.err);
     }
     child.wait_with_output().unwrap().into()
 }
 
-/// Tries until something holds; fails after 30 s.
-pub(crate) fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
-    eventually_or(what, look).unwrap_or_else(|| panic!("never: {what}"))
-}
-
-/// Tries until something holds; gives up after 30 s and says so.
-pub(crate) fn eventually_or<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return Some(found);
-        }
-        if start.elapsed() > Duration::from_secs(30) {
-            eprintln!("gave up waiting: {what}");
-            return None;
-        }
-        rest();
-    }
+/// Tries until something holds.
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    eventually_blocking(what, || look().ok_or("nothing"))
 }

@@ -139,7 +139,7 @@ fn a_question_that_somebody_else_answers_is_given_up() {
 }
 
 #[test]
-fn c8_a_cancel_is_confirmed_at_a_terminal() {
+fn a_cancel_is_confirmed_at_a_terminal() {
     let dev = Dev::start();
     dev.run(&["submit", "Summarise notes.md", "--id", "j1"]).expect(0);
     dev.asked("j1");
@@ -152,7 +152,7 @@ fn c8_a_cancel_is_confirmed_at_a_terminal() {
 }
 
 #[test]
-fn c1_raw_output_is_refused_at_a_terminal() {
+fn raw_output_is_refused_at_a_terminal() {
     let dev = Dev::start();
     let terminal = Terminal::open(&dev, 80, &["run", "x", "--raw"]);
     assert!(terminal.ends(2).contains("may drive a terminal"));

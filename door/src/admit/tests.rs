@@ -36,14 +36,14 @@ fn check(body: impl AsRef<[u8]>, code: Code, field: &str) {
 const WHOLE: &str = r#"{"v":1,"id":"job-1","goal":"do it 好","agent":{"confirm":false,"step":{"retry":{"max_attempts":2}}},"language":"en","deadline_ms":60000}"#;
 
 #[test]
-fn j1_an_empty_body_is_an_invalid_request() {
+fn an_empty_body_is_an_invalid_request() {
     for body in ["", " ", "\r\n\t"] {
         check(body, Code::InvalidRequest, "");
     }
 }
 
 #[test]
-fn j2_a_body_that_is_no_text_is_an_invalid_encoding() {
+fn a_body_that_is_no_text_is_an_invalid_encoding() {
     check(b"\xff\xfe\x00", Code::InvalidEncoding, "");
     let random: Vec<u8> =
         (0..999u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
@@ -53,7 +53,7 @@ fn j2_a_body_that_is_no_text_is_an_invalid_encoding() {
 }
 
 #[test]
-fn j3_a_body_cut_at_any_byte_is_refused() {
+fn a_body_cut_at_any_byte_is_refused() {
     assert!(admit(WHOLE).is_ok());
     for n in 0..WHOLE.len() {
         let (code, _) = refused(&WHOLE.as_bytes()[..n]);
@@ -62,13 +62,13 @@ fn j3_a_body_cut_at_any_byte_is_refused() {
 }
 
 #[test]
-fn j4_json_without_end_is_too_deep() {
+fn json_without_end_is_too_deep() {
     check("[".repeat(100_000), Code::TooDeep, "");
     check(format!(r#"{{"goal":{}"#, r#"{"a":"#.repeat(40_000)), Code::TooDeep, "");
 }
 
 #[test]
-fn j5_a_body_over_the_limit_is_too_large_whatever_is_in_it() {
+fn a_body_over_the_limit_is_too_large_whatever_is_in_it() {
     check(vec![b'x'; limits::REQUEST_BYTES_MAX + 1], Code::TooLarge, "");
     let spaces = " ".repeat(limits::REQUEST_BYTES_MAX - WHOLE.len());
     assert!(admit(format!("{WHOLE}{spaces}")).is_ok(), "the limit itself is taken");
@@ -76,7 +76,7 @@ fn j5_a_body_over_the_limit_is_too_large_whatever_is_in_it() {
 }
 
 #[test]
-fn j7_an_id_that_would_break_a_subject_is_refused() {
+fn an_id_that_would_break_a_subject_is_refused() {
     for id in ["*", ">", "a.b", "a b", "", &"x".repeat(10_000), "a\0", "..", "a\r\n", "\u{202e}x"] {
         let body = serde_json::json!({"goal": "g", "id": id}).to_string();
         check(body, Code::InvalidId, "id");
@@ -84,14 +84,14 @@ fn j7_an_id_that_would_break_a_subject_is_refused() {
 }
 
 #[test]
-fn j12_a_field_that_is_there_twice_is_refused() {
+fn a_field_that_is_there_twice_is_refused() {
     check(r#"{"goal":"a","goal":"b"}"#, Code::InvalidRequest, "");
     check(r#"{"goal":"a","g\u006fal":"b"}"#, Code::InvalidRequest, "");
     check(r#"{"goal":"a","agent":{"confirm":true,"confirm":false}}"#, Code::InvalidRequest, "");
 }
 
 #[test]
-fn j13_a_number_that_does_not_fit_is_refused_and_never_wraps() {
+fn a_number_that_does_not_fit_is_refused_and_never_wraps() {
     for n in
         ["9223372036854775808000", "-1", "1e400", "1.5", "1.0", "NaN", "Infinity", "\"7\"", "0x10"]
     {
@@ -104,7 +104,7 @@ fn j13_a_number_that_does_not_fit_is_refused_and_never_wraps() {
 }
 
 #[test]
-fn j14_text_that_is_no_text_is_refused() {
+fn text_that_is_no_text_is_refused() {
     check(r#"{"goal":"\ud800"}"#, Code::InvalidRequest, "");
     check(r#"{"goal":"\udc00\ud800"}"#, Code::InvalidRequest, "");
     check(b"{\"goal\":\"\xed\xa0\x80\"}", Code::InvalidEncoding, "");
@@ -114,7 +114,7 @@ fn j14_text_that_is_no_text_is_refused() {
 }
 
 #[test]
-fn j15_an_unknown_version_or_field_is_refused_by_name() {
+fn an_unknown_version_or_field_is_refused_by_name() {
     for v in ["2", "0", "1.5", "-1", "\"1\"", "null", "99999999999999999999"] {
         check(format!(r#"{{"goal":"g","v":{v},"new":1}}"#), Code::UnsupportedVersion, "v");
     }
@@ -132,7 +132,7 @@ fn j15_an_unknown_version_or_field_is_refused_by_name() {
 }
 
 #[test]
-fn j18_a_deadline_that_makes_no_sense_is_refused() {
+fn a_deadline_that_makes_no_sense_is_refused() {
     for ms in ["0", "-5", "31536000001", "253402300799000"] {
         check(format!(r#"{{"goal":"g","deadline_ms":{ms}}}"#), Code::InvalidRequest, "deadline_ms");
         let (code, field) = refused(format!(r#"{{"goal":"g","agent":{{"deadline_ms":{ms}}}}}"#));
@@ -143,7 +143,7 @@ fn j18_a_deadline_that_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn j19_policies_beyond_reason_are_refused() {
+fn policies_beyond_reason_are_refused() {
     for (policy, field) in [
         (r#"{"plan":{"attempts":1000000000}}"#, "agent.plan.attempts"),
         (r#"{"step":{"max_turns":1000000000}}"#, "agent.step.max_turns"),

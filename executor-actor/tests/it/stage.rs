@@ -1,13 +1,12 @@
 //! A log in memory, a scripted model over HTTP, and an executor between them.
 
-use std::time::Duration;
-
 use broker::{
     Broker,
     bus::Message,
     kv::Bucket,
     log::{Guarded, LogError},
     memory::{self, MemoryOptions},
+    testing::wait::soon,
 };
 use executor_actor::{Setup, options, start};
 use futures::{StreamExt, stream::BoxStream};
@@ -30,9 +29,6 @@ use runtime::{
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-
-/// Longest wait for anything; far above what is needed.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Everything a job's executor needs, and the job's log.
 pub(crate) struct Stage {
@@ -99,8 +95,7 @@ impl Stage {
     /// The next fact of a turn in the log, as JSON, and where it stands.
     pub(crate) async fn fact(&mut self) -> (Seq, Value) {
         loop {
-            let next = tokio::time::timeout(PATIENCE, self.entries.next()).await;
-            let entry = next.expect("a fact was waited for in vain").unwrap().unwrap();
+            let entry = soon("a fact", self.entries.next()).await.unwrap().unwrap();
             if let Known::Fact(fact) = entry.record.unwrap().known().unwrap() {
                 let Fact::Turned(turned) = *fact else { continue };
                 return (entry.seq, serde_json::to_value(turned).unwrap());
@@ -116,7 +111,7 @@ impl Stage {
     /// Ends the executor; it must end by itself.
     pub(crate) async fn end(self) {
         self.shutdown.cancel();
-        tokio::time::timeout(PATIENCE, self.tree.ended()).await.expect("the executor did not end");
+        soon("the end of the executor", self.tree.ended()).await;
         self.server.shutdown().await;
     }
 }

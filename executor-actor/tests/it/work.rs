@@ -1,5 +1,6 @@
 //! What comes of a command.
 
+use broker::testing::wait::soon;
 use futures::StreamExt;
 use proto::wire::{self, Live, Said};
 use serde_json::{Value, json};
@@ -164,8 +165,7 @@ else:
     assert_eq!(response, "It is done, and it was easy.");
     let (mut thought, mut text) = (String::new(), String::new());
     while text != response {
-        let message = tokio::time::timeout(std::time::Duration::from_secs(20), heard.next());
-        let message = message.await.expect("not all was said").unwrap();
+        let message = soon("all that is said", heard.next()).await.unwrap();
         let live: Live = wire::decode(&message.payload).unwrap();
         assert_eq!(live.step.unwrap().as_str(), "step1");
         match live.said {

@@ -71,7 +71,7 @@ async fn answers(office: &Office, job: &JobId) -> Vec<proto::fact::Answered> {
 }
 
 #[tokio::test]
-async fn i1_an_answer_to_nothing_is_not_found() {
+async fn an_answer_to_nothing_is_not_found() {
     let office = Office::new().await;
     let asked = office.asked("j", QuestionKind::Question).await;
     let refused = office.refused(&job("other"), json!({"value": "x"})).await;
@@ -84,7 +84,7 @@ async fn i1_an_answer_to_nothing_is_not_found() {
 }
 
 #[tokio::test]
-async fn i2_the_first_answer_wins_and_the_next_is_told_whose_it_was() {
+async fn the_first_answer_wins_and_the_next_is_told_whose_it_was() {
     let office = Office::new().await;
     let job = office.asked("j", QuestionKind::Question).await;
     let first = json!({"value": "now", "by": "ann"});
@@ -101,7 +101,7 @@ async fn i2_the_first_answer_wins_and_the_next_is_told_whose_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn i2_of_a_hundred_answers_at_the_same_instant_one_wins() {
+async fn of_a_hundred_answers_at_the_same_instant_one_wins() {
     let mut office = Office::new().await;
     office.hire(People::default()).await;
     let job = office.asked("j", QuestionKind::Question).await;
@@ -150,7 +150,7 @@ enum End {
 #[case(End::Canceled, "the job has ended")]
 #[case(End::Finished, "the job has ended")]
 #[tokio::test]
-async fn i3_a_question_that_is_closed_takes_no_answer_and_leaves_the_inbox(
+async fn a_question_that_is_closed_takes_no_answer_and_leaves_the_inbox(
     #[case] end: End,
     #[case] why: &str,
 ) {
@@ -180,7 +180,7 @@ async fn a_question_of_a_job_that_was_purged_leaves_the_inbox_with_the_next_answ
 }
 
 #[tokio::test]
-async fn i4_an_approval_of_something_else_is_stale() {
+async fn an_approval_of_something_else_is_stale() {
     let office = Office::new().await;
     let (kind, digest) = approval(&job("j"));
     let job = office.asked("j", kind).await;
@@ -192,7 +192,7 @@ async fn i4_an_approval_of_something_else_is_stale() {
 }
 
 #[tokio::test]
-async fn i8_an_approval_of_another_job_is_stale() {
+async fn an_approval_of_another_job_is_stale() {
     let office = Office::new().await;
     let ((one, captured), (two, _)) = (approval(&job("one")), approval(&job("two")));
     office.asked("one", one).await;
@@ -220,7 +220,7 @@ async fn i8_an_approval_of_another_job_is_stale() {
 #[case::a_value_for_words(plan_check(), json!({"decision": "respond", "text": "x", "value": 1}), "value")]
 #[case::endless_words(plan_check(), json!({"decision": "reject", "text": "x".repeat(70_000)}), "text")]
 #[tokio::test]
-async fn i5_an_answer_that_does_not_fit_is_refused_with_the_field_named(
+async fn an_answer_that_does_not_fit_is_refused_with_the_field_named(
     #[case] kind: QuestionKind,
     #[case] body: Value,
     #[case] field: &str,
@@ -254,7 +254,7 @@ async fn an_answer_that_fits_is_a_fact(#[case] kind: QuestionKind, #[case] body:
 }
 
 #[tokio::test]
-async fn i5_a_body_without_end_is_too_large() {
+async fn a_body_without_end_is_too_large() {
     let office = Office::new().await;
     let asked = office.asked("j", QuestionKind::Question).await;
     let refused = office.refused(&asked, json!({"value": "x".repeat(300_000)})).await;
@@ -275,7 +275,7 @@ fn people() -> People {
 }
 
 #[tokio::test]
-async fn i6_only_somebody_with_the_role_answers_and_under_their_own_name() {
+async fn only_somebody_with_the_role_answers_and_under_their_own_name() {
     let office = Office::with(MemoryOptions::default(), people()).await;
     let job = office.submit("j").await;
     office.ask(&job, question("q1", QuestionKind::Question)).await;
@@ -291,7 +291,7 @@ async fn i6_only_somebody_with_the_role_answers_and_under_their_own_name() {
 }
 
 #[tokio::test]
-async fn i6_agents_and_processes_never_answer_for_a_person() {
+async fn agents_and_processes_never_answer_for_a_person() {
     let office = Office::new().await;
     let job = office.asked("j", QuestionKind::Question).await;
     // The process that stored the question, and the agent of the job.
@@ -303,7 +303,7 @@ async fn i6_agents_and_processes_never_answer_for_a_person() {
 }
 
 #[tokio::test]
-async fn i7_an_answer_is_stored_as_it_was_given() {
+async fn an_answer_is_stored_as_it_was_given() {
     let office = Office::new().await;
     let job = office.asked("j", QuestionKind::Question).await;
     let hostile = "<script>{{step1.id}}\u{1b}]52;c;cm0=\u{7}\u{202e}${HOME}";
@@ -313,7 +313,7 @@ async fn i7_an_answer_is_stored_as_it_was_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn i9_a_question_outlives_every_process() {
+async fn a_question_outlives_every_process() {
     let mut office = Office::new().await;
     let job = office.asked("j", QuestionKind::Question).await;
     office.fire_everybody().await;
@@ -327,7 +327,7 @@ async fn i9_a_question_outlives_every_process() {
 }
 
 #[tokio::test]
-async fn i12_the_servers_time_decides_and_no_other_clock() {
+async fn the_servers_time_decides_and_no_other_clock() {
     let office = Office::new().await;
     let job = office.submit("j").await;
     let mut late = question("q1", QuestionKind::Question);

@@ -1,17 +1,21 @@
 //! A desk where questions are answered, and somebody who asks them.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::{Arc, Weak};
 
 use broker::{
     Broker,
     bus::RequestContext,
-    log::{Guarded, Submission},
+    log::{Guarded, Log, Submission},
     memory::{Memory, MemoryOptions},
     nats::{NatsOptions, connect},
-    testing::NatsServer,
+    testing::{
+        NatsServer,
+        wait::{PATIENCE, eventually, soon, until},
+    },
 };
 use bytes::Bytes;
 use callboard_interaction_actor::{desk::Desk, work::Asking};
+use futures::StreamExt;
 use proto::{
     agent::Agent,
     decision::{AskWork, Decision, DecisionKind, Finish, Note, pools},
@@ -40,6 +44,8 @@ pub(crate) struct Office {
     pub(crate) broker: Broker,
     place: Place,
     staff: Vec<ActorCell>,
+    /// What the staff writes to.
+    logs: Vec<Weak<dyn Log>>,
     hired: usize,
 }
 
@@ -84,7 +90,7 @@ impl Office {
 
     pub(crate) async fn at(place: Place, people: People) -> Self {
         let broker = place.connect("test").await;
-        let mut office = Self { broker, place, staff: Vec::new(), hired: 0 };
+        let mut office = Self { broker, place, staff: Vec::new(), logs: Vec::new(), hired: 0 };
         office.hire(people).await;
         office
     }
@@ -112,6 +118,7 @@ impl Office {
         self.hired += 1;
         let worker = WorkerId::new(format!("clerk-{}", self.hired)).unwrap();
         let broker = self.place.connect(worker.as_str()).await;
+        self.logs.push(Arc::downgrade(&broker.log));
         let shutdown = CancellationToken::new();
         let work = Arc::new(Asking::new(broker.clone()));
         for kind in [DecisionKind::Ask, DecisionKind::Note] {
@@ -140,7 +147,9 @@ impl Office {
             actor.wait(None).await.unwrap();
         }
         // What the killed actors had spawned is dropped when the runtime next looks at it.
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        for log in self.logs.drain(..) {
+            until("the end of all tasks", async || log.strong_count() == 0).await;
+        }
     }
 
     pub(crate) async fn submit(&self, id: &str) -> JobId {
@@ -224,12 +233,11 @@ impl Office {
         let timer = TimerName::new("ask-q1").unwrap();
         let now = jiff::Timestamp::now();
         self.broker.log.arm(job, &timer, now, new_trace()).await.unwrap();
+        let mut entries = self.broker.log.watch(job, Seq(0)).await.unwrap();
         let is_fired = |entry: &proto::entry::Entry| {
             entry.record.as_ref().is_ok_and(|record| record.kind == "fired")
         };
-        while !self.broker.log.read(job, Seq(0)).await.unwrap().iter().any(is_fired) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        while !is_fired(&soon("the timer", entries.next()).await.unwrap().unwrap()) {}
     }
 
     pub(crate) async fn send(
@@ -241,8 +249,7 @@ impl Office {
         let context = RequestContext { trace: None, token: token.map(str::to_owned) };
         let subject = self.broker.log.subjects().service(verb);
         let body = Bytes::copy_from_slice(body.as_ref());
-        let wait = Duration::from_secs(20);
-        let answer = self.broker.bus.request(subject, body, context, wait).await.unwrap();
+        let answer = self.broker.bus.request(subject, body, context, PATIENCE).await.unwrap();
         match serde_json::from_slice::<Refusal>(&answer.payload) {
             Ok(refusal) => Err(refusal.error),
             Err(_) => Ok(serde_json::from_slice(&answer.payload).unwrap()),
@@ -272,12 +279,11 @@ impl Office {
     /// Waits until so many questions of a job are in the inbox.
     pub(crate) async fn until(&self, job: &JobId, count: usize) {
         let body = json!({"job": job, "limit": 1000}).to_string();
-        let there = async {
-            while self.inbox(&body).await["questions"].as_array().unwrap().len() != count {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        let shown = tokio::time::timeout(Duration::from_secs(30), there).await;
-        assert!(shown.is_ok(), "the inbox never had {count} questions of {job}");
+        eventually(format!("{count} questions of {job} in the inbox"), async || {
+            let inbox = self.inbox(&body).await;
+            let shown = inbox["questions"].as_array().unwrap().len();
+            if shown == count { Ok(()) } else { Err(shown) }
+        })
+        .await;
     }
 }

@@ -13,7 +13,7 @@ async fn office() -> Office {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn i2_of_a_hundred_answers_at_the_same_instant_one_wins() {
+async fn of_a_hundred_answers_at_the_same_instant_one_wins() {
     let mut office = office().await;
     office.hire(People::default()).await;
     let job = office.asked("j", QuestionKind::Question).await;
@@ -30,7 +30,7 @@ async fn i2_of_a_hundred_answers_at_the_same_instant_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn i3_the_brokers_timer_closes_a_question() {
+async fn the_brokers_timer_closes_a_question() {
     let office = office().await;
     let job = office.asked("j", QuestionKind::Question).await;
     office.expire(&job).await;
@@ -39,7 +39,7 @@ async fn i3_the_brokers_timer_closes_a_question() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn i9_a_question_outlives_every_process_and_the_broker() {
+async fn a_question_outlives_every_process_and_the_broker() {
     let mut office = office().await;
     let job = office.asked("j", QuestionKind::Question).await;
     office.burn_down().await;

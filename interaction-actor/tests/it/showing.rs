@@ -5,6 +5,7 @@ use std::sync::Arc;
 use broker::{
     kv::Bucket,
     memory::{Call, Fault, Faults, MemoryOptions},
+    testing::wait::until,
 };
 use bytes::Bytes;
 use proto::{decision::Closed, error::Code, interaction::QuestionKind};
@@ -80,9 +81,7 @@ async fn a_question_gets_into_the_inbox_however_often_that_fails() {
     let job = office.submit("j").await;
     faults.inject(Call::Kv, &Fault::Unavailable, 25);
     office.ask(&job, question("q1", QuestionKind::Question)).await;
-    while faults.left() > 0 {
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-    }
+    until("the last fault", async || faults.left() == 0).await;
     office.until(&job, 1).await;
 }
 
@@ -124,11 +123,8 @@ async fn ten_thousand_questions_are_open_at_a_time() {
             after = seq;
         }
     }
-    let mut shown = 0;
-    while shown < 10_000 {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        shown = office.broker.kv.list(Bucket::Inbox, "").await.unwrap().len();
-    }
+    let shown = async || office.broker.kv.list(Bucket::Inbox, "").await.unwrap().len();
+    until("ten thousand questions", async || shown().await == 10_000).await;
     let page = office.inbox(r#"{"limit":1000}"#).await;
     assert_eq!((page["questions"].as_array().unwrap().len(), &page["more"]), (1000, &json!(true)));
     office.answer(&crate::office::job("j57"), json!({"value": "x"})).await.unwrap();

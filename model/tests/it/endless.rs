@@ -1,7 +1,5 @@
 //! Providers that never stop: every such reply ends, by size or by time.
 
-use std::time::{Duration, Instant};
-
 use model::{ErrorKind, Phase, ProviderKind};
 use rstest::rstest;
 use tokio::{
@@ -66,11 +64,9 @@ async fn an_endless_frame_ends_with_the_whole_call() {
     config.timeouts.first_token_ms = 300;
     config.timeouts.total_ms = 600;
     let model = model::connect(&config).unwrap();
-    let begun = Instant::now();
     let kind = reply(&model, "x").await.unwrap_err().kind();
     assert!(
         matches!(kind, ErrorKind::Timeout { which: Phase::FirstToken | Phase::Total }),
         "{kind:?}"
     );
-    assert!(begun.elapsed() < Duration::from_secs(10), "took {:?}", begun.elapsed());
 }

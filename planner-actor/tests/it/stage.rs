@@ -1,13 +1,12 @@
 //! A log in memory, a scripted model over HTTP, and a planner between them.
 
-use std::time::Duration;
-
 use broker::{
     Broker,
     bus::Message,
     kv::Bucket,
     log::{Guarded, LogError},
     memory::{self, MemoryOptions},
+    testing::wait::soon,
 };
 use futures::{StreamExt, stream::BoxStream};
 use model::{
@@ -30,9 +29,6 @@ use runtime::{
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-
-/// Longest wait for anything; far above what is needed.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Everything a job's planner needs, and the job's log.
 pub(crate) struct Stage {
@@ -91,8 +87,7 @@ impl Stage {
     /// The next fact in the log, as JSON.
     pub(crate) async fn fact(&mut self) -> Value {
         loop {
-            let next = tokio::time::timeout(PATIENCE, self.entries.next()).await;
-            let entry = next.expect("a fact was waited for in vain").unwrap().unwrap();
+            let entry = soon("a fact", self.entries.next()).await.unwrap().unwrap();
             if let Known::Fact(fact) = entry.record.unwrap().known().unwrap() {
                 let Fact::Planned(planned) = *fact else { panic!("another fact: {fact:?}") };
                 return serde_json::to_value(planned).unwrap();
@@ -108,7 +103,7 @@ impl Stage {
     /// Ends the planner; it must end by itself.
     pub(crate) async fn end(self) {
         self.shutdown.cancel();
-        tokio::time::timeout(PATIENCE, self.tree.ended()).await.expect("the planner did not end");
+        soon("the end of the planner", self.tree.ended()).await;
         self.server.shutdown().await;
     }
 }

@@ -1,5 +1,6 @@
 //! What comes of a command.
 
+use broker::testing::wait::soon;
 use futures::StreamExt;
 use proto::wire::{self, Live, Said};
 use serde_json::json;
@@ -155,8 +156,7 @@ else:
     assert_eq!(stage.fact().await["reply"]["type"], "plan");
     let (mut thought, mut text) = (String::new(), String::new());
     while text != r#"{"title":"T","steps":["a"]}"# {
-        let message = tokio::time::timeout(std::time::Duration::from_secs(20), heard.next());
-        let message = message.await.expect("not all was said").unwrap();
+        let message = soon("all that is said", heard.next()).await.unwrap();
         let live: Live = wire::decode(&message.payload).unwrap();
         match live.said {
             Said::Text(more) => text.push_str(&more),

@@ -72,7 +72,6 @@ fn every_default_is_explained_where_it_is_set() {
     }
 }
 
-/// F3
 #[test]
 fn a_nearer_source_wins_and_is_named() {
     let given = given("[nats]\nshards = 3\nprefix = \"a\"\nreplicas = 3\n")
@@ -139,7 +138,6 @@ fn what_is_known_of_models_is_said_by_name_wherever_settings_come_from() {
     }
 }
 
-/// F1, F10
 #[rstest]
 #[case("[nats]\nshrads = 4", &["nats.shrads (callboard.toml)", "did you mean \"shards\""])]
 #[case("[natz]\nurl = \"x\"", &["natz", "did you mean \"nats\""])]
@@ -188,7 +186,6 @@ fn a_mistake_is_named_with_its_place(#[case] file: &str, #[case] parts: &[&str])
     assert!(!given.mistakes()[0].contains("canary"));
 }
 
-/// F2
 #[rstest]
 #[case("[workers]\nheartbeat_ms = 20000", &["workers.heartbeat_ms", "nats.ack_wait_ms (30000)"])]
 #[case("[model.timeouts_ms]\nidle = 700000", &["model.timeouts_ms.idle", "model.timeouts_ms.total"])]
@@ -224,7 +221,6 @@ fn all_mistakes_are_told_at_once() {
     assert_eq!(mistakes.len(), expected.len(), "{mistakes:#?}");
 }
 
-/// F1
 #[test]
 fn a_file_that_cannot_be_used_is_named() {
     given(" \n").refused(&["callboard.toml", "is empty"]);
@@ -269,7 +265,6 @@ fn a_nearer_source_may_name_another_place_of_a_secret() {
     assert_eq!(config.model.api_key.unwrap().value().expose_secret(), "from-file");
 }
 
-/// F4
 #[rstest]
 #[case("\"sk-canary\"", &["model.api_key", "never written", "{ env ="])]
 #[case("{ env = \"GONE\" }", &["model.api_key (callboard.toml)", "GONE is not set"])]

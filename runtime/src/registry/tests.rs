@@ -77,7 +77,6 @@ fn versions_are_ordered_part_by_part(#[case] a: &str, #[case] b: &str, #[case] o
     assert_eq!(by_version(b, a), order.reverse());
 }
 
-/// T18
 #[tokio::test(start_paused = true)]
 async fn two_tools_of_one_name_and_version_are_refused_and_both_announcers_named() {
     let broker = broker();

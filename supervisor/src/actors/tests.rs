@@ -1,10 +1,9 @@
 //! What becomes of a shard whose actor fails.
 
-use std::time::Duration;
-
 use broker::{
     log::LogError,
     memory::{self, MemoryOptions},
+    testing::wait::until,
 };
 use proto::{id::Shard, subject::Subjects};
 use ractor::{Actor, ActorProcessingErr};
@@ -33,12 +32,7 @@ async fn nothing_of_a_shard_goes_on_when_its_actor_fails() {
     actor.cast(ShardMsg::FeedEnded(None)).unwrap();
     ended.await.unwrap();
     // Its sweeps and its figures would go on beside those of whoever has the shard next.
-    let over = async {
-        while Census::is_shown(shard) {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    assert!(tokio::time::timeout(Duration::from_secs(60), over).await.is_ok());
+    until("the end of its figures", async || !Census::is_shown(shard)).await;
 }
 
 #[test]

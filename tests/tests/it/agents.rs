@@ -3,7 +3,10 @@
 
 use std::process::Output;
 
-use callboard_tests::company::{Company, Process};
+use callboard_tests::{
+    company::{Company, Process},
+    wait::{until, wait_for_door},
+};
 use client::Client;
 use proto::{
     door::GiveAnswer,
@@ -15,10 +18,7 @@ use proto::{
 };
 use serde_json::json;
 
-use super::{
-    chaos::{connect, wait_for_door},
-    parking::until,
-};
+use super::chaos::connect;
 
 /// What the model says. The words before a goal's colon say which rule is for it.
 const SCRIPT: &str = r#"

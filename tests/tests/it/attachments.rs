@@ -1,7 +1,10 @@
 //! Files that come with a job, as a person at a command line gives them: a real nats-server, the
 //! program, a scripted model that reads them.
 
-use callboard_tests::company::Company;
+use callboard_tests::{
+    company::Company,
+    wait::{until, wait_for_door},
+};
 use client::Client;
 use proto::{
     id::JobId,
@@ -11,10 +14,7 @@ use proto::{
 };
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
-use super::{
-    chaos::{connect, wait_for_door},
-    parking::until,
-};
+use super::chaos::connect;
 
 /// The planner reads one file by its number and has an agent read another; that one hands the third
 /// to an agent of its own. Each rule demands that the model was told what files there are.

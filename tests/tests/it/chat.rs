@@ -9,6 +9,7 @@ use std::{
 use callboard_tests::{
     company::{Company, Process},
     load,
+    wait::wait_for_door,
 };
 use client::Client;
 use proto::{
@@ -19,7 +20,8 @@ use proto::{
     record::Known,
 };
 
-use super::chaos::{connect, wait_for_door};
+use super::chaos::connect;
+use broker::testing::wait::until;
 
 const SCRIPT: &str = r#"
 rules:
@@ -41,16 +43,14 @@ async fn open(script: &str, roles: &[&str]) -> (Company, Vec<Process>, Client) {
     wait_for_door(&client).await;
     // Commands are those of the tools that are there, and words need somebody who plans.
     let plans = roles.iter().any(|roles| roles.contains("planner"));
-    for _ in 0..300 {
+    until("the roles of this test", async || {
         let tools = client.tools().await.map(|tools| tools.tools).unwrap_or_default();
         let crew = client.crew().await.map(|crew| crew.workers).unwrap_or_default();
         let mut pools = crew.iter().flat_map(|worker| &worker.pools);
         let has_planner = pools.any(|load| load.pool.starts_with("plan."));
-        if tools.iter().any(|tool| tool.name.as_str() == "list_tasks") && has_planner == plans {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
+        tools.iter().any(|tool| tool.name.as_str() == "list_tasks") && has_planner == plans
+    })
+    .await;
     (company, processes, client)
 }
 
@@ -208,13 +208,7 @@ async fn a_command_that_ran_when_the_conversation_was_killed_is_shown_when_it_is
         let jobs = client.list(&list).await.unwrap().jobs;
         jobs.iter().any(|job| job.goal.starts_with("/sleep") && !job.state.is_terminal())
     };
-    for _ in 0..300 {
-        if is_there().await {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    assert!(is_there().await, "the command runs");
+    until("a command that runs", is_there).await;
     child.kill().unwrap();
     child.wait().unwrap();
 

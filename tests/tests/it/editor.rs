@@ -1,12 +1,13 @@
 //! The example with a sub-agent, `examples/editor`, as it is shipped: its agents, its script, and what
 //! kills the company in the middle. Whoever watches sees the sub-agent's question at the root.
 
-use std::{collections::BTreeSet, process::Stdio, time::Duration};
+use std::{collections::BTreeSet, process::Stdio};
 
 use broker::Broker;
 use callboard_tests::{
     company::{Company, Process},
     load,
+    wait::{until, wait_for_door},
 };
 use client::Client;
 use operator::fsck::Standing;
@@ -17,10 +18,7 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    chaos::{connect, wait_for_door},
-    parking::until,
-};
+use super::chaos::connect;
 
 struct Stage {
     company: Company,
@@ -127,7 +125,7 @@ async fn the_example_with_a_sub_agent_does_what_it_says_whatever_is_killed_in_be
     let note = std::fs::read_to_string(stage.company.workspace().join("programme.md")).unwrap();
     assert_eq!(note, "The house was built in 1984.\n");
     let family = [view.job.clone(), child.clone()];
-    let ended = load::ended(&stage.broker, &family, Duration::from_secs(30)).await;
+    let ended = load::ended(&stage.broker, &family).await;
     assert_eq!(load::unclean(&ended), Vec::<String>::new());
     assert_eq!(stage.count(&view.job, "spawn").await, 1);
     assert_eq!(stage.count(&child, "ask").await, 1);

@@ -5,14 +5,18 @@
 use std::{
     io::{BufRead, BufReader},
     process::{Child, Stdio},
-    time::Duration,
 };
 
-use callboard_tests::company::Company;
+use broker::testing::wait::{eventually, soon, until as holds};
+use callboard_tests::{
+    company::Company,
+    wait::{until, wait_for_door},
+};
 use client::{Client, EventOptions};
 use futures::StreamExt;
 use proto::{
     door::{AgentChoice, GiveAnswer, Submit, Watched},
+    error::Code,
     event::Event,
     id::{AgentName, AskId, JobId},
     interaction::Verdict,
@@ -20,10 +24,7 @@ use proto::{
 };
 use serde_json::Value;
 
-use super::{
-    chaos::{connect, wait_for_door},
-    parking::until,
-};
+use super::chaos::connect;
 
 const SCRIPT: &str = r#"
 rules:
@@ -74,7 +75,8 @@ async fn a_watcher_sees_every_event_once_whatever_breaks_in_between() {
         company.serve("supervisor", "supervisor,interaction"),
         company.serve("worker", "planner,executor,tools"),
     ];
-    let client = Client::new(&connect(&company).await);
+    let broker = connect(&company).await;
+    let client = Client::new(&broker);
     wait_for_door(&client).await;
     let job = JobId::new("report-7").unwrap();
     let agent = AgentChoice::Named(AgentName::new("unattended").unwrap());
@@ -86,7 +88,8 @@ async fn a_watcher_sees_every_event_once_whatever_breaks_in_between() {
     let mut seen = killed_after(&company, &["-o", "jsonl", "watch", "report-7"], 3);
 
     company.nats.kill9();
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    // The watcher in this process has lost its connection too.
+    holds("a broker that is away", async || broker.log.ping().await.is_err()).await;
     company.nats.restart().await;
     wait_for_door(&client).await;
     answer(&client, &job).await;
@@ -139,14 +142,13 @@ async fn answer(client: &Client, job: &JobId) {
         digest: None,
         by: Some("ann".into()),
     };
-    for _ in 0..100 {
-        // The broker has just come back: the door may, the desk may not yet.
-        if client.answer(&answer).await.is_ok() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("nobody takes the answer");
+    // The broker has just come back: the door may, the inbox may not yet.
+    eventually("somebody who takes the answer", async || match client.answer(&answer).await {
+        // It was taken, and its acknowledgement was lost.
+        Err(failure) if failure.code == Code::AlreadyAnswered => Ok(()),
+        answered => answered.map(drop),
+    })
+    .await;
 }
 
 async fn running(client: &Client, job: &JobId, step: &str) {
@@ -168,6 +170,5 @@ async fn running(client: &Client, job: &JobId, step: &str) {
         };
         std::future::ready(found)
     }));
-    let found = tokio::time::timeout(Duration::from_secs(60), started.next()).await;
-    assert!(found.is_ok_and(|found| found.is_some()), "step {step} never started");
+    assert!(soon(step, started.next()).await.is_some(), "step {step} never started");
 }

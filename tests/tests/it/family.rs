@@ -1,10 +1,13 @@
 //! Jobs that work for jobs: a real nats-server, a scripted model over HTTP, the program, and what
 //! kills it.
 
+use super::chaos::connect;
 use broker::{Broker, testing::RawWriter};
 use callboard_tests::{
     company::{Company, Process},
+    gate::Gate,
     load,
+    wait::{until, wait_for_door},
 };
 use client::Client;
 use operator::fsck::Standing;
@@ -16,15 +19,6 @@ use proto::{
     view::JobView,
 };
 use serde_json::json;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpListener,
-};
-
-use super::{
-    chaos::{connect, wait_for_door},
-    parking::until,
-};
 
 /// What the model says. A boss plans two tasks for others: one counts for a while, one asks.
 const SCRIPT: &str = r#"
@@ -110,34 +104,11 @@ fn child<'a>(view: &'a JobView, path: &str) -> &'a ChildView {
     view.children.iter().find(|child| child.path == path).unwrap()
 }
 
-/// A library that is closed: whoever comes to count its pages waits at the door.
-struct Library(TcpListener);
-
-impl Library {
-    async fn closed() -> Self {
-        Self(TcpListener::bind("127.0.0.1:0").await.unwrap())
-    }
-
-    fn call(&self) -> String {
-        format!("{{ tool: http_get, args: {{ url: 'http://{}/' }} }}", self.0.local_addr().unwrap())
-    }
-
-    /// Lets everybody in, those too who have died at the door.
-    fn open(self) {
-        tokio::spawn(async move {
-            while let Ok((mut visitor, _)) = self.0.accept().await {
-                let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n42";
-                let _ = visitor.read(&mut [0; 4096]).await;
-                let _ = visitor.write_all(answer.as_bytes()).await;
-            }
-        });
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn children_work_side_by_side_one_asks_at_the_root_and_a_kill_begins_none_twice() {
-    let library = Library::closed().await;
-    let mut house = House::counting_by(&library.call()).await;
+    let pages = Gate::closed().await;
+    let call = format!("{{ tool: http_get, args: {{ url: '{}' }} }}", pages.url());
+    let mut house = House::counting_by(&call).await;
     house.does(&["submit", "the report", "--agent", "boss", "--id", "report-7"]);
     let view = house.until("report-7", JobState::InputRequired).await;
     let asks = &child(&view, "report-7/s2").questions;
@@ -160,7 +131,7 @@ async fn children_work_side_by_side_one_asks_at_the_root_and_a_kill_begins_none_
     let at = |words: &str| tree.find(words).unwrap_or_else(|| panic!("{words}: {tree}"));
     assert!(at("report-7 ") < at("└ "), "{tree}");
     house.does(&["inbox", "answer", "report-7", "--text", "1984"]);
-    library.open();
+    pages.open();
 
     let view = house.until("report-7", JobState::Completed).await;
     let Some(Outcome::Completed { results, .. }) = &view.outcome else { panic!() };
@@ -174,7 +145,7 @@ async fn children_work_side_by_side_one_asks_at_the_root_and_a_kill_begins_none_
     let ids: Vec<JobId> =
         view.children.iter().map(|c| c.job.clone()).chain([view.job.clone()]).collect();
     assert_eq!(ids.len(), 3);
-    let ended = load::ended(&house.broker, &ids, std::time::Duration::from_secs(30)).await;
+    let ended = load::ended(&house.broker, &ids).await;
     assert_eq!(load::unclean(&ended), Vec::<String>::new());
     for id in &ids {
         assert_eq!((house.count(id, "submitted").await, house.count(id, "finish").await), (1, 1));

@@ -5,14 +5,14 @@
 
 mod presets;
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
-use broker::Broker;
-use callboard_tests::{company::Company, load, root};
+use broker::{Broker, testing::wait::until as holds};
+use callboard_tests::{
+    company::Company,
+    load, root,
+    wait::{self, wait_for_door},
+};
 use client::Client;
 use proto::{
     agent::{Agent, OnFailure, OnGivenUp, PlanWhen},
@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
 use self::presets::PRESETS;
-use super::chaos::{connect, wait_for_door};
+use super::chaos::connect;
 
 /// What the model says in all of them.
 const SCRIPT: &str = include_str!("histories/script.yaml");
@@ -251,12 +251,10 @@ async fn record_histories() {
     let client = Client::new(&broker);
     wait_for_door(&client).await;
     let tools_are_there = async || client.tools().await.is_ok_and(|tools| tools.tools.len() > 5);
-    while !tools_are_there().await {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    holds("tools", tools_are_there).await;
     for scenario in new {
         let job = play(&client, scenario).await;
-        load::ended(&broker, std::slice::from_ref(&job), Duration::from_secs(60)).await;
+        load::ended(&broker, std::slice::from_ref(&job)).await;
         index.insert(scenario.name.to_owned(), write(&broker, scenario.name, &job).await);
         for (n, child) in client.get(&job).await.unwrap().children.iter().enumerate() {
             let name = format!("{}-child-{}", scenario.name, n + 1);
@@ -290,7 +288,7 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
             digest,
             by: Some("ann".to_owned()),
         };
-        let asked = async || until(client, &id, |view| !view.questions.is_empty()).await;
+        let asked = async || wait::view(client, &id, |view| !view.questions.is_empty()).await;
         match act {
             Act::Approve => {
                 let view = asked().await;
@@ -325,18 +323,18 @@ async fn play(client: &Client, scenario: &Scenario) -> JobId {
             }
             Act::Steer(words) => steer(client, &asked().await, words).await,
             Act::Signal(signal, when) => {
-                let view = until(client, &id, |view| view.sub_status == *when).await;
+                let view = wait::view(client, &id, |view| view.sub_status == *when).await;
                 let (job, reason) = (view.job.clone(), Some("a test".to_owned()));
                 let signal = SendSignal { job, signal: signal.clone().into(), reason, by };
                 client.signal(&signal).await.unwrap();
-                until(client, &id, |now| now.seq > view.seq).await;
+                wait::view(client, &id, |now| now.seq > view.seq).await;
             }
             Act::Order(order, when) => {
-                let view = until(client, &id, when).await;
+                let view = wait::view(client, &id, when).await;
                 let (job, reason) = (view.job.clone(), Some("a test".to_owned()));
                 let said = client.signal(&SendSignal { job, signal: order(), reason, by }).await;
                 let seq = said.unwrap().seq;
-                until(client, &id, |now| now.seq > seq).await;
+                wait::view(client, &id, |now| now.seq > seq).await;
             }
         }
     }
@@ -348,13 +346,13 @@ async fn steer(client: &Client, view: &JobView, words: &str) {
     let signal = Signal::Steer { text: words.to_owned() }.into();
     let (job, by) = (view.job.clone(), Some("ann".to_owned()));
     client.signal(&SendSignal { job, signal, reason: None, by }).await.unwrap();
-    until(client, &view.job, |now| now.seq > view.seq).await;
+    wait::view(client, &view.job, |now| now.seq > view.seq).await;
 }
 
 /// Answers the question of a job below, where it was asked.
 async fn answer_below(client: &Client, id: &JobId, text: &str) {
     let below = |view: &JobView| view.children.iter().find_map(|c| c.questions.first().cloned());
-    let asked = below(&until(client, id, |view| below(view).is_some()).await).unwrap();
+    let asked = below(&wait::view(client, id, |view| below(view).is_some()).await).unwrap();
     let given = GiveAnswer {
         job: asked.job,
         ask: asked.question.id,
@@ -365,26 +363,13 @@ async fn answer_below(client: &Client, id: &JobId, text: &str) {
         by: Some("ann".to_owned()),
     };
     client.answer(&given).await.unwrap();
-    until(client, id, |view| below(view).is_none()).await;
+    wait::view(client, id, |view| below(view).is_none()).await;
 }
 
 /// Waits until a question is no longer open.
 async fn settled(client: &Client, id: &JobId, asked: &JobView) {
-    until(client, id, |view| view.questions.iter().all(|q| q.id != asked.questions[0].id)).await;
-}
-
-async fn until(client: &Client, id: &JobId, is: impl Fn(&JobView) -> bool) -> JobView {
-    let (began, mut last) = (Instant::now(), None);
-    while began.elapsed() < Duration::from_secs(30) {
-        if let Ok(view) = client.get(id).await {
-            if is(&view) {
-                return view;
-            }
-            last = Some(view);
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{id} stands where it should not: {last:#?}");
+    wait::view(client, id, |view| view.questions.iter().all(|q| q.id != asked.questions[0].id))
+        .await;
 }
 
 /// Writes a log down, and gives what the list says of it.

@@ -5,6 +5,7 @@ use std::{
     process::Stdio,
 };
 
+use broker::testing::wait::until;
 use callboard_tests::{company::Company, load};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,12 +44,9 @@ async fn a_log_for_programs_has_nothing_but_lines_for_programs() {
     company.set("LOG__FORMAT", "json");
     company.set("LOG__LEVEL", "info");
     let mut process = company.serve("s", "supervisor");
-    let at_work = || process.logged().contains("at work");
-    while !at_work() {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    until("a process at work", async || process.logged().contains("at work")).await;
     process.signal("TERM");
-    tokio::task::block_in_place(|| process.wait());
+    process.wait();
     for line in process.logged().lines() {
         let read = serde_json::from_str::<serde_json::Value>(line);
         assert!(read.is_ok_and(|line| line.is_object()), "{line}");

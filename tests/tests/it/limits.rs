@@ -1,10 +1,12 @@
 //! What jobs may spend, guards against loops and conversations, with real processes on a real
 //! nats-server.
 
-use std::time::Duration;
-
 use broker::Broker;
-use callboard_tests::{company::Company, load};
+use callboard_tests::{
+    company::Company,
+    load,
+    wait::{self, wait_for_door},
+};
 use client::Client;
 use proto::{
     agent::Agent,
@@ -19,7 +21,7 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-use super::chaos::{connect, wait_for_door};
+use super::chaos::connect;
 
 /// A model that calls the same tool as long as it may, and answers when it must; and one that
 /// remembers.
@@ -55,21 +57,7 @@ async fn run(client: &Client, id: &str, goal: &str, policies: Value) -> JobView 
         ..Submit::goal(goal.to_owned())
     };
     client.submit(submit).await.unwrap();
-    ended(client, &job).await
-}
-
-async fn ended(client: &Client, job: &JobId) -> JobView {
-    let mut last = None;
-    for _ in 0..600 {
-        if let Ok(view) = client.get(job).await {
-            if view.state.is_terminal() {
-                return view;
-            }
-            last = Some(view);
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("{job} never ended: {last:#?}");
+    wait::view(client, &job, |view| view.state.is_terminal()).await
 }
 
 fn failed(view: &JobView) -> (FailReason, &str) {
@@ -145,7 +133,7 @@ async fn what_goes_round_in_circles_is_told_made_to_answer_and_ended() {
     assert_eq!(view.state, JobState::Completed, "{:?}", view.outcome);
 
     for job in ["circles", "idle", "spent", "narrow"] {
-        load::ended(&broker, &[JobId::new(job).unwrap()], Duration::from_secs(10)).await;
+        load::ended(&broker, &[JobId::new(job).unwrap()]).await;
     }
 }
 

@@ -35,6 +35,7 @@ mod prices;
 mod protocols;
 mod purge;
 mod purity;
+mod real_clock;
 mod requirements;
 mod scale_out;
 mod script_model;

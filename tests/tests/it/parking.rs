@@ -1,8 +1,12 @@
 //! A job that waits for a person outlives everything, and any NATS client can answer it.
 
-use std::{process::Command, time::Duration};
+use std::process::Command;
 
-use callboard_tests::{company::Company, installed, load};
+use callboard_tests::{
+    company::Company,
+    installed, load,
+    wait::{until, wait_for_door},
+};
 use client::Client;
 use operator::fsck::Standing;
 use proto::{
@@ -11,7 +15,7 @@ use proto::{
     job::{JobState, SubStatus},
 };
 
-use super::chaos::{connect, wait_for_door};
+use super::chaos::connect;
 
 const SCRIPT: &str = r#"
 rules:
@@ -90,18 +94,4 @@ async fn a_parked_job_outlives_everything_and_a_plain_nats_client_answers_it() {
     let view = until(&client, &job, JobState::Completed).await;
     assert_eq!(view.plan.unwrap().steps[0].response.as_deref(), Some("hello Ann"));
     assert_eq!(load::proved(&broker).await.standing(Standing::Ended), 1);
-}
-
-pub(crate) async fn until(client: &Client, job: &JobId, wanted: JobState) -> proto::view::JobView {
-    let mut last = None;
-    for _ in 0..600 {
-        if let Ok(view) = client.get(job).await {
-            if view.state == wanted {
-                return view;
-            }
-            last = Some(view);
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("{job} never became {wanted}: {last:#?}");
 }

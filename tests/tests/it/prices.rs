@@ -1,9 +1,11 @@
 //! Models by name, of different price and context, with real processes on a real nats-server: a limit on
 //! money ends a job at the prices of the models that were asked, and each is shown what it takes.
 
-use std::time::Duration;
-
-use callboard_tests::{company::Company, load};
+use callboard_tests::{
+    company::Company,
+    load,
+    wait::{until, wait_for_door},
+};
 use client::Client;
 use proto::{
     agent::Agent,
@@ -16,10 +18,7 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    chaos::{connect, wait_for_door},
-    parking::until,
-};
+use super::chaos::connect;
 
 /// Every reply costs a thousand tokens, whoever is asked. The model that works calls a tool until none
 /// is offered any more; one with a small context says so.
@@ -132,6 +131,6 @@ async fn a_limit_on_money_ends_a_job_at_the_prices_of_the_models_that_were_asked
     }
 
     for job in ["dear-plan", "dear-work", "cheap", "dear", "wide", "narrow"] {
-        load::ended(&broker, &[JobId::new(job).unwrap()], Duration::from_secs(10)).await;
+        load::ended(&broker, &[JobId::new(job).unwrap()]).await;
     }
 }

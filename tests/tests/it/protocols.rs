@@ -3,7 +3,10 @@
 
 use std::process::{Command, Output};
 
-use callboard_tests::company::{Company, Process};
+use callboard_tests::{
+    company::{Company, Process},
+    wait::{until, wait_for_door},
+};
 use client::Client;
 use proto::{
     agent::Agent,
@@ -14,10 +17,7 @@ use proto::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    chaos::{connect, wait_for_door},
-    parking::until,
-};
+use super::chaos::connect;
 
 /// What the model says. The words before a goal's colon say which rule is for it.
 const SCRIPT: &str = r#"

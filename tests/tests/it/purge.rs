@@ -4,7 +4,11 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use broker::{Broker, objects::ObjectError, testing::RawWriter};
-use callboard_tests::{company::Company, load};
+use callboard_tests::{
+    company::Company,
+    load,
+    wait::{self, wait_for_door},
+};
 use client::Client;
 use operator::purge;
 use proto::{
@@ -75,9 +79,7 @@ impl Stage {
     async fn started(&self, jobs: &[JobId]) {
         for job in jobs {
             // Submitted, planned, plan asked for, and the call.
-            while self.records(job).await < 4 {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
+            wait::log(&self.broker, job, |entries| (entries.len() >= 4).then_some(())).await;
         }
     }
 }
@@ -96,7 +98,7 @@ async fn what_has_ended_is_removed_and_nothing_else_beside_roles_that_work() {
     let stage = Stage::new().await;
     let (broker, client) = (&stage.broker, &stage.client);
     let _process = stage.company.serve("all", "all");
-    super::chaos::wait_for_door(client).await;
+    wait_for_door(client).await;
     let (quick, big) = (load::ids("quick", 5), load::ids("big", 2));
     let (running, parked) = (load::ids("running", 1), load::ids("parked", 1));
     load::submit(client, &quick, |_| "quick".to_owned()).await;
@@ -111,7 +113,7 @@ async fn what_has_ended_is_removed_and_nothing_else_beside_roles_that_work() {
     let strange = r#"{"v":1,"kind":"danced","id":"1","by":"w","body":{}}"#;
     raw.store(subject, strange, None).await.unwrap();
     let ended = [&quick[..], &big].concat();
-    load::ended(broker, &ended, Duration::from_secs(60)).await;
+    load::ended(broker, &ended).await;
 
     // Nothing is removed that is too young, not confirmed, or only looked at.
     let (code, said) = stage.purge(&["--dry-run"]);
@@ -164,7 +166,7 @@ async fn what_has_ended_is_removed_and_nothing_else_beside_roles_that_work() {
 
     // Their ids are free, and everything goes on.
     load::submit(client, &quick, |_| "quick".to_owned()).await;
-    let again = load::ended(broker, &quick, Duration::from_secs(60)).await;
+    let again = load::ended(broker, &quick).await;
     assert_eq!(load::unclean(&again), Vec::<String>::new());
     let report = load::proved(broker).await;
     assert_eq!(report.standing(operator::fsck::Standing::Parked), 1);

@@ -114,7 +114,7 @@ fn finish(path: &mut Path, prefix: &[String], found: &mut Vec<Path>) {
 }
 
 /// `[cfg(test)]`, with its brackets.
-fn marks_a_test(group: &Group) -> bool {
+pub(crate) fn marks_a_test(group: &Group) -> bool {
     group.delimiter() == Delimiter::Bracket
         && group.stream().to_string().replace(' ', "") == "cfg(test)"
 }

@@ -1,20 +1,19 @@
 //! A loop for whose turns there is no room, on a real nats-server with real processes: whoever dies
 //! between a summary and the turn it was made for, the turn is taken with it.
 
-use std::time::Duration;
-
 use broker::Broker;
 use callboard_tests::{
     company::{Company, Process},
     load,
+    wait::{self, until, wait_for_door},
 };
 use client::Client;
-use futures::StreamExt;
 use operator::fsck::Standing;
 use proto::{
     agent::{Agent, PlanWhen},
     decision::Decision,
     door::{AgentChoice, Submit},
+    entry::Entry,
     fact::{Fact, TurnReply},
     id::{JobId, Seq},
     job::JobState,
@@ -24,14 +23,9 @@ use proto::{
     view::JobView,
 };
 
-use super::{
-    chaos::{connect, wait_for_door},
-    parking::until,
-};
+use super::chaos::connect;
 
 /// Longest wait for a record; far above what is needed.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// Page after page, each of some hundred tokens in the call and in its result. The summary takes its time, so that there is time to
 /// kill whoever waits for it.
 const SCRIPT: &str = r#"
@@ -98,16 +92,12 @@ impl Hall {
 
     /// Waits for a record of a job's log.
     async fn record(&self, job: &JobId, is: impl Fn(&Known) -> bool) -> Seq {
-        let mut entries = self.broker.log.watch(job, Seq(0)).await.unwrap();
-        let found = async {
-            loop {
-                let entry = entries.next().await.expect("a log has no end").unwrap();
-                if entry.record.unwrap().known().is_ok_and(|known| is(&known)) {
-                    return entry.seq;
-                }
-            }
+        let is = |entry: &&Entry| {
+            let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
+            known.is_some_and(|known| is(&known))
         };
-        tokio::time::timeout(PATIENCE, found).await.expect("a record was waited for in vain")
+        let found = |entries: &[Entry]| entries.iter().find(is).map(|entry| entry.seq);
+        wait::log(&self.broker, job, found).await
     }
 }
 
@@ -169,7 +159,7 @@ async fn whoever_dies_between_a_summary_and_its_turn_the_turn_is_taken_with_it()
         let entries = hall.broker.log.read(&job, Seq(0)).await.unwrap();
         let known = entries.iter().filter_map(|entry| entry.record.as_ref().ok()?.known().ok());
         assert_eq!(known.filter(is_summary).count(), 1, "it was made once");
-        let ended = load::ended(&hall.broker, &[job], PATIENCE).await;
+        let ended = load::ended(&hall.broker, &[job]).await;
         assert_eq!(load::unclean(&ended), Vec::<String>::new());
     }
     assert_eq!(load::proved(&hall.broker).await.standing(Standing::Ended), 3);

@@ -5,6 +5,7 @@ use broker::Broker;
 use callboard_tests::{
     company::{Company, Process},
     load,
+    wait::{until, wait_for_door},
 };
 use client::Client;
 use operator::fsck::Standing;
@@ -14,10 +15,7 @@ use proto::{
     view::JobView,
 };
 
-use super::{
-    chaos::{connect, wait_for_door},
-    parking::until,
-};
+use super::chaos::connect;
 
 /// A loop of two turns between two naps: its second turn shows what the model was told.
 const SCRIPT: &str = r#"
@@ -118,7 +116,7 @@ async fn a_completed_job_goes_back_is_killed_in_the_middle_and_completes_again()
     let again = hall.completed("report").await;
     assert_eq!((again.generation.0, &again.outcome), (2, &before.outcome));
     let ids = [JobId::new("report").unwrap()];
-    let ended = load::ended(&hall.broker, &ids, std::time::Duration::from_secs(60)).await;
+    let ended = load::ended(&hall.broker, &ids).await;
     assert_eq!(load::unclean(&ended), Vec::<String>::new());
     assert_eq!(load::proved(&hall.broker).await.standing(Standing::Ended), 1);
 }

@@ -2,10 +2,7 @@
 //! plays the newer. What the older one does not know parks that one job and names the place; it goes
 //! on once the newer one has its shard; nothing is lost, whoever writes and whoever reads.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use broker::{Broker, clock::SystemClock, kv::Bucket};
@@ -13,13 +10,13 @@ use callboard_tests::{
     company::{Company, Process},
     load,
     newer::{self, Results},
+    wait::{self, wait_for_door, wait_for_tool},
 };
 use client::Client;
 use machine::check::{Finding, check};
 use proto::{
     agent::{Agent, Calling},
     decision::{Decision, DecisionKind},
-    entry::Entry,
     fact::{Called, Fact, Submitted},
     id::{Attempt, JobId, Pool, Seq, ToolName, WorkerId},
     job::SubStatus,
@@ -38,8 +35,6 @@ use serde_json::{Value, json};
 use supervisor::actors::{ROLE, SupervisorActor, SupervisorArgs, SupervisorOptions};
 use tokio_util::sync::CancellationToken;
 
-use super::chaos::wait_for_door;
-
 /// Each job weighs something with the newer worker's tool, then makes a task with the older one's.
 const SCRIPT: &str = r#"
 rules:
@@ -53,9 +48,6 @@ rules:
           - { id: weigh, description: "weigh", tool: weigh, args: {} }
           - { id: make, description: "make", depends_on: [nap, weigh], tool: create_task, args: { title: "{{ captures.id }}" } }
 "#;
-
-/// How long a job that was parked may take to go on after the shard was taken over.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How the newer worker writes the results of a job.
 fn results(job: &JobId) -> Results {
@@ -180,25 +172,11 @@ async fn submit(broker: &Broker, ids: &[JobId]) {
     }
 }
 
-async fn until(client: &Client, id: &JobId, wanted: impl Fn(&JobView) -> bool) -> JobView {
-    let (began, mut last) = (Instant::now(), None);
-    while began.elapsed() < PATIENCE {
-        if let Ok(view) = client.get(id).await {
-            if wanted(&view) {
-                return view;
-            }
-            last = Some(view);
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("{id} stands where it should not: {last:#?}");
-}
-
 /// Waits until the older release has parked these jobs, and looks at the place it names.
 async fn parked(client: &Client, broker: &Broker, ids: &[JobId], because: &str) {
     for id in ids {
         let is_parked = |view: &JobView| view.sub_status == Some(SubStatus::Poisoned);
-        let view = until(client, id, is_parked).await;
+        let view = wait::view(client, id, is_parked).await;
         let findings = check(id, &broker.log.read(id, Seq(0)).await.unwrap()).findings;
         let [Finding::Parked { seq, reason }] = findings.as_slice() else {
             panic!("{id}: {findings:?}")
@@ -217,12 +195,7 @@ fn leave(mut process: Process) {
 /// Waits until the log of each job has a record of a kind.
 async fn recorded(broker: &Broker, ids: &[JobId], kind: &str) {
     for id in ids {
-        let is_there = |entry: &Entry| entry.record.as_ref().is_ok_and(|r| r.kind == kind);
-        let began = Instant::now();
-        while !broker.log.read(id, Seq(0)).await.unwrap().iter().any(is_there) {
-            assert!(began.elapsed() < PATIENCE, "{id} has no {kind}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        wait::record(broker, id, kind).await;
     }
 }
 
@@ -238,17 +211,15 @@ async fn an_older_and_a_newer_release_share_a_cluster_and_lose_nothing() {
     let broker = load::connect(&company, 8, 1).await;
     let client = Client::new(&broker);
     wait_for_door(&client).await;
-    recorded_tool(&client, "create_task").await;
+    wait_for_tool(&client, "create_task").await;
     let _newer_worker = Newer::worker(&company, &broker).await;
     let reader = WorkerId::new("reader").unwrap();
     let newer_eyes = newer::broker(&broker, company.nats.url(), &reader, results).await;
     let [kinds, versions, same, rest, handed, again] =
         ["kind", "version", "same", "rest", "handed", "again"].map(|name| load::ids(name, 3));
     let is_clean = async |broker: &Broker, ids: &[JobId]| {
-        let began = Instant::now();
-        let ended = load::ended(broker, ids, PATIENCE).await;
+        let ended = load::ended(broker, ids).await;
         assert_eq!(load::unclean(&ended), Vec::<String>::new());
-        began.elapsed()
     };
 
     // The older supervisor reads what the newer worker writes.
@@ -263,8 +234,7 @@ async fn an_older_and_a_newer_release_share_a_cluster_and_lose_nothing() {
     let newer = Newer::supervisor(&company, &broker, "newer-1").await;
     leave(first);
     let strange = [kinds.clone(), versions.clone()].concat();
-    let went_on = is_clean(&newer_eyes, &strange).await;
-    eprintln!("jobs that were parked are over {went_on:?} after the older supervisor left");
+    is_clean(&newer_eyes, &strange).await;
 
     // What the newer supervisor decided comes into the older one's hands.
     for ids in [&rest, &handed] {
@@ -283,24 +253,13 @@ async fn an_older_and_a_newer_release_share_a_cluster_and_lose_nothing() {
 
     let _newer = Newer::supervisor(&company, &broker, "newer-2").await;
     leave(second);
-    let went_on = is_clean(&newer_eyes, &rest).await;
-    eprintln!("jobs that rested are over {went_on:?} after the older supervisor left");
+    is_clean(&newer_eyes, &rest).await;
     let all = [kinds, versions, same, rest, handed, again].concat();
     is_clean(&newer_eyes, &all).await;
     let tasks = broker.kv.list(Bucket::Tasks, "task").await.unwrap();
     assert_eq!(tasks.len(), all.len(), "one task a job");
     assert_new_fields_are_kept(&broker, &all).await;
     load::proved(&newer_eyes).await;
-}
-
-/// Waits until the older worker has announced a tool.
-async fn recorded_tool(client: &Client, name: &str) {
-    let began = Instant::now();
-    let is_there = |tools: proto::door::Tools| tools.tools.iter().any(|t| t.name.as_str() == name);
-    while !client.tools().await.is_ok_and(is_there) {
-        assert!(began.elapsed() < PATIENCE, "nobody announces {name}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
 }
 
 /// Everything that the newer release wrote is still there, read and written by the older one.

@@ -7,7 +7,14 @@ use std::{
     sync::Arc,
 };
 
-use broker::{Broker, bus::RequestContext, testing::NatsServer};
+use broker::{
+    Broker,
+    bus::RequestContext,
+    testing::{
+        NatsServer,
+        wait::{PATIENCE, soon},
+    },
+};
 use futures::StreamExt;
 use proto::{
     decision::DecisionKind,
@@ -22,7 +29,7 @@ use tokio::{
     sync::Semaphore,
 };
 
-use crate::support::{PATIENCE, Stage, call, connect};
+use crate::support::{Stage, call, connect};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
@@ -58,7 +65,7 @@ impl Snake {
     async fn end(mut self, signal: Signal) -> ExitStatus {
         let id = i32::try_from(self.0.id().expect("it still runs")).unwrap();
         kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
-        tokio::time::timeout(PATIENCE, self.0.wait()).await.expect("it did not end").unwrap()
+        soon("the end of the worker", self.0.wait()).await.unwrap()
     }
 }
 
@@ -73,8 +80,7 @@ async fn takes_through_the_consumers(broker: &Broker, stage: &mut Stage) {
     let mut calls = broker.log.commands(DecisionKind::Call, &python(), slots).await.unwrap();
     let args = json!({"text": "x"});
     stage.decide(&call("g9.s9", "python", "word_count", Effect::Pure, args)).await;
-    let taken = tokio::time::timeout(PATIENCE, calls.next()).await.expect("nothing came");
-    let taken = taken.unwrap().unwrap();
+    let taken = soon("a call", calls.next()).await.unwrap().unwrap();
     assert_eq!((&taken.entry.job, taken.delivered), (&stage.job, 1));
     taken.ack.done().await;
 }
@@ -88,7 +94,7 @@ async fn announced(registry: &Registry, tool: &str) {
             changes.changed().await.unwrap();
         }
     };
-    tokio::time::timeout(PATIENCE, seen).await.expect("the tool was not announced");
+    soon("the tool", seen).await;
 }
 
 /// Jobs in every shard.

@@ -1,9 +1,6 @@
 //! A job on some broker, written by hand, and a pool that takes its calls.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use broker::{
@@ -11,7 +8,7 @@ use broker::{
     log::Guarded,
     memory::{Memory, MemoryOptions},
     nats::{self, NatsOptions},
-    testing::NatsServer,
+    testing::{NatsServer, wait::soon},
 };
 use callboard_tool_actors::{CallContext, Tool, ToolFault, ToolWork, Toolset};
 use futures::StreamExt;
@@ -33,9 +30,6 @@ use runtime::worker::{PoolActor, PoolArgs, PoolMsg, PoolOptions};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-
-/// Longest wait for anything in a test; only a test that fails waits that long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) fn subjects() -> Subjects {
     Subjects::new("cb", 2).unwrap()
@@ -112,7 +106,7 @@ impl Stage {
             }
             found
         };
-        tokio::time::timeout(PATIENCE, collect).await.expect("the call was not answered")
+        soon("the answer to a call", collect).await
     }
 
     /// Decides a call and waits for its answer.
@@ -183,7 +177,7 @@ impl Crew {
     /// Finishes what is in hand.
     pub(crate) async fn drain(self) {
         self.shutdown.cancel();
-        tokio::time::timeout(PATIENCE, self.ended).await.expect("it did not drain").unwrap();
+        soon("the end of a drain", self.ended).await.unwrap();
     }
 }
 
@@ -215,7 +209,7 @@ impl Probe {
 
     /// Waits until the tool runs.
     pub(crate) async fn running(&self) {
-        tokio::time::timeout(PATIENCE, self.began.notified()).await.expect("the tool did not run");
+        soon("the tool", self.began.notified()).await;
     }
 }
 

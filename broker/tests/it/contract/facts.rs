@@ -2,7 +2,8 @@
 
 use broker::{
     Broker,
-    log::{Feed, LogError},
+    log::{Delivery, Feed, LogError, Queue},
+    testing::wait::until,
 };
 use futures::{StreamExt, stream::BoxStream};
 use proto::{
@@ -13,7 +14,6 @@ use proto::{
 use tokio::{
     sync::mpsc::{self, UnboundedReceiver},
     task::AbortHandle,
-    time::Instant,
 };
 
 use super::{
@@ -46,6 +46,28 @@ async fn stage(f: &impl Fixture, name: &str) -> (Broker, JobId) {
 
 async fn open(broker: &Broker) -> BoxStream<'static, Result<Feed, LogError>> {
     broker.log.facts(SHARD).await.unwrap()
+}
+
+/// How many facts were handed out and not acknowledged.
+async fn in_hand(broker: &Broker) -> u64 {
+    let queues = broker.log.progress(SHARD).await.unwrap();
+    queues.iter().find(|one| one.queue == Queue::Facts).unwrap().unacknowledged
+}
+
+/// Waits until a fact that nobody acknowledges is handed out for the `times`-th time, and nothing
+/// else before. Whatever was handed out before it has then had the time to come again.
+async fn only_again(
+    feed: &mut BoxStream<'static, Result<Feed, LogError>>,
+    n: u64,
+    times: u64,
+) -> Delivery {
+    loop {
+        let delivery = next_fact(feed).await;
+        assert_eq!(number(&delivery.entry), n, "handed out {} times", delivery.delivered);
+        if delivery.delivered >= times {
+            return delivery;
+        }
+    }
 }
 
 async fn a_feed_begins_with_a_reset(f: &impl Fixture) {
@@ -109,10 +131,9 @@ async fn one_feed_at_a_time_is_given_facts(f: &impl Fixture) {
     append(&broker, &job, 0..1).await;
     next_fact(&mut owner).await.ack.done().await;
     let (mut other, _) = pump(open(&f.broker().await).await);
+    assert_eq!(soon(other.recv()).await, Some(None), "it begins to ask");
     for n in 1..4 {
         append(&broker, &job, n..n + 1).await;
-        // The owner takes its time, and the other one asks all the while.
-        tokio::time::sleep(A_WHILE).await;
         let got = next_fact(&mut owner).await;
         assert_eq!((number(&got.entry), got.delivered), (n, 1));
         got.ack.done().await;
@@ -128,7 +149,7 @@ async fn what_the_dead_had_comes_to_who_waits_for_it(f: &impl Fixture) {
     let mut owner = open(&broker).await;
     let taken = next_fact(&mut owner).await;
     let (mut other, _) = pump(open(&f.broker().await).await);
-    tokio::time::sleep(A_WHILE).await;
+    assert_eq!(soon(other.recv()).await, Some(None), "it begins to ask");
     drop((taken, owner));
     // Nothing is stored meanwhile: the takeover alone must bring it.
     loop {
@@ -144,7 +165,7 @@ async fn another_feed_takes_over_and_is_told_so(f: &impl Fixture) {
     append(&broker, &job, 0..1).await;
     assert_eq!((soon(a.recv()).await, soon(a.recv()).await), (Some(None), Some(Some(0))));
     let (mut b, _) = pump(open(&f.broker().await).await);
-    tokio::time::sleep(A_WHILE).await;
+    assert_eq!(soon(b.recv()).await, Some(None), "it begins to ask");
     append(&broker, &job, 1..2).await;
     assert_eq!(soon(a.recv()).await, Some(Some(1)));
     // What the second was told before the first was given that fact does not count.
@@ -168,8 +189,8 @@ async fn a_feed_that_is_opened_again_is_given_what_is_new(f: &impl Fixture) {
     for _ in 0..2 {
         next_fact(&mut feed).await.ack.done().await;
     }
-    // An acknowledgement is not answered: give it the time to arrive.
-    tokio::time::sleep(A_WHILE).await;
+    // An acknowledgement is not answered.
+    until("the acknowledgements", async || in_hand(&broker).await == 0).await;
     drop(feed);
     append(&broker, &job, 2..3).await;
     let mut feed = open(&broker).await;
@@ -181,28 +202,23 @@ async fn a_fact_that_is_not_acknowledged_comes_again(f: &impl Fixture) {
     let (broker, job) = stage(f, "unacked").await;
     append(&broker, &job, 0..2).await;
     let mut feed = open(&broker).await;
-    let start = Instant::now();
     let kept = next_fact(&mut feed).await;
     assert_eq!(number(&kept.entry), 0);
     next_fact(&mut feed).await.ack.done().await;
     // It comes after a fact that was stored later: a redelivery does not keep the order.
     let again = next_fact(&mut feed).await;
-    assert!(start.elapsed() >= ACK_WAIT);
     assert_eq!((number(&again.entry), again.entry.seq), (0, kept.entry.seq));
     assert_eq!((kept.delivered, again.delivered), (1, 2));
 }
 
 async fn a_fact_that_is_acknowledged_does_not_come_again(f: &impl Fixture) {
     let (broker, job) = stage(f, "acked").await;
-    append(&broker, &job, 0..3).await;
+    append(&broker, &job, 0..4).await;
     let mut feed = open(&broker).await;
     for _ in 0..3 {
         next_fact(&mut feed).await.ack.done().await;
     }
-    let end = Instant::now() + ACK_WAIT + A_WHILE;
-    while Instant::now() < end {
-        nothing(&mut feed).await;
-    }
+    only_again(&mut feed, 3, 2).await;
 }
 
 async fn what_the_dead_did_not_acknowledge_comes_to_the_next(f: &impl Fixture) {
@@ -218,14 +234,21 @@ async fn what_the_dead_did_not_acknowledge_comes_to_the_next(f: &impl Fixture) {
 
 async fn a_fact_that_is_worked_on_does_not_come_again(f: &impl Fixture) {
     let (broker, job) = stage(f, "busy").await;
-    append(&broker, &job, 0..1).await;
+    append(&broker, &job, 0..2).await;
     let mut feed = open(&broker).await;
     let kept = next_fact(&mut feed).await;
-    let end = Instant::now() + ACK_WAIT * 3;
-    while Instant::now() < end {
-        kept.ack.working().await;
-        nothing(&mut feed).await;
-    }
+    let mut beats = tokio::time::interval(ACK_WAIT / 4);
+    let beating = async {
+        loop {
+            beats.tick().await;
+            kept.ack.working().await;
+        }
+    };
+    let other = tokio::select! {
+        () = beating => panic!("a heart stops"),
+        other = only_again(&mut feed, 1, 4) => other,
+    };
+    other.ack.done().await;
     assert_eq!(number(&next_fact(&mut feed).await.entry), 0, "no more signs of life");
 }
 
@@ -234,12 +257,8 @@ async fn a_fact_that_is_put_off_comes_again_after_a_while(f: &impl Fixture) {
     append(&broker, &job, 0..1).await;
     let mut feed = open(&broker).await;
     let taken = next_fact(&mut feed).await;
-    let start = Instant::now();
-    let wait = ACK_WAIT / 2;
-    taken.ack.later(wait).await;
-    let again = next_fact(&mut feed).await;
-    assert!(start.elapsed() >= wait, "{:?}", start.elapsed());
-    assert_eq!(again.delivered, 2);
+    taken.ack.later(ACK_WAIT / 2).await;
+    assert_eq!(next_fact(&mut feed).await.delivered, 2);
 }
 
 async fn a_late_acknowledgement_counts(f: &impl Fixture) {
@@ -250,10 +269,9 @@ async fn a_late_acknowledgement_counts(f: &impl Fixture) {
     let second = next_fact(&mut feed).await;
     assert_eq!((first.delivered, second.delivered), (1, 2));
     first.ack.done().await;
-    let end = Instant::now() + ACK_WAIT * 2;
-    while Instant::now() < end {
-        nothing(&mut feed).await;
-    }
+    append(&broker, &job, 1..2).await;
+    only_again(&mut feed, 1, 3).await.ack.done().await;
+    until("the last acknowledgement", async || in_hand(&broker).await == 0).await;
     assert!(broker.log.unsettled(SHARD).await.unwrap().is_empty());
 }
 
@@ -272,12 +290,12 @@ async fn jobs_with_facts_in_hand_are_unsettled(f: &impl Fixture) {
     assert_eq!(both, [one.clone(), two.clone()]);
     a.ack.done().await;
     c.ack.done().await;
-    tokio::time::sleep(A_WHILE).await;
+    until("two acknowledgements", async || in_hand(&broker).await == 1).await;
     // Others that were handed out since may be named too.
     assert!(unsettled().await.contains(&one));
     assert!(broker.log.unsettled(Shard(2)).await.unwrap().is_empty());
     b.ack.done().await;
-    tokio::time::sleep(A_WHILE).await;
+    until("the third", async || in_hand(&broker).await == 0).await;
     assert!(unsettled().await.is_empty());
     assert_eq!(broker.log.read(&two, Seq(0)).await.unwrap().len(), 1);
 }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use broker::log::{Depth, QueueLoad};
+use broker::{
+    log::{Depth, QueueLoad},
+    testing::wait::until,
+};
 use proto::{fact::Signal, id::Shard};
 
 use super::{fixtures::Fixture, on_every_broker, words::*};
@@ -45,13 +48,12 @@ async fn the_oldest_command_is_the_one_that_is_not_done(f: &impl Fixture) {
     first.ack.done().await;
     drop(first);
     let second = next_command(&mut worker).await;
-    tokio::time::sleep(A_WHILE).await;
-    assert_eq!(oldest().await, Some(times[1].time));
+    let is_oldest = async |time| oldest().await == time;
+    until("the second", async || is_oldest(Some(times[1].time)).await).await;
     second.ack.done().await;
     drop(second);
     next_command(&mut worker).await.ack.done().await;
-    tokio::time::sleep(A_WHILE).await;
-    assert_eq!(oldest().await, None);
+    until("none", async || is_oldest(None).await).await;
 }
 
 async fn jobs_that_ended_are_told_from_others(f: &impl Fixture) {

@@ -1,11 +1,12 @@
 //! What whoever proves that nothing was forgotten is told: how far each queue has come, and which
 //! timers are armed.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use broker::{
     Broker,
     log::{Armed, Progress, Queue, Whereabouts},
+    testing::wait::until,
 };
 use futures::TryStreamExt;
 use jiff::SignedDuration;
@@ -41,17 +42,16 @@ async fn a_queue_says_how_far_it_has_come(f: &impl Fixture) {
     let first = next_command(&mut worker).await;
     let second = next_command(&mut worker).await;
     let third = next_command(&mut worker).await;
-    tokio::time::sleep(A_WHILE).await;
+    let unacknowledged = async || progress(&broker, 1).await.unwrap().unacknowledged;
+    until("three in hand", async || unacknowledged().await == 3).await;
     assert_eq!(places().await, [HandedOut, HandedOut, HandedOut, Queued]);
-    assert_eq!(progress(&broker, 1).await.unwrap().unacknowledged, 3);
     first.ack.done().await;
     third.ack.done().await;
-    tokio::time::sleep(A_WHILE).await;
+    until("two acknowledgements", async || unacknowledged().await == 1).await;
     // Which of the two after the first is not acknowledged nobody says, but that it is one.
     assert_eq!(places().await, [Done, HandedOut, HandedOut, Queued]);
-    assert_eq!(progress(&broker, 1).await.unwrap().unacknowledged, 1);
     second.ack.done().await;
-    tokio::time::sleep(A_WHILE).await;
+    until("the third", async || unacknowledged().await == 0).await;
     assert_eq!(places().await[..3], [Done; 3]);
 }
 
@@ -66,9 +66,9 @@ async fn a_queue_of_another_shard_says_nothing_of_this_one(f: &impl Fixture) {
     for _ in 0..4 {
         held.push(next_command(&mut worker).await);
     }
-    tokio::time::sleep(A_WHILE).await;
     let unacknowledged = async |shard| progress(&broker, shard).await.unwrap().unacknowledged;
-    assert_eq!((unacknowledged(1).await, unacknowledged(2).await), (1, 3));
+    until("all in hand", async || unacknowledged(2).await == 3).await;
+    assert_eq!(unacknowledged(1).await, 1);
 }
 
 async fn timers_are_there_until_they_fire_or_are_canceled(f: &impl Fixture) {
@@ -82,10 +82,9 @@ async fn timers_are_there_until_they_fire_or_are_canceled(f: &impl Fixture) {
         }
         broker.log.disarm(job, &timer("never")).await.unwrap();
     }
-    tokio::time::sleep(Duration::from_millis(2500)).await;
     let late = BTreeSet::from([timer("late")]);
     for job in &jobs {
-        assert_eq!(broker.log.armed(job).await.unwrap(), late);
+        until("the timer that fires", async || broker.log.armed(job).await.unwrap() == late).await;
     }
     assert!(broker.log.armed(&job_in(Shard(1), "nobody")).await.unwrap().is_empty());
     let all: BTreeSet<Armed> =

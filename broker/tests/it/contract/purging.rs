@@ -1,16 +1,10 @@
 //! Removing a job's log.
 
-use std::time::Duration;
-
-use broker::log::Depth;
+use broker::{log::Depth, testing::wait::until};
 use jiff::SignedDuration;
-use proto::id::Seq;
+use proto::{fact::Source, id::Seq, subject::Family};
 
-use super::{
-    fixtures::{ACK_WAIT, Fixture},
-    on_every_broker,
-    words::*,
-};
+use super::{fixtures::Fixture, on_every_broker, words::*};
 
 on_every_broker![
     a_purged_job_has_no_records_and_others_have_theirs,
@@ -71,17 +65,30 @@ async fn what_waits_for_a_purged_job_is_gone(f: &impl Fixture) {
     let held = next_command(&mut worker).await;
     broker.log.purge(&job).await.unwrap();
     drop(held);
-    // Longer than the timer and a redelivery would take.
-    let start = tokio::time::Instant::now();
-    while start.elapsed() < ACK_WAIT + Duration::from_millis(1200) {
-        nothing(&mut worker).await;
+    // Another job's timer and command, by when those of this one would have come.
+    let other = job_in(broker.log.subjects().shard_of(&job), "other");
+    let later = f.now() + SignedDuration::from_millis(1500);
+    broker.log.arm(&other, &timer("t"), later, trace(1)).await.unwrap();
+    command(&broker, &other, "p", 9..10).await;
+    for delivered in 1..3 {
+        let taken = next_command(&mut worker).await;
+        assert_eq!((number(&taken.entry), taken.delivered), (9, delivered));
+        if delivered == 2 {
+            taken.ack.done().await;
+        }
     }
+    let mut watch = broker.log.watch(&other, Seq(0)).await.unwrap();
+    while next(&mut watch).await.unwrap().family != Family::In(Source::Clock) {}
     assert!(broker.log.read(&job, Seq(0)).await.unwrap().is_empty());
-    assert_eq!(broker.log.depth(CALL, &pool("p")).await.unwrap(), Depth::default());
+    let depth = async || broker.log.depth(CALL, &pool("p")).await.unwrap();
+    until("an empty queue", async || depth().await == Depth::default()).await;
     let mut feed = broker.log.facts(broker.log.subjects().shard_of(&job)).await.unwrap();
+    let fired = next_fact(&mut feed).await;
+    assert_eq!(fired.entry.job, other);
     submit(&broker, &job).await;
     assert_eq!(fact(&next_fact(&mut feed).await.entry), submitted("a goal"));
     nothing(&mut feed).await;
+    drop(fired);
 }
 
 async fn a_job_that_is_not_there_can_be_purged(f: &impl Fixture) {

@@ -28,9 +28,9 @@ on_every_broker![
 ];
 
 /// When tests expect things to happen: soon, and late enough to do something before.
-const NEAR: Duration = Duration::from_millis(900);
-/// By when something near has happened for certain: brokers look every quarter of a second.
-const PAST_NEAR: Duration = Duration::from_millis(2200);
+const NEAR: Duration = Duration::from_millis(1500);
+/// Later than that: brokers look every quarter of a second.
+const LATER: Duration = Duration::from_millis(2100);
 
 fn after(f: &impl Fixture, wait: Duration) -> Timestamp {
     f.now() + SignedDuration::try_from(wait).unwrap()
@@ -66,8 +66,6 @@ async fn a_timer_fires_at_its_time_and_not_before(f: &impl Fixture) {
     assert!(fired_of(&broker, &job).await.is_empty());
     let entry = first_fired(&f.broker().await, &job).await;
     assert!(entry.time >= at, "{} is before {at}", entry.time);
-    let late = entry.time.duration_since(at);
-    assert!(late < SignedDuration::from_secs(5), "late by {late}");
     assert_eq!((fact(&entry), entry.trace), (fired("t"), Some(trace(9))));
     assert_eq!(entry.record.unwrap().kind, "fired");
 }
@@ -81,20 +79,18 @@ async fn a_timer_of_the_past_fires_now(f: &impl Fixture) {
 async fn a_timer_of_the_same_name_is_replaced(f: &impl Fixture) {
     let (broker, job) = (f.broker().await, job("replaced"));
     arm(&broker, &job, "t", after(f, NEAR)).await;
-    let at = after(f, PAST_NEAR * 2);
+    let at = after(f, LATER);
     arm(&broker, &job, "t", at).await;
-    tokio::time::sleep(PAST_NEAR).await;
-    assert!(fired_of(&broker, &job).await.is_empty(), "the timer that was replaced fired");
     let entry = first_fired(&broker, &job).await;
-    assert!(entry.time >= at);
+    assert!(entry.time >= at, "the timer that was replaced fired");
 }
 
 async fn a_timer_that_is_disarmed_does_not_fire(f: &impl Fixture) {
     let (broker, job) = (f.broker().await, job("disarmed"));
     arm(&broker, &job, "t", after(f, NEAR)).await;
     f.broker().await.log.disarm(&job, &timer("t")).await.unwrap();
-    tokio::time::sleep(PAST_NEAR).await;
-    assert!(fired_of(&broker, &job).await.is_empty());
+    arm(&broker, &job, "u", after(f, LATER)).await;
+    assert_eq!(fact(&first_fired(&broker, &job).await), fired("u"));
 }
 
 async fn a_timer_that_is_not_there_can_be_disarmed(f: &impl Fixture) {
@@ -107,12 +103,10 @@ async fn a_timer_that_is_not_there_can_be_disarmed(f: &impl Fixture) {
 async fn a_decision_disarms_in_the_same_write(f: &impl Fixture) {
     let (broker, job) = (f.broker().await, job("decided"));
     arm(&broker, &job, "t", after(f, NEAR)).await;
-    arm(&broker, &job, "u", after(f, NEAR)).await;
+    arm(&broker, &job, "u", after(f, LATER)).await;
     let decided = broker.log.decide(&job, &call("p", 1), Seq(0), Some(&timer("t")), trace(1)).await;
     stored(decided);
-    tokio::time::sleep(PAST_NEAR).await;
-    let fired: Vec<_> = fired_of(&broker, &job).await.iter().map(fact).collect();
-    assert_eq!(fired, [super::words::fired("u")]);
+    assert_eq!(fact(&first_fired(&broker, &job).await), fired("u"));
 }
 
 async fn a_conflict_leaves_the_timer_armed(f: &impl Fixture) {

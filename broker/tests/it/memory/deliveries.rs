@@ -5,9 +5,10 @@ use std::time::Duration;
 use broker::{log::Feed, memory::TimerFault};
 use jiff::SignedDuration;
 use proto::id::{Seq, Shard};
+use tokio::time::Instant;
 
 use crate::contract::{
-    fixtures::{Fixture, InMemory},
+    fixtures::{ACK_WAIT, Fixture, InMemory},
     words::*,
 };
 
@@ -58,6 +59,22 @@ async fn an_acknowledgement_that_is_lost_brings_it_again() {
     next_fact(&mut feed).await.ack.done().await;
     let again = next_fact(&mut feed).await;
     assert_eq!((number(&again.entry), again.delivered), (0, 2));
+}
+
+/// Neither what a worker keeps silent about nor what it puts off comes before its time, or after it.
+#[tokio::test(start_paused = true)]
+async fn a_delivery_comes_again_at_its_time() {
+    let f = InMemory::start();
+    let (broker, job) = (f.broker().await, job("timely"));
+    command(&broker, &job, "p", 0..1).await;
+    let mut worker = broker.log.commands(CALL, &pool("p"), slots(9)).await.unwrap();
+    next_command(&mut worker).await;
+    let began = Instant::now();
+    let again = next_command(&mut worker).await;
+    assert_eq!((began.elapsed(), again.delivered), (ACK_WAIT, 2));
+    again.ack.later(ACK_WAIT / 2).await;
+    let again = next_command(&mut worker).await;
+    assert_eq!((began.elapsed(), again.delivered), (ACK_WAIT * 3 / 2, 3));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,28 +1,33 @@
 //! A server that is killed, and owners that die without a word.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use broker::{
     Broker,
     log::{Feed, Guarded, LogError},
+    nats::{self, NatsOptions},
+    testing::wait::until,
 };
 use futures::StreamExt;
-use proto::id::{JobId, Seq, Shard};
-use tokio::time::Instant;
+use proto::id::{JobId, Seq, Shard, WorkerId};
+use tokio::sync::watch;
 
 use crate::contract::{
-    fixtures::{ACK_WAIT, Fixture, OnNats},
+    fixtures::{Fixture, OnNats, subjects},
     words::*,
 };
 
-/// Appends facts and decides until told to stop; gives back the positions that were acknowledged.
-async fn write_until(broker: Broker, job: JobId, stop: Arc<AtomicBool>) -> Vec<u64> {
+/// Appends facts and decides until told to stop; gives back the positions that were acknowledged, and
+/// says all the while how many they are.
+async fn write_until(
+    broker: Broker,
+    job: JobId,
+    stop: Arc<AtomicBool>,
+    count: watch::Sender<usize>,
+) -> Vec<u64> {
     let (mut acknowledged, mut after) = (Vec::new(), Seq(0));
     for n in 0.. {
         if stop.load(Ordering::Relaxed) {
@@ -46,6 +51,7 @@ async fn write_until(broker: Broker, job: JobId, stop: Arc<AtomicBool>) -> Vec<u
                 after = last_decision(&broker, &job).await;
             }
         }
+        count.send_replace(acknowledged.len());
     }
     acknowledged
 }
@@ -54,21 +60,25 @@ async fn write_until(broker: Broker, job: JobId, stop: Arc<AtomicBool>) -> Vec<u
 async fn a_server_that_is_killed_loses_nothing_that_was_acknowledged() {
     let mut f = OnNats::start().await;
     let stop = Arc::new(AtomicBool::new(false));
-    let mut writers = tokio::task::JoinSet::new();
+    let (mut writers, mut counts) = (tokio::task::JoinSet::new(), Vec::new());
     for n in 0..8 {
         let (broker, stop) = (f.broker().await, Arc::clone(&stop));
         let job = job(&format!("writer-{n}"));
-        writers.spawn(async move { (job.clone(), write_until(broker, job, stop).await) });
+        let (said, count) = watch::channel(0);
+        counts.push(count);
+        writers.spawn(async move { (job.clone(), write_until(broker, job, stop, said).await) });
     }
-    for _ in 0..4 {
-        tokio::time::sleep(Duration::from_millis(400)).await;
-        f.server.restart().await;
+    for round in 1..=5 {
+        for count in &mut counts {
+            soon(count.wait_for(|count| *count > round * 20)).await.unwrap();
+        }
+        if round < 5 {
+            f.server.restart().await;
+        }
     }
-    tokio::time::sleep(Duration::from_millis(400)).await;
     stop.store(true, Ordering::Relaxed);
     let reader = f.broker().await;
     for (job, acknowledged) in writers.join_all().await {
-        assert!(acknowledged.len() > 50, "{job} hardly moved: {}", acknowledged.len());
         let entries = reader.log.read(&job, Seq(0)).await.unwrap();
         let stored = seqs(&entries);
         let lost: Vec<_> = acknowledged.iter().filter(|seq| !stored.contains(seq)).collect();
@@ -98,7 +108,6 @@ async fn what_is_open_goes_on_after_the_server_was_killed() {
     next(&mut watch).await.unwrap();
     for round in 1..4 {
         f.server.restart().await;
-        let start = Instant::now();
         append(&broker, &job, round..round + 1).await;
         let after = last_decision(&broker, &job).await;
         stored(broker.log.decide(&job, &call("p", round), after, None, trace(1)).await);
@@ -121,8 +130,6 @@ async fn what_is_open_goes_on_after_the_server_was_killed() {
             }
         };
         drop(command);
-        let late = start.elapsed();
-        assert!(late < Duration::from_secs(2), "it took {late:?}");
         for _ in 0..2 {
             assert_eq!(number(&next(&mut watch).await.unwrap()), round);
         }
@@ -136,7 +143,7 @@ async fn a_timer_fires_though_the_server_was_down_at_its_time() {
     let at = f.now() + jiff::SignedDuration::from_millis(300);
     broker.log.arm(&job, &timer("t"), at, trace(1)).await.unwrap();
     f.server.kill9();
-    tokio::time::sleep(Duration::from_millis(600)).await;
+    until("a time in the past", async || f.now() > at).await;
     f.server.restart().await;
     let mut watch = f.broker().await.log.watch(&job, Seq(0)).await.unwrap();
     assert_eq!(fact(&next(&mut watch).await.unwrap()), fired("t"));
@@ -154,35 +161,28 @@ async fn the_shard_of_an_owner_that_dies_without_a_word_is_taken_over() {
     next_fact(&mut feed).await.ack.done().await;
     // As if its process hung: the pin is neither renewed nor given back.
     std::mem::forget(feed);
-    let start = Instant::now();
     let mut feed = heir.log.facts(SHARD).await.unwrap();
     append(&heir, &job, 1..2).await;
     assert_eq!(number(&next_fact(&mut feed).await.entry), 1);
-    let took = start.elapsed();
-    assert!(took < ACK_WAIT * 3, "it took {took:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shard_that_is_given_up_is_taken_over_at_once() {
     let f = OnNats::start().await;
-    let (one, other) = (f.broker().await, f.broker().await);
+    // A pin that is not given back lasts longer than this test.
+    let options = NatsOptions { pin_timeout_ms: 600_000, ..f.options() };
+    let connect = || nats::connect(&options, subjects(), WorkerId::new("test").unwrap());
+    let (one, other) = (connect().await.unwrap(), connect().await.unwrap());
     let job = job_in(SHARD, "passed-on");
     let mut feed = one.log.facts(SHARD).await.unwrap();
     append(&one, &job, 0..1).await;
     next_fact(&mut feed).await.ack.done().await;
     let mut heir = other.log.facts(SHARD).await.unwrap();
     assert!(matches!(next(&mut heir).await.unwrap(), Feed::Reset));
-    let waiting = tokio::spawn(async move {
-        let fact = next_fact(&mut heir).await;
-        (number(&fact.entry), Instant::now())
-    });
-    tokio::time::sleep(A_WHILE).await;
-    let start = Instant::now();
+    let waiting = tokio::spawn(async move { number(&next_fact(&mut heir).await.entry) });
     drop(feed);
     append(&one, &job, 1..2).await;
-    let (n, at) = waiting.await.unwrap();
-    assert_eq!(n, 1);
-    assert!(at - start < ACK_WAIT / 2, "it took {:?}", at - start);
+    assert_eq!(waiting.await.unwrap(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

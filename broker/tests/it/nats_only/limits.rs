@@ -1,14 +1,11 @@
 //! Full disks, forbidden subjects, messages that are too large.
 
-use std::time::Duration;
-
 use broker::{
     log::LogError,
     nats::{self, NatsOptions},
     testing::NatsServer,
 };
 use proto::id::{Seq, WorkerId};
-use tokio::time::Instant;
 
 use crate::contract::{
     fixtures::{OnNats, subjects},
@@ -56,6 +53,9 @@ async fn what_is_forbidden_is_told_at_once() {
     let options = |user: &str| NatsOptions {
         user: Some(user.to_owned()),
         password: Some(user.to_owned().into()),
+        // Who waits for an answer waits longer than this test.
+        request_timeout_ms: 600_000,
+        write_patience_ms: 600_000,
         ..on(&server)
     };
     let writer = || WorkerId::new("test").unwrap();
@@ -63,12 +63,10 @@ async fn what_is_forbidden_is_told_at_once() {
     let crew = nats::connect(&options("crew"), subjects(), writer()).await.unwrap();
     let job = job("guarded");
     append(&crew, &job, 0..1).await;
-    let start = Instant::now();
-    let forged = crew.log.answer(&job, &answered("mallory"), Seq(0), trace(1)).await;
+    let forged = soon(crew.log.answer(&job, &answered("mallory"), Seq(0), trace(1))).await;
     assert!(matches!(forged, Err(LogError::Forbidden(_))), "{forged:?}");
-    let forged = crew.log.decide(&job, &finish(), Seq(0), None, trace(1)).await;
+    let forged = soon(crew.log.decide(&job, &finish(), Seq(0), None, trace(1))).await;
     assert!(matches!(forged, Err(LogError::Forbidden(_))), "{forged:?}");
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     assert_eq!(owner.log.read(&job, Seq(0)).await.unwrap().len(), 1);
 }
 
@@ -91,10 +89,8 @@ async fn a_server_that_hangs_is_waited_for_and_not_for_ever() {
     let broker = nats::connect(&options, subjects(), writer).await.unwrap();
     let job = job("hangs");
     f.server.stop();
-    let start = Instant::now();
-    let error = broker.log.append(&job, &called(1), trace(1)).await.unwrap_err();
+    let error = soon(broker.log.append(&job, &called(1), trace(1))).await.unwrap_err();
     assert!(matches!(error, LogError::Unknown(_)), "{error}");
-    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
     f.server.cont();
     // What was sent meanwhile may be stored; nothing is stored that was not sent.
     append(&broker, &job, 2..3).await;

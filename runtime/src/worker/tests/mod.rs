@@ -325,7 +325,6 @@ async fn what_does_not_end_in_the_time_to_drain_goes_to_another_worker() {
     assert!((25..28).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
 }
 
-/// R7
 #[rstest]
 #[case(Effect::Idempotent)]
 #[case(Effect::Once)]

@@ -17,6 +17,7 @@ use broker::{
         Submission,
     },
     memory::{self, MemoryOptions},
+    testing::wait::until,
 };
 use futures::{StreamExt, stream::BoxStream};
 use jiff::Timestamp;
@@ -377,9 +378,7 @@ impl Stage {
         }
     }
     pub(super) async fn started(&self, count: u64) {
-        while self.running.load(Ordering::SeqCst) < count {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until("a running task", async || self.running.load(Ordering::SeqCst) >= count).await;
     }
     pub(super) fn happens(&self, entry: Entry) {
         self.log.entries.lock().unwrap().push(entry);

@@ -2,19 +2,14 @@
 //! drains, the level of the log while it runs, and answers to whoever sends rubbish.
 
 mod hostile;
-mod http;
+pub(crate) mod http;
 
-use std::{
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::process::Command;
 
+use broker::testing::wait::eventually;
 use callboard_tests::company::{Company, Process};
 use http::{ask, get};
 use serde_json::Value;
-
-/// Longest wait for something that must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A turn takes long enough to be seen draining.
 const SCRIPT: &str = r#"
@@ -36,14 +31,7 @@ rules:
 
 /// Tries until something holds.
 async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = look().await {
-            return found;
-        }
-        assert!(start.elapsed() < PATIENCE, "never: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually(what, async || look().await.ok_or("nothing")).await
 }
 
 /// The lines of a process's log that say something.

@@ -6,9 +6,9 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
 };
 
+use broker::testing::wait::{PATIENCE, eventually};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -83,18 +83,13 @@ impl Prometheus {
             .unwrap();
         // Fails only when a provider is there already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder().timeout(Duration::from_secs(30)).build().unwrap();
+        let http = reqwest::Client::builder().timeout(PATIENCE).build().unwrap();
         let this =
             Self { child, url: format!("http://{address}"), http, dir, seen: <_>::default() };
-        let started = Instant::now();
-        while this.try_get("status/runtimeinfo", &[]).await.is_err() {
-            assert!(
-                started.elapsed() < Duration::from_secs(60),
-                "it does not start:\n{}",
-                this.log()
-            );
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        eventually("Prometheus", async || {
+            this.try_get("status/runtimeinfo", &[]).await.map_err(|_| this.log())
+        })
+        .await;
         this
     }
 
@@ -157,11 +152,12 @@ impl Prometheus {
 
     /// Waits until every target was scraped so often again.
     pub(crate) async fn scraped(&self, times: usize) {
-        let (had, started) = (self.scrapes().await, Instant::now());
-        while self.scrapes().await < had + times {
-            assert!(started.elapsed() < Duration::from_secs(60), "not scraped:\n{}", self.log());
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
+        let had = self.scrapes().await;
+        eventually("scrapes of every target", async || {
+            let all = self.scrapes().await;
+            if all >= had + times { Ok(()) } else { Err(self.log()) }
+        })
+        .await;
     }
 
     /// How often the target that was scraped least answered.

@@ -1,14 +1,20 @@
 //! A run that shows everything there is to measure: jobs that end in every way, work that is tried
 //! again, people who answer, and everything that goes wrong at least once.
 
-use std::time::{Duration, Instant};
-
-use broker::testing::{NatsServer, RawWriter};
-use callboard_tests::company::{Company, Process};
+use broker::{
+    Broker,
+    log::{Queue, Whereabouts},
+    testing::{NatsServer, RawWriter, wait::until},
+};
+use callboard_tests::{
+    company::{Company, Process},
+    wait::{self, wait_for_door},
+};
 use client::Client;
 use proto::{
     agent::Agent,
     budget::Budget,
+    decision::{DecisionKind, pools},
     door::{AgentChoice, GiveAnswer, Inbox, SendSignal, Submit},
     fact::Signal,
     id::{AgentName, JobId},
@@ -18,10 +24,7 @@ use proto::{
 };
 
 use super::prometheus::free_port;
-use crate::{
-    chaos::{connect, wait_for_door},
-    tracing::receiver::Receiver,
-};
+use crate::{admin::http::ask, chaos::connect, tracing::receiver::Receiver};
 
 /// What the model says, by the goal: one rule for each thing that must be seen.
 const SCRIPT: &str = r#"
@@ -73,6 +76,7 @@ pub(crate) struct Run {
     /// Where its traces are.
     pub(crate) receiver: Receiver,
     processes: Vec<Process>,
+    broker: Broker,
     client: Client,
     raw: RawWriter,
 }
@@ -104,10 +108,11 @@ impl Run {
             processes.push(company.serve(name, roles));
             targets.push(address);
         }
-        let client = Client::new(&connect(&company).await);
+        let broker = connect(&company).await;
+        let client = Client::new(&broker);
         wait_for_door(&client).await;
         let raw = RawWriter::connect(company.nats.url()).await;
-        Self { company, targets, receiver, processes, client, raw }
+        Self { company, targets, receiver, processes, broker, client, raw }
     }
 
     /// Goes through everything that happens while all is well with the machines. Each part ends when
@@ -193,12 +198,16 @@ impl Run {
         }
     }
 
-    /// What is to be stored meanwhile cannot be, and whoever wants to store it gives up after 12 s.
+    /// What is to be stored meanwhile cannot be, until the worker gives up.
     async fn nats_is_away(&mut self) {
         self.submit("away", "rest 1500").await;
         self.until_in_hand("away").await;
         self.company.nats.kill9();
-        tokio::time::sleep(Duration::from_secs(16)).await;
+        until("a result that could not be stored", async || {
+            let metrics = ask(&self.targets[1], "GET", "/metrics", "").await;
+            metrics.is_some_and(|metrics| metrics.body.lines().any(is_failed_result))
+        })
+        .await;
         self.company.nats.restart().await;
         wait_for_door(&self.client).await;
         self.until("away", JobState::Completed).await;
@@ -245,35 +254,28 @@ impl Run {
     }
 
     async fn until(&self, job: &str, wanted: JobState) {
-        let (started, mut last) = (Instant::now(), None);
-        while started.elapsed() < Duration::from_secs(60) {
-            if let Ok(view) = self.client.get(&id(job)).await {
-                if view.state == wanted {
-                    return;
-                }
-                last = Some(view);
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        panic!("{job} never became {wanted}: {last:#?}");
+        wait::until(&self.client, &id(job), wanted).await;
     }
 
-    /// Until a worker has a command of the job in hand; there is a call in its log, and it is not over.
+    /// Until a worker has a call of the job in hand.
     async fn until_in_hand(&self, job: &str) {
-        let broker = connect(&self.company).await;
-        let started = Instant::now();
-        loop {
-            let log = broker.log.read(&id(job), proto::id::Seq(0)).await.unwrap_or_default();
-            let kinds = log.iter().filter_map(|entry| entry.record.as_ref().ok());
-            if kinds.into_iter().any(|record| record.kind == "call") {
-                // A worker takes a command within milliseconds; its taking is not recorded.
-                tokio::time::sleep(Duration::from_millis(200)).await;
-                return;
-            }
-            assert!(started.elapsed() < Duration::from_secs(30), "{job} never called a tool");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let (job, log) = (id(job), &self.broker.log);
+        let call = wait::record(&self.broker, &job, "call").await;
+        let queue = Queue::Commands(DecisionKind::Call, pools::builtin());
+        until("a worker that takes the call", async || {
+            let all = log.progress(log.subjects().shard_of(&job)).await.unwrap_or_default();
+            let calls = all.iter().find(|progress| progress.queue == queue);
+            calls.is_some_and(|calls| calls.of(call) != Whereabouts::Queued)
+        })
+        .await;
     }
+}
+
+/// A line of metrics that counts results that could not be stored.
+fn is_failed_result(line: &str) -> bool {
+    line.starts_with("messaging_client_operation_duration_seconds_count")
+        && line.contains("callboard_record_kind=\"called\"")
+        && line.contains("error_type=\"unavailable\"")
 }
 
 fn id(job: &str) -> JobId {

@@ -1,6 +1,10 @@
 //! Agents of the bucket: put in, looked at, won with, taken out.
 
-use broker::{Broker, kv::Bucket};
+use broker::{
+    Broker,
+    kv::Bucket,
+    testing::wait::{eventually, until},
+};
 use bytes::Bytes;
 use door::agents::Agents;
 use proto::{
@@ -18,16 +22,6 @@ use super::hall::{Hall, Setup};
 async fn hall() -> Hall {
     let setup = Setup { presets: true, ..Setup::default() };
     Hall::with(broker::memory::MemoryOptions::default(), setup).await
-}
-
-async fn eventually(holds: impl Fn() -> bool) {
-    for _ in 0..500 {
-        if holds() {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    panic!("it never comes");
 }
 
 async fn put(hall: &Hall, name: &str, text: &str) -> Value {
@@ -96,11 +90,11 @@ async fn another_process_follows_the_bucket() {
     let late = Agents::open(&hall.broker, Catalogue::presets()).await.unwrap();
     let mine = AgentName::new("mine").unwrap();
     for agents in [&agents, &late] {
-        eventually(|| agents.knows(&mine)).await;
+        until("the agent", async || agents.knows(&mine)).await;
     }
     hall.ask(verbs::DROP_AGENT, r#"{"name":"mine"}"#).await.unwrap();
     for agents in [&agents, &late] {
-        eventually(|| !agents.knows(&mine)).await;
+        until("no such agent", async || !agents.knows(&mine)).await;
     }
 }
 

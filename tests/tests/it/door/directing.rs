@@ -1,6 +1,6 @@
 //! `submit` with a `call`: one tool call as a job, checked before anything is stored.
 
-use broker::memory::MemoryOptions;
+use broker::{memory::MemoryOptions, testing::wait::until};
 use proto::{error::Code, tool::ToolSpec};
 use runtime::{presence::Crew, registry};
 use serde_json::{Value, json};
@@ -30,14 +30,11 @@ pub(super) async fn announce(hall: &Hall) {
     let by = "tools".parse().unwrap();
     registry::announce(&hall.broker, spec, &by, &Crew::open(&hall.broker)).await.unwrap();
     // The door follows the registry; it has it when it shows it.
-    for _ in 0..500 {
+    until("the tool", async || {
         let tools = hall.ask("tools", "").await.unwrap();
-        if !tools["tools"].as_array().unwrap().is_empty() {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    panic!("the tool is never shown")
+        !tools["tools"].as_array().unwrap().is_empty()
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! `get`, `list`, `tools`, `crew`.
 
-use broker::memory::MemoryOptions;
+use std::{sync::Arc, time::Duration};
+
+use broker::memory::{MemoryOptions, VirtualClock};
 use bytes::Bytes;
 use proto::{error::Code, fact::Source, id::JobId};
 use rstest::rstest;
@@ -48,13 +50,15 @@ async fn a_job_is_shown_as_its_log_says() {
     assert_eq!(view["plan"]["steps"][1]["depends_on"], json!(["s1"]));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn jobs_are_listed_newest_first_over_all_shards_and_by_state() {
-    let hall = Hall::new().await;
+    let clock = Arc::new(VirtualClock::new());
+    let options = MemoryOptions { clock, ..MemoryOptions::default() };
+    let hall = Hall::with(options, Setup::default()).await;
     for n in 0..30 {
         hall.ask("submit", format!(r#"{{"id":"j{n}","goal":"goal {n}\nmore"}}"#)).await.unwrap();
         // Entries of two shards are told apart by the server's time.
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let names = |listed: &Value| -> Vec<String> {
         let jobs = listed["jobs"].as_array().unwrap();

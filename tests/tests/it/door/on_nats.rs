@@ -1,20 +1,23 @@
 //! The front door on a real nats-server, and a caller that knows nothing but the text protocol of
 //! NATS: what it can send, anybody can.
 
-use std::time::Duration;
-
 use broker::{
     Broker,
     bus::BusError,
     nats::{NatsOptions, connect},
-    testing::NatsServer,
+    testing::{
+        NatsServer,
+        wait::{eventually, soon},
+    },
 };
-use futures::future::join_all;
+use futures::{StreamExt, future::join_all};
+use jiff::SignedDuration;
 use proto::{
     error::Code,
     id::{JobId, Seq, WorkerId},
     subject::Subjects,
 };
+use runtime::telemetry::new_trace;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -79,8 +82,7 @@ impl Raw {
 
     async fn line(&mut self) -> String {
         let mut line = String::new();
-        let read = tokio::time::timeout(Duration::from_secs(5), self.0.read_line(&mut line));
-        read.await.expect("the server says something").unwrap();
+        soon("what the server says", self.0.read_line(&mut line)).await.unwrap();
         line.trim_end().to_owned()
     }
 
@@ -122,7 +124,7 @@ impl Raw {
 const WHOLE: &str = r#"{"id":"j","goal":"g"}"#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j6_a_body_the_broker_does_not_take_fails_at_the_client_and_harms_no_connection() {
+async fn a_body_the_broker_does_not_take_fails_at_the_client_and_harms_no_connection() {
     let house = House::new().await;
     let error = send(&house.broker, "submit", vec![b'x'; 2 << 20], None).await.unwrap_err();
     assert!(matches!(error, BusError::TooLarge(_)), "{error}");
@@ -132,7 +134,7 @@ async fn j6_a_body_the_broker_does_not_take_fails_at_the_client_and_harms_no_con
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j8_a_thousand_equal_submissions_at_once_are_one_job() {
+async fn a_thousand_equal_submissions_at_once_are_one_job() {
     let house = House::new().await;
     let answers = join_all((0..1000).map(|_| house.ask("submit", WHOLE))).await;
     let created = answers.iter().filter(|a| a.as_ref().unwrap()["created"] == true).count();
@@ -140,29 +142,24 @@ async fn j8_a_thousand_equal_submissions_at_once_are_one_job() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j10_the_same_submission_attaches_after_the_server_was_killed() {
+async fn the_same_submission_attaches_after_the_server_was_killed() {
     let mut house = House::new().await;
     let first = house.ask("submit", WHOLE).await.unwrap();
     house.server.kill9();
     house.server.restart().await;
     // The connections come back by themselves; until then requests fail and are sent again.
-    let again = loop {
-        match send(&house.broker, "submit", WHOLE, None).await {
-            Ok(answer) => {
-                let answer: Value = serde_json::from_slice(&answer).unwrap();
-                if answer.get("error").is_none() {
-                    break answer;
-                }
-            }
-            Err(error) => assert!(!matches!(error, BusError::TooLarge(_)), "{error}"),
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    };
+    let again = eventually("a submission that is taken", async || {
+        let answer = send(&house.broker, "submit", WHOLE, None).await;
+        let answer = answer.map_err(|error| error.to_string())?;
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        if answer.get("error").is_none() { Ok(answer) } else { Err(answer.to_string()) }
+    })
+    .await;
     assert_eq!((&again["created"], &again["seq"]), (&json!(false), &first["seq"]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j11_headers_of_a_caller_have_no_effect_on_what_is_stored() {
+async fn headers_of_a_caller_have_no_effect_on_what_is_stored() {
     let house = House::new().await;
     let mut raw = Raw::open(&house.server).await;
     let forged = [
@@ -188,12 +185,17 @@ async fn j11_headers_of_a_caller_have_no_effect_on_what_is_stored() {
     assert_eq!(entries[0].trace.unwrap().trace_id(), 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c);
     let record = serde_json::to_value(entries[0].record.as_ref().unwrap()).unwrap();
     assert_eq!((&record["by"], record["body"].get("by")), (&json!("door"), None));
-    tokio::time::sleep(Duration::from_millis(1_200)).await;
+    // A timer after a time to live of a second: both are of the server's clock.
+    let (probe, at) =
+        (JobId::new("probe").unwrap(), entries[0].time + SignedDuration::from_secs(2));
+    house.broker.log.arm(&probe, &"t".parse().unwrap(), at, new_trace()).await.unwrap();
+    let mut fired = house.broker.log.watch(&probe, Seq(0)).await.unwrap();
+    soon("the timer", fired.next()).await.unwrap().unwrap();
     assert_eq!((house.records("one").await, house.records("two").await), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j16_no_answer_is_sent_into_the_servers_or_a_jobs_subjects() {
+async fn no_answer_is_sent_into_the_servers_or_a_jobs_subjects() {
     let house = House::new().await;
     house.ask("submit", r#"{"id":"victim","goal":"g"}"#).await.unwrap();
     let victim = JobId::new("victim").unwrap();

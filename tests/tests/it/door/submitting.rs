@@ -22,18 +22,18 @@ use crate::supervisor::company::Company;
 const WHOLE: &str = r#"{"id":"j","goal":"先标记任务 ID:62 完成","agent":{"confirm":false}}"#;
 
 #[rstest]
-#[case::j1_empty("", Code::InvalidRequest, "")]
-#[case::j4_too_deep(&"[".repeat(100_000), Code::TooDeep, "")]
-#[case::j5_too_large(&" ".repeat(limits::REQUEST_BYTES_MAX + 1), Code::TooLarge, "")]
-#[case::j7_a_wildcard(r#"{"goal":"g","id":"*"}"#, Code::InvalidId, "id")]
-#[case::j7_everything(r#"{"goal":"g","id":">"}"#, Code::InvalidId, "id")]
-#[case::j12_twice(r#"{"goal":"a","goal":"b"}"#, Code::InvalidRequest, "")]
-#[case::j13_not_whole(r#"{"goal":"g","deadline_ms":1.0}"#, Code::InvalidRequest, "deadline_ms")]
-#[case::j14_surrogate(r#"{"goal":"\ud800"}"#, Code::InvalidRequest, "")]
-#[case::j15_version(r#"{"goal":"g","v":2}"#, Code::UnsupportedVersion, "v")]
-#[case::j15_field(r#"{"goal":"g","tenant":"x"}"#, Code::InvalidRequest, "tenant")]
-#[case::j18_past(r#"{"goal":"g","deadline_ms":-1}"#, Code::InvalidRequest, "deadline_ms")]
-#[case::j19_attempts(
+#[case::empty("", Code::InvalidRequest, "")]
+#[case::too_deep(&"[".repeat(100_000), Code::TooDeep, "")]
+#[case::too_large(&" ".repeat(limits::REQUEST_BYTES_MAX + 1), Code::TooLarge, "")]
+#[case::a_wildcard(r#"{"goal":"g","id":"*"}"#, Code::InvalidId, "id")]
+#[case::everything(r#"{"goal":"g","id":">"}"#, Code::InvalidId, "id")]
+#[case::twice(r#"{"goal":"a","goal":"b"}"#, Code::InvalidRequest, "")]
+#[case::not_whole(r#"{"goal":"g","deadline_ms":1.0}"#, Code::InvalidRequest, "deadline_ms")]
+#[case::surrogate(r#"{"goal":"\ud800"}"#, Code::InvalidRequest, "")]
+#[case::version(r#"{"goal":"g","v":2}"#, Code::UnsupportedVersion, "v")]
+#[case::field(r#"{"goal":"g","tenant":"x"}"#, Code::InvalidRequest, "tenant")]
+#[case::past(r#"{"goal":"g","deadline_ms":-1}"#, Code::InvalidRequest, "deadline_ms")]
+#[case::attempts(
     r#"{"goal":"g","agent":{"plan":{"attempts":1000000000}}}"#,
     Code::InvalidRequest,
     "agent.plan.attempts"
@@ -71,7 +71,7 @@ async fn a_bad_submission_is_refused_by_code_and_leaves_nothing(
 }
 
 #[tokio::test]
-async fn j2_bytes_that_are_no_text_are_refused() {
+async fn bytes_that_are_no_text_are_refused() {
     let hall = Hall::new().await;
     let (code, _) = hall.refused("submit", b"\xff\xfe\x80{}").await;
     assert_eq!(code, Code::InvalidEncoding);
@@ -79,7 +79,7 @@ async fn j2_bytes_that_are_no_text_are_refused() {
 }
 
 #[tokio::test]
-async fn j3_a_submission_cut_at_any_byte_is_no_job() {
+async fn a_submission_cut_at_any_byte_is_no_job() {
     let hall = Hall::new().await;
     for n in 0..WHOLE.len() {
         let (code, _) = hall.refused("submit", &WHOLE.as_bytes()[..n]).await;
@@ -91,7 +91,7 @@ async fn j3_a_submission_cut_at_any_byte_is_no_job() {
 }
 
 #[tokio::test]
-async fn j6_a_body_the_broker_does_not_take_fails_at_the_client_and_harms_no_connection() {
+async fn a_body_the_broker_does_not_take_fails_at_the_client_and_harms_no_connection() {
     let hall = Hall::new().await;
     let huge = vec![b'x'; 2 * 1024 * 1024];
     let error = send(&hall.broker, "submit", huge, None).await.unwrap_err();
@@ -100,7 +100,7 @@ async fn j6_a_body_the_broker_does_not_take_fails_at_the_client_and_harms_no_con
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j8_a_thousand_equal_submissions_at_once_are_one_job() {
+async fn a_thousand_equal_submissions_at_once_are_one_job() {
     let hall = Hall::new().await;
     let answers = join_all((0..1000).map(|_| hall.ask("submit", WHOLE))).await;
     let answers: Vec<Value> = answers.into_iter().map(Result::unwrap).collect();
@@ -114,7 +114,7 @@ async fn j8_a_thousand_equal_submissions_at_once_are_one_job() {
 }
 
 #[tokio::test]
-async fn j9_the_same_id_with_another_body_is_a_conflict_and_the_first_stays() {
+async fn the_same_id_with_another_body_is_a_conflict_and_the_first_stays() {
     let hall = Hall::new().await;
     hall.ask("submit", WHOLE).await.unwrap();
     let other = WHOLE.replace("62", "63");
@@ -125,7 +125,7 @@ async fn j9_the_same_id_with_another_body_is_a_conflict_and_the_first_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j10_the_same_submission_attaches_after_a_restart_and_after_the_end() {
+async fn the_same_submission_attaches_after_a_restart_and_after_the_end() {
     let company = Company::at_work(MemoryOptions::default(), "s1").await;
     let door = open(&company.memory, Setup::default()).await;
     let first = ask(&company.broker, "submit", WHOLE, None).await.unwrap();
@@ -140,7 +140,7 @@ async fn j10_the_same_submission_attaches_after_a_restart_and_after_the_end() {
 }
 
 #[tokio::test]
-async fn j17_records_of_foreign_writers_change_nothing() {
+async fn records_of_foreign_writers_change_nothing() {
     let hall = Hall::new().await;
     hall.ask("submit", WHOLE).await.unwrap();
     let job = JobId::new("j").unwrap();
@@ -159,7 +159,7 @@ async fn j17_records_of_foreign_writers_change_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j20_more_than_the_quota_is_refused_and_what_was_taken_ends() {
+async fn more_than_the_quota_is_refused_and_what_was_taken_ends() {
     let company = Company::at_work(MemoryOptions::default(), "s1").await;
     let setup = Setup { submits_per_minute: Some(20), ..Setup::default() };
     let _door = open(&company.memory, setup).await;
@@ -185,7 +185,7 @@ async fn j20_more_than_the_quota_is_refused_and_what_was_taken_ends() {
 }
 
 #[tokio::test]
-async fn j20_more_requests_at_a_time_than_configured_are_refused_at_once() {
+async fn more_requests_at_a_time_than_configured_are_refused_at_once() {
     let faults = Arc::new(Faults::default());
     let options = MemoryOptions { faults: Arc::clone(&faults), ..MemoryOptions::default() };
     let hall = Hall::with(options, Setup { in_flight: 4, ..Setup::default() }).await;
@@ -207,7 +207,7 @@ async fn j20_more_requests_at_a_time_than_configured_are_refused_at_once() {
 #[case::away(LogError::Unavailable("no leader".into()), Code::Unavailable)]
 #[case::unknown(LogError::Unknown("no reply".into()), Code::Timeout)]
 #[tokio::test]
-async fn j21_a_log_that_does_not_take_it_is_said_and_nothing_is_half_made(
+async fn a_log_that_does_not_take_it_is_said_and_nothing_is_half_made(
     #[case] error: LogError,
     #[case] code: Code,
 ) {
@@ -221,7 +221,7 @@ async fn j21_a_log_that_does_not_take_it_is_said_and_nothing_is_half_made(
 }
 
 #[tokio::test]
-async fn j21_a_full_log_is_an_overload() {
+async fn a_full_log_is_an_overload() {
     let options = MemoryOptions { records_max: Some(2), ..MemoryOptions::default() };
     let hall = Hall::with(options, Setup::default()).await;
     for n in 0..2 {
@@ -237,7 +237,7 @@ async fn j21_a_full_log_is_an_overload() {
 #[case::the_conflict_was_a_lie(Fault::LyingConflict)]
 #[case::the_broker_was_away(Fault::Unavailable)]
 #[tokio::test(start_paused = true)]
-async fn j22_whatever_happens_to_a_write_the_answer_is_the_truth(#[case] fault: Fault) {
+async fn whatever_happens_to_a_write_the_answer_is_the_truth(#[case] fault: Fault) {
     let faults = Arc::new(Faults::default());
     let options = MemoryOptions { faults: Arc::clone(&faults), ..MemoryOptions::default() };
     let hall = Hall::with(options, Setup::default()).await;
@@ -263,7 +263,7 @@ impl Write for Lines {
 }
 
 #[tokio::test]
-async fn j24_what_looks_like_a_secret_is_stored_as_given_warned_of_and_never_logged() {
+async fn what_looks_like_a_secret_is_stored_as_given_warned_of_and_never_logged() {
     let lines = Lines::default();
     let writer = lines.clone();
     let subscriber = tracing_subscriber::fmt()

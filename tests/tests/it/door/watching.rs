@@ -1,8 +1,11 @@
 //! `watch`: every record once and in order, over as many watches as it takes.
 
-use std::time::Duration;
-
-use broker::{Broker, bus::RequestContext, memory::MemoryOptions};
+use broker::{
+    Broker,
+    bus::RequestContext,
+    memory::MemoryOptions,
+    testing::wait::{PATIENCE, soon},
+};
 use bytes::Bytes;
 use futures::StreamExt;
 use proto::{
@@ -22,14 +25,13 @@ type Answers = futures::stream::BoxStream<'static, Watched>;
 async fn watch(broker: &Broker, body: serde_json::Value) -> Answers {
     let subject = broker.log.subjects().service("watch");
     let body = Bytes::from(body.to_string());
-    let (context, idle) = (RequestContext::default(), Duration::from_secs(30));
+    let (context, idle) = (RequestContext::default(), PATIENCE);
     let answers = broker.bus.request_many(subject, body, context, idle).await.unwrap();
     answers.map(|m| serde_json::from_slice(&m.unwrap().payload).unwrap()).boxed()
 }
 
 async fn next(answers: &mut Answers) -> Watched {
-    let next = tokio::time::timeout(Duration::from_secs(60), answers.next());
-    next.await.expect("something comes").expect("a watch ends with `end`")
+    soon("an answer", answers.next()).await.expect("a watch ends with `end`")
 }
 
 /// Everything up to the end: the records, and the last view.
@@ -148,7 +150,7 @@ async fn a_door_that_closes_ends_its_watches_and_stops() {
     hall.door.shutdown.cancel();
     let (_, _, end) = to_the_end(&mut answers).await;
     assert!(matches!(end, Watched::End { error: Some(f) } if f.code == Code::Unavailable));
-    hall.door.actor.wait(Some(Duration::from_secs(15))).await.unwrap();
+    soon("the end of the door", hall.door.actor.wait(None)).await.unwrap();
 }
 
 #[tokio::test]

@@ -6,9 +6,9 @@ use std::{
     net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
 };
 
+use broker::testing::wait::eventually_blocking;
 use callboard_tests::{callboard, installed, root};
 use tempfile::TempDir;
 
@@ -62,17 +62,12 @@ impl Brokers {
     }
 
     fn ready(mut self) -> Self {
-        let started = Instant::now();
         for (server, port) in self.servers.iter_mut().zip(&self.ports) {
-            while TcpStream::connect(("127.0.0.1", *port)).is_err() {
+            eventually_blocking("a nats-server that listens", || {
                 let ended = server.try_wait().unwrap();
-                assert!(
-                    ended.is_none() && started.elapsed() < Duration::from_secs(30),
-                    "nats-server did not start: {}",
-                    logs(self.dir.path())
-                );
-                pause();
-            }
+                assert!(ended.is_none(), "nats-server did not start: {}", logs(self.dir.path()));
+                TcpStream::connect(("127.0.0.1", *port)).map_err(|_| logs(self.dir.path()))
+            });
         }
         self
     }
@@ -221,11 +216,4 @@ fn logs(dir: &Path) -> String {
         }
     }
     all
-}
-
-/// A moment before a program or a server is looked at again. These tests speak to both by blocking,
-/// and have the runtime for themselves.
-#[expect(clippy::disallowed_methods, reason = "nothing else runs meanwhile on this thread")]
-pub(super) fn pause() {
-    std::thread::sleep(Duration::from_millis(50));
 }

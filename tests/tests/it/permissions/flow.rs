@@ -4,9 +4,9 @@ use std::{
     fs,
     net::SocketAddr,
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
 };
 
+use broker::testing::wait::eventually_blocking;
 use callboard_tests::{installed, root};
 use model::script::{Script, ScriptServer};
 use proto::{fact::Source, id::JobId, subject::Subjects};
@@ -107,23 +107,24 @@ pub(super) fn ask(brokers: &Brokers, arguments: &[&str]) -> Result<String, Strin
 }
 
 /// Tries until it works.
-pub(super) fn until(brokers: &Brokers, arguments: &[&str], is: impl Fn(&str) -> bool) -> String {
-    let started = Instant::now();
-    loop {
-        let said = ask(brokers, arguments);
-        if let Ok(said) = &said
-            && is(said)
-        {
-            return said.clone();
+fn until(brokers: &Brokers, arguments: &[&str], is: impl Fn(&str) -> bool) -> String {
+    eventually_blocking(format!("{arguments:?}"), || match ask(brokers, arguments) {
+        Ok(said) if is(&said) => Ok(said),
+        said => Err(Stuck(brokers, said)),
+    })
+}
+
+/// What a command said instead, and what there is to know about it.
+struct Stuck<'a>(&'a Brokers, Result<String, String>);
+
+impl std::fmt::Debug for Stuck<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self(brokers, said) = self;
+        writeln!(f, "{said:?}")?;
+        for command in ["jobs", "crew"] {
+            writeln!(f, "{:?}", ask(brokers, &[command, "ls"]))?;
         }
-        assert!(
-            started.elapsed() < Duration::from_secs(60),
-            "{arguments:?}: {said:?}\n{:?}\n{:?}\n{}",
-            ask(brokers, &["jobs", "ls"]),
-            ask(brokers, &["crew", "ls"]),
-            brokers.logs()
-        );
-        super::broker::pause();
+        f.write_str(&brokers.logs())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Who may do what: every user tries every line, and only those who are named may.
 
+use broker::testing::wait::eventually_blocking;
+
 use super::broker::{Brokers, USERS};
 
 /// What is tried.
@@ -285,12 +287,8 @@ fn a_key_that_was_rotated_is_good_for_nothing() {
     brokers.keys(&["--rotate", "tools"]);
     assert_ne!(seed(), old);
     brokers.reload();
-    let started = std::time::Instant::now();
     let connect = |seed: &str| super::wire::Wire::connect(brokers.ports[0], &brokers.ca(), seed);
-    while connect(&seed()).is_err() {
-        assert!(started.elapsed() < std::time::Duration::from_secs(20), "{}", brokers.logs());
-        super::broker::pause();
-    }
+    eventually_blocking("the new key", || connect(&seed()).map_err(|_| brokers.logs()));
     let why = connect(&old).err().expect("it was let in");
     assert!(why.contains("Authorization Violation"), "{why}");
     // Nobody else's was touched.

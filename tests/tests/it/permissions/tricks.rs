@@ -1,9 +1,13 @@
 //! What the broker lets through although it should not: headers and reply subjects by which it is
 //! made to write in its own name, where the sender has no right to. Readers of the log leave it out.
 
-use std::time::{Duration, Instant};
-
-use broker::{Broker, kv::Bucket, log::LogError, nats};
+use broker::{
+    Broker,
+    kv::Bucket,
+    log::LogError,
+    nats,
+    testing::wait::{eventually_blocking, soon},
+};
 use proto::{
     agent::Agent,
     entry::Entry,
@@ -85,11 +89,13 @@ impl Case {
 
 /// Waits until something is stored on a subject, as the operator.
 pub(super) fn until_stored(operator: &mut Wire, stream: &str, subject: &str) {
-    let started = Instant::now();
-    while stored(operator, stream, subject).is_none() {
-        assert!(started.elapsed() < Duration::from_secs(20), "nothing comes to {subject}");
-        super::broker::pause();
-    }
+    let ask = json!({"last_by_subj": subject}).to_string();
+    let get = format!("$JS.API.STREAM.MSG.GET.{stream}");
+    eventually_blocking(subject, || {
+        let said = operator.request("_INBOX_operator", &get, &[], &ask);
+        let said: Value = serde_json::from_str(&said.payload).unwrap();
+        said.get("message").map(drop).ok_or("nothing is stored")
+    });
 }
 
 /// What is stored on a subject last, as the operator.
@@ -154,7 +160,7 @@ async fn an_id_that_a_worker_took_is_refused_and_not_waited_for() {
     });
     let job = JobId::new("demo").unwrap();
     let submitted = case.broker.log.submit(&job, &fact, TraceContext::new(1, 1, false));
-    let refused = tokio::time::timeout(Duration::from_secs(20), submitted).await.unwrap();
+    let refused = soon("a submission that is refused", submitted).await;
     assert!(matches!(&refused, Err(LogError::Taken(_))), "{refused:?}");
 }
 

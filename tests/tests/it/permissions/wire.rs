@@ -5,9 +5,9 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     sync::Arc,
-    time::{Duration, Instant},
 };
 
+use broker::testing::wait::PATIENCE;
 use data_encoding::BASE64URL_NOPAD;
 use nkeys::KeyPair;
 use rustls::{
@@ -21,6 +21,14 @@ use serde_json::{Value, json};
 pub(super) struct Message {
     pub(super) subject: String,
     pub(super) payload: String,
+}
+
+/// What the server says.
+enum Said {
+    Pong,
+    Complaint(String),
+    /// Something else, a message for one.
+    More,
 }
 
 /// A connection.
@@ -47,7 +55,7 @@ impl Wire {
         prove: impl FnOnce(&str) -> Value,
     ) -> Result<Self, String> {
         let mut plain = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        plain.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        plain.set_read_timeout(Some(PATIENCE)).unwrap();
         let greeting = line(&mut plain);
         let info: Value = serde_json::from_str(greeting.strip_prefix("INFO ").unwrap()).unwrap();
         assert_eq!(info["tls_required"], true, "{info}");
@@ -119,20 +127,12 @@ impl Wire {
         assert_eq!(self.subscribe(&reply), Vec::<String>::new());
         let complaints = self.publish(subject, Some(&reply), headers, payload);
         assert_eq!(complaints, Vec::<String>::new(), "{subject}");
-        self.next(&reply).unwrap_or_else(|| panic!("no answer on {subject}"))
-    }
-
-    /// The next message on a subject, or none within ten seconds.
-    pub(super) fn next(&mut self, subject: &str) -> Option<Message> {
-        let started = Instant::now();
-        while started.elapsed() < Duration::from_secs(10) {
-            if let Some(at) = self.heard.iter().position(|message| message.subject == subject) {
-                return Some(self.heard.remove(at));
+        loop {
+            if let Some(at) = self.heard.iter().position(|message| message.subject == reply) {
+                return self.heard.remove(at);
             }
-            self.send(b"");
-            super::broker::pause();
+            self.read().unwrap_or_else(|why| panic!("no answer on {subject}: {why}"));
         }
-        None
     }
 
     fn send(&mut self, what: &[u8]) -> Vec<String> {
@@ -146,22 +146,31 @@ impl Wire {
     fn until_pong(&mut self) -> Result<Vec<String>, String> {
         let mut complaints = Vec::new();
         loop {
-            let mut line = String::new();
-            let read = self.stream.read_line(&mut line);
-            if read.map_err(|e| complaint(&complaints, &e.to_string()))? == 0 {
-                return Err(complaint(&complaints, "the server hung up"));
-            }
-            let line = line.trim_end();
-            let words: Vec<&str> = line.split(' ').collect();
-            match words[0] {
-                "PONG" => return Ok(complaints),
-                "PING" => self.stream.get_mut().write_all(b"PONG\r\n").unwrap(),
-                "-ERR" => complaints.push(line.to_owned()),
-                "MSG" | "HMSG" => self.message(&words),
-                "INFO" | "+OK" => {}
-                other => panic!("{other} is not expected"),
+            match self.read().map_err(|why| complaint(&complaints, &why))? {
+                Said::Pong => return Ok(complaints),
+                Said::Complaint(line) => complaints.push(line),
+                Said::More => {}
             }
         }
+    }
+
+    /// Waits for the next thing that the server says. Messages are kept.
+    fn read(&mut self) -> Result<Said, String> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line).map_err(|e| e.to_string())? == 0 {
+            return Err("the server hung up".to_owned());
+        }
+        let line = line.trim_end();
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[0] {
+            "PONG" => return Ok(Said::Pong),
+            "PING" => self.stream.get_mut().write_all(b"PONG\r\n").unwrap(),
+            "-ERR" => return Ok(Said::Complaint(line.to_owned())),
+            "MSG" | "HMSG" => self.message(&words),
+            "INFO" | "+OK" => {}
+            other => panic!("{other} is not expected"),
+        }
+        Ok(Said::More)
     }
 
     fn message(&mut self, words: &[&str]) {

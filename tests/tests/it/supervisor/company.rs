@@ -11,6 +11,7 @@ use broker::{
     clock::SystemClock,
     kv::Bucket,
     memory::{Memory, MemoryOptions},
+    testing::wait::patiently,
 };
 use futures::StreamExt;
 use machine::{Job, replay};
@@ -285,7 +286,7 @@ impl Company {
     pub(crate) async fn until(&self, job: &JobId, wanted: impl Fn(&Job) -> bool) -> Job {
         let mut records = self.broker.log.watch(job, Seq(0)).await.unwrap();
         let (mut folded, mut entries) = (Job::new(job.clone()), Vec::new());
-        let found = tokio::time::timeout(Duration::from_secs(30), async {
+        let found = patiently(async {
             while !wanted(&folded) {
                 let entry = records.next().await.unwrap().unwrap();
                 folded.take(&entry);
@@ -295,7 +296,7 @@ impl Company {
                 }
             }
         });
-        if found.await.is_err() {
+        if found.await.is_none() {
             panic!("{job} never got there: {:?}", folded.view());
         }
         folded

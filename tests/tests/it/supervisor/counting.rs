@@ -1,17 +1,15 @@
 //! What is counted about jobs, whatever goes wrong on the way. Metrics are of the process: each test
 //! here needs one of its own, as `cargo nextest` gives it.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use broker::{
     log::{Guarded, LogError},
     memory::{Call, Fault, Faults, MemoryOptions},
+    testing::wait::{eventually, soon},
 };
 use proto::{
     decision::{Decision, Finish},
@@ -52,12 +50,7 @@ impl Metrics {
 
     /// Waits until something is counted; what is counted by then says so in the panic.
     async fn until(&self, what: impl Fn(&Self) -> bool) {
-        let seen = tokio::time::timeout(Duration::from_secs(20), async {
-            while !what(self) {
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-        });
-        assert!(seen.await.is_ok(), "never counted: {}", self.text());
+        eventually("a figure", async || if what(self) { Ok(()) } else { Err(self.text()) }).await;
     }
 
     /// How many looks were counted.
@@ -181,17 +174,9 @@ async fn whoever_reads_the_metrics_while_shards_are_taken_up_holds_nobody_up() {
             reads.text();
         }
     });
-    let hired = tokio::time::timeout(Duration::from_secs(20), company.hire_supervisor("s1")).await;
-    assert!(hired.is_ok(), "the shards are never taken up");
-    let shard = [r#"callboard_shard="3""#];
-    let shown = async {
-        while !metrics.text().contains("callboard_questions_open")
-            || !metrics.text().contains(shard[0])
-        {
-            tokio::task::yield_now().await;
-        }
-    };
-    assert!(tokio::time::timeout(Duration::from_secs(20), shown).await.is_ok());
+    soon("a supervisor", company.hire_supervisor("s1")).await;
+    let shown = ["callboard_questions_open", r#"callboard_shard="3""#];
+    metrics.until(|m| shown.iter().all(|words| m.text().contains(words))).await;
     over.store(true, Ordering::Relaxed);
     reader.join().unwrap();
 }

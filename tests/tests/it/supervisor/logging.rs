@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use broker::{
     bus::{Bus, BusError, Endpoint, Message, Request, RequestContext},
     memory::MemoryOptions,
+    testing::wait::patiently,
 };
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -64,7 +65,7 @@ impl Lines {
     }
 
     async fn until(&self, text: &str) -> String {
-        let found = tokio::time::timeout(std::time::Duration::from_secs(20), async {
+        let found = patiently(async {
             loop {
                 let news = self.news.notified();
                 if self.text().contains(text) {
@@ -73,7 +74,7 @@ impl Lines {
                 news.await;
             }
         });
-        found.await.unwrap_or_else(|_| panic!("{text:?} was never logged: {}", self.text()))
+        found.await.unwrap_or_else(|| panic!("{text:?} was never logged: {}", self.text()))
     }
 }
 

@@ -3,10 +3,10 @@
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
 };
 
 use axum::{Router, body::Bytes, routing::post};
+use broker::testing::wait::patiently;
 use opentelemetry_proto::tonic::{
     collector::{
         logs::v1::{
@@ -31,9 +31,6 @@ use tonic::{
     Request, Response, Status,
     transport::{Server, server::TcpIncoming},
 };
-
-/// How long something is waited for that must come.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A span, and the roles of the process that sent it.
 #[derive(Debug, Clone)]
@@ -144,7 +141,7 @@ impl Receiver {
                 came.await;
             }
         };
-        let Ok(found) = tokio::time::timeout(PATIENCE, waiting).await else {
+        let Some(found) = patiently(waiting).await else {
             let names: Vec<_> = self.spans().into_iter().map(|sent| sent.span.name).collect();
             panic!("{what} never came; there are {names:#?}");
         };

@@ -2,15 +2,13 @@
 //! the check of its plan, a tool in another language, a tool that is not there at first, a model's
 //! turns, a tool that asks a model, and people who take their time.
 
-use std::{
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::process::{Child, Command, Stdio};
 
-use broker::Broker;
+use broker::{Broker, testing::wait::eventually};
 use callboard_tests::{
     company::{Company, Process},
     installed, root,
+    wait::{self, wait_for_door, wait_for_tool},
 };
 use client::Client;
 use proto::{
@@ -25,10 +23,7 @@ use serde_json::json;
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
 use super::Receiver;
-use crate::chaos::{connect, wait_for_door};
-
-/// Longest wait for something that must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::chaos::connect;
 
 /// What the server says that is fetched from.
 pub(super) const PAGE: &str = "page-canary-5b1e";
@@ -114,22 +109,9 @@ impl Stage {
         let snake = Snake::start(&company);
         let stage = Self { broker, client, host: host().await, processes, _snake: snake, company };
         for tool in ["word_count", "model"] {
-            stage.offers(tool).await;
+            wait_for_tool(&stage.client, tool).await;
         }
         stage
-    }
-
-    /// Waits until a tool is registered.
-    async fn offers(&self, tool: &str) {
-        let started = Instant::now();
-        loop {
-            let tools = self.client.tools().await.unwrap().tools;
-            if tools.iter().any(|spec| spec.name.as_str() == tool) {
-                return;
-            }
-            assert!(started.elapsed() < PATIENCE, "{tool} was never announced");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
     }
 
     /// Submits a job by an agent that has its plan checked, with words beside what the script needs.
@@ -149,16 +131,12 @@ impl Stage {
 
     /// The one question that is open, as soon as it is the one wanted.
     pub(super) async fn question(&self, wanted: impl Fn(&QuestionKind) -> bool) -> InboxEntry {
-        let started = Instant::now();
-        loop {
+        eventually("a question", async || {
             let page = self.client.inbox(&Inbox::default()).await.unwrap();
             let found = page.questions.into_iter().find(|entry| wanted(&entry.question.kind));
-            if let Some(entry) = found {
-                return entry;
-            }
-            assert!(started.elapsed() < PATIENCE, "it was never asked");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+            found.ok_or("it was not asked")
+        })
+        .await
     }
 
     /// Answers the planner's question.
@@ -197,16 +175,8 @@ impl Stage {
 
     /// Waits until the job completed.
     pub(super) async fn completed(&self, job: &JobId) {
-        let started = Instant::now();
-        loop {
-            let view = self.client.get(job).await.unwrap();
-            if view.state == JobState::Completed {
-                return;
-            }
-            let waits = !view.state.is_terminal() && started.elapsed() < PATIENCE;
-            assert!(waits, "it did not complete: {view:#?}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let view = wait::view(&self.client, job, |view| view.state.is_terminal()).await;
+        assert_eq!(view.state, JobState::Completed, "{view:#?}");
     }
 
     /// Everything that the processes wrote to standard error.

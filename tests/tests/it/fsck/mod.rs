@@ -1,229 +1,27 @@
 //! `callboard fsck` on a real nats-server: each thing that can be wrong is planted, and must be
 //! named; what is in order must not be.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+mod stage;
 
-use broker::{
-    Broker,
-    kv::{self, Bucket},
-    log::{Delivery, Feed, Guarded},
-    testing::RawWriter,
-};
-use callboard_tests::{company::Company, load};
-use futures::StreamExt;
+use std::{collections::BTreeMap, time::Duration};
+
+use broker::kv::{self, Bucket};
 use jiff::{SignedDuration, Timestamp};
-use machine::replay;
-use operator::fsck::{self, Report, Scope, Standing};
+use operator::fsck::{self, Scope, Standing};
 use proto::{
     agent::{Agent, OnGivenUp, PlanWhen},
     decision::{Decision, DecisionKind, Finish, pools},
-    entry::Entry,
-    fact::{Answered, Called, Fact, PlanReply, Signal, Signaled, Source, Submitted, WorkError},
-    id::{
-        AskId, Attempt, Generation, JobId, Pool, Seq, Shard, StepId, TimerName, ToolName, WorkId,
-    },
+    fact::{Answered, Fact, PlanReply, Signal, Signaled, Source, WorkError},
+    id::{AskId, Generation, JobId, Shard, TimerName},
     interaction::Answer,
     job::Outcome,
-    lang::Language,
     message::Usage,
-    plan::{Action, Plan, Step},
     retry::RetryPolicy,
-    subject::Family,
-    tool::{Approval, Binding, Effect, ToolResult},
 };
 use runtime::telemetry::new_trace;
-use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use serde_json::Value;
 
-/// One for each job that must have a queue to itself.
-const SHARDS: u16 = 12;
-
-/// An installation without any process: jobs are moved by hand.
-struct Stage {
-    company: Company,
-    broker: Broker,
-    raw: RawWriter,
-    /// Deliveries that somebody has in hand.
-    held: Vec<Delivery>,
-    next: u16,
-}
-
-impl Stage {
-    async fn new() -> Self {
-        let mut company =
-            Company::start("rules: [ { name: none, when: { any: 'x' }, reply: { text: x } } ]")
-                .await;
-        company.set("NATS__SHARDS", &SHARDS.to_string());
-        company.set("NATS__ACK_WAIT_MS", "30000");
-        company.set("NATS__FACTS_ACK_WAIT_MS", "30000");
-        company.set("NATS__PIN_TIMEOUT_MS", "2000");
-        let broker = load::connect(&company, SHARDS, 1).await;
-        for (kind, pool) in [
-            (DecisionKind::Plan, pools::models()),
-            (DecisionKind::Call, pools::builtin()),
-            (DecisionKind::Ask, pools::people()),
-            (DecisionKind::Note, pools::people()),
-        ] {
-            broker.log.depth(kind, &pool).await.unwrap();
-        }
-        let raw = RawWriter::connect(company.nats.url()).await;
-        Self { company, broker, raw, held: Vec::new(), next: 0 }
-    }
-
-    /// A job in a shard that no other job is in.
-    async fn job(&mut self, name: &str, change: impl FnOnce(&mut Agent)) -> JobId {
-        let shard = Shard(self.next);
-        self.next += 1;
-        self.job_in(shard, name, change).await
-    }
-
-    async fn job_in(&self, shard: Shard, name: &str, change: impl FnOnce(&mut Agent)) -> JobId {
-        let subjects = self.broker.log.subjects();
-        let names = (0u32..).map(|n| JobId::new(format!("{name}-{n}")).unwrap());
-        let id = names.into_iter().find(|id| subjects.shard_of(id) == shard).unwrap();
-        let mut agent = Agent { confirm: false, ..Agent::default() };
-        change(&mut agent);
-        let submitted = Fact::Submitted(Submitted {
-            goal: "g".to_owned(),
-            agent,
-            language: Language::En,
-            digest: "d".to_owned(),
-            by: None,
-            conversation: None,
-            parent: None,
-            agents: Default::default(),
-            forked: None,
-            plan: None,
-            files: Vec::new(),
-            rules: proto::rules::Rules::NOW,
-        });
-        self.broker.log.submit(&id, &submitted, new_trace()).await.unwrap();
-        id
-    }
-
-    /// Stores what should follow; arms timers only when asked to.
-    async fn drive(&self, job: &JobId, arms: bool) {
-        loop {
-            let folded = replay(job, &self.broker.log.read(job, Seq(0)).await.unwrap());
-            let Some(next) = folded.decide() else { return };
-            for timer in next.arm.iter().filter(|_| arms) {
-                self.broker.log.arm(job, &timer.timer, timer.at, new_trace()).await.unwrap();
-            }
-            self.decide(job, &next.decision).await;
-        }
-    }
-
-    async fn decide(&self, job: &JobId, decision: &Decision) {
-        let after = replay(job, &self.broker.log.read(job, Seq(0)).await.unwrap()).last_decision();
-        let stored = self.broker.log.decide(job, decision, after, None, new_trace()).await;
-        assert!(matches!(stored, Ok(Guarded::Stored(_))), "{stored:?}");
-    }
-
-    async fn fact(&self, job: &JobId, fact: Fact) {
-        self.broker.log.append(job, &fact, new_trace()).await.unwrap();
-    }
-
-    /// Plans one call of a tool of this pool.
-    async fn plan(&self, job: &JobId, pool: &str) {
-        let binding = Binding {
-            pool: Pool::new(pool).unwrap(),
-            effect: Effect::Pure,
-            approval: Approval::Never,
-            version: "1".into(),
-        };
-        let step = Step {
-            id: StepId::new("a").unwrap(),
-            title: String::new(),
-            description: "a".to_owned(),
-            depends_on: Vec::new(),
-            action: Action::Tool { tool: ToolName::new("echo").unwrap(), args: json!({}), binding },
-        };
-        let plan = Plan { title: "t".into(), steps: vec![step], replan: Vec::new() };
-        self.planned(job, PlanReply::Plan { plan }).await;
-    }
-
-    async fn planned(&self, job: &JobId, reply: PlanReply) {
-        // As JSON, so that what planners may say too need not be said here.
-        let planned = json!({"work": "g0.p1", "attempt": 1, "reply": reply});
-        self.fact(job, Fact::Planned(serde_json::from_value(planned).unwrap())).await;
-    }
-
-    async fn called(&self, job: &JobId, attempt: u32) {
-        let called = Called {
-            work: WorkId::new("g0.r0.a").unwrap(),
-            attempt: Attempt(attempt),
-            result: ToolResult::ok(json!(1)),
-            fault: None,
-            duration_ms: 1,
-            cost: Default::default(),
-        };
-        self.fact(job, Fact::Called(called)).await;
-    }
-
-    /// Takes the next commands, those of these jobs into hand and the others back.
-    async fn take(&self, kind: DecisionKind, pool: &Pool, jobs: &[&JobId]) -> Vec<Delivery> {
-        let slots = Arc::new(Semaphore::new(256));
-        let mut commands = self.broker.log.commands(kind, pool, slots).await.unwrap();
-        let (mut taken, mut others) = (Vec::new(), Vec::new());
-        while taken.len() < jobs.len() {
-            let next = tokio::time::timeout(Duration::from_secs(10), commands.next()).await;
-            let delivery: Delivery = next.expect("a command comes").unwrap().unwrap();
-            if jobs.contains(&&delivery.entry.job) {
-                taken.push(delivery);
-            } else {
-                others.push(delivery);
-            }
-        }
-        for other in others {
-            other.ack.later(Duration::ZERO).await;
-        }
-        taken
-    }
-
-    /// Acknowledges all facts of a job's shard, as a supervisor would that then does nothing.
-    async fn forget_facts(&self, job: &JobId) {
-        let shard = self.broker.log.subjects().shard_of(job);
-        let mut facts = self.broker.log.facts(shard).await.unwrap();
-        let entries = self.broker.log.read(job, Seq(0)).await.unwrap();
-        let is_fact = |entry: &&Entry| matches!(entry.family, Family::In(_));
-        let last = entries.iter().rev().find(is_fact).unwrap().seq;
-        loop {
-            if let Feed::Fact(delivery) = facts.next().await.unwrap().unwrap() {
-                delivery.ack.done().await;
-                if delivery.entry.seq >= last {
-                    break;
-                }
-            }
-        }
-        // The acknowledgement has no answer.
-        let progress = async || {
-            let all = self.broker.log.progress(shard).await.unwrap();
-            all.into_iter().find(|one| one.queue == broker::log::Queue::Facts).unwrap()
-        };
-        while progress().await.done < last {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-
-    async fn look(&self, jobs: &[&JobId]) -> Report {
-        let jobs = jobs.iter().map(|job| (*job).clone()).collect();
-        let scope = Scope { settle: Duration::from_millis(300), ..Scope::of(jobs) };
-        fsck::look(&self.broker, &scope).await.unwrap()
-    }
-
-    /// What is found with some jobs: `word: text`, by job.
-    async fn found(&self, jobs: &[&JobId]) -> Vec<String> {
-        let report = self.look(jobs).await;
-        let all = report.wrong.iter().flat_map(|wrong| &wrong.findings);
-        all.map(|found| format!("{}: {found}", found.word())).collect()
-    }
-
-    async fn stands(&self, job: &JobId, standing: Standing) {
-        let report = self.look(&[job]).await;
-        assert!(report.is_clean(), "{job}: {:?}", report.wrong);
-        assert_eq!(report.standing(standing), 1, "{job}: {report:?}");
-    }
-}
+use self::stage::{Jobs, Stage};
 
 fn far() -> Timestamp {
     Timestamp::now().checked_add(SignedDuration::from_hours(1)).unwrap()
@@ -451,17 +249,17 @@ fn programs_are_told(stage: &Stage, expected: &BTreeMap<JobId, String>) {
     assert_eq!(code, Some(2), "{why}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn a_job_that_moves_meanwhile_is_looked_at_again_before_it_is_named() {
-    let mut stage = Stage::new().await;
-    let job = stage.job("moves", |agent| agent.confirm = true).await;
-    stage.forget_facts(&job).await;
+    let mut jobs = Jobs::in_memory().await;
+    let job = jobs.job("moves", |agent| agent.confirm = true).await;
+    jobs.forget_facts(&job).await;
     let scope = Scope { settle: Duration::from_millis(1500), ..Scope::default() };
-    let (report, ()) = tokio::join!(fsck::look(&stage.broker, &scope), async {
+    let (report, ()) = tokio::join!(fsck::look(&jobs.broker, &scope), async {
         tokio::time::sleep(Duration::from_millis(400)).await;
-        stage.drive(&job, true).await;
-        stage.plan(&job, "builtin").await;
-        stage.drive(&job, true).await;
+        jobs.drive(&job, true).await;
+        jobs.plan(&job, "builtin").await;
+        jobs.drive(&job, true).await;
     });
     let report = report.unwrap();
     assert!(report.is_clean(), "{report:?}");
@@ -474,12 +272,12 @@ async fn a_job_that_moves_meanwhile_is_looked_at_again_before_it_is_named() {
         by: "ann".to_owned(),
     };
     let key = kv::inbox_key(&job, &AskId::new("q1").unwrap());
-    stage.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();
-    stage.fact(&job, Fact::Answered(answered)).await;
-    stage.drive(&job, true).await;
-    let (report, removed) = tokio::join!(fsck::look(&stage.broker, &scope), async {
+    jobs.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();
+    jobs.fact(&job, Fact::Answered(answered)).await;
+    jobs.drive(&job, true).await;
+    let (report, removed) = tokio::join!(fsck::look(&jobs.broker, &scope), async {
         tokio::time::sleep(Duration::from_millis(400)).await;
-        stage.broker.kv.delete(Bucket::Inbox, &key).await
+        jobs.broker.kv.delete(Bucket::Inbox, &key).await
     });
     assert!(removed.is_ok() && report.unwrap().is_clean());
 }

@@ -1,0 +1,209 @@
+//! Scenario F: how soon jobs flow again after a nats-server that leads streams is killed, and how soon
+//! shards are balanced after a supervisor joins or leaves.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use async_nats::jetstream;
+use futures::future::try_join_all;
+use proto::id::{JobId, Seq, Shard};
+use serde::Serialize;
+
+use crate::{
+    Failed,
+    broker::Keeping,
+    company::{SHARDS, Setup},
+    diamond,
+    figures::percentile,
+    load::Submitter,
+    options::Options,
+    say,
+    supervisor::company::Company,
+};
+
+/// The pause between two looks: a time may be too long by that much.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Figures of F, in seconds.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Failover {
+    /// The broker's version.
+    pub(crate) server: String,
+    /// From the kill of a leader until a new job in every shard is submitted and planned.
+    pub(crate) killed: Times,
+    /// From the start of a supervisor until it has its half of the shards.
+    pub(crate) joined: Times,
+    /// From SIGTERM to a supervisor until the other one has all shards.
+    pub(crate) left: Times,
+}
+
+/// Some times of one kind, in seconds.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Times {
+    /// The one in the middle.
+    pub(crate) p50_s: f64,
+    /// 99 of 100 are shorter.
+    pub(crate) p99_s: f64,
+    /// The longest.
+    pub(crate) most_s: f64,
+    /// How many.
+    pub(crate) n: usize,
+}
+
+impl Times {
+    fn of(mut times: Vec<f64>) -> Self {
+        let mut at = |share| percentile(&mut times, share);
+        let (p50_s, p99_s, most_s) = (at(0.5), at(0.99), at(1.0));
+        Self { p50_s, p99_s, most_s, n: times.len() }
+    }
+}
+
+/// Three servers with three replicas, one supervisor and one worker.
+pub(crate) fn setup(program: Option<PathBuf>) -> Setup {
+    diamond::setup(program, Keeping::R3, 1)
+}
+
+/// Kills leaders, and has a supervisor join and leave, as often as the options say.
+pub(crate) async fn measure(
+    company: &mut Company,
+    setup: &Setup,
+    options: &Options,
+) -> Result<Failover, Failed> {
+    let submitter = Submitter::new(company)?;
+    let (mut killed, mut joined, mut left) = (Vec::new(), Vec::new(), Vec::new());
+    for n in 1..=options.kills {
+        say(&format!("f: {n} of {}", options.kills));
+        let leader = leader(company).await?;
+        let began = Instant::now();
+        company.servers.kill(leader);
+        try_join_all(one_a_shard(company).iter().map(|job| planned(&submitter, company, job)))
+            .await?;
+        killed.push(began.elapsed().as_secs_f64());
+        company.servers.restart(leader).await?;
+        whole(company).await?;
+
+        let began = Instant::now();
+        let other = company.hire_supervisor(setup)?;
+        shared(company, 2).await?;
+        joined.push(began.elapsed().as_secs_f64());
+        let began = Instant::now();
+        let leaving = company.dismiss(other)?;
+        shared(company, 1).await?;
+        left.push(began.elapsed().as_secs_f64());
+        leaving.await??;
+    }
+    let server = company.servers.version().to_string();
+    let [killed, joined, left] = [killed, joined, left].map(Times::of);
+    Ok(Failover { server, killed, joined, left })
+}
+
+/// Looks until there is something.
+async fn until<T>(
+    what: &str,
+    mut look: impl AsyncFnMut() -> Result<Option<T>, Failed>,
+) -> Result<T, Failed> {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look().await? {
+            return Ok(found);
+        }
+        if began.elapsed() > PATIENCE {
+            return Err(format!("{what}: not within {PATIENCE:?}").into());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// A new id in each shard.
+fn one_a_shard(company: &Company) -> Vec<JobId> {
+    let subjects = company.broker.log.subjects();
+    let mut found: BTreeMap<Shard, JobId> = BTreeMap::new();
+    while found.len() < usize::from(SHARDS) {
+        let job = client::new_id();
+        found.entry(subjects.shard_of(&job)).or_insert(job);
+    }
+    found.into_values().collect()
+}
+
+/// Submits a job until it is taken, and waits for its first decision.
+async fn planned(submitter: &Submitter, company: &Company, job: &JobId) -> Result<(), Failed> {
+    until("a submission", async || {
+        Ok(submitter.client.submit(submitter.submit(job, false)).await.ok())
+    })
+    .await?;
+    until("a decision", async || {
+        let read = company.broker.log.read(job, Seq(0)).await;
+        Ok(read.is_ok_and(|entries| entries.len() > 1).then_some(()))
+    })
+    .await
+}
+
+fn jetstream(company: &Company) -> impl Future<Output = Result<jetstream::Context, Failed>> {
+    let urls = company.servers.urls();
+    async move { Ok(jetstream::new(async_nats::connect(urls).await?)) }
+}
+
+/// The server that leads the stream of the first shard.
+async fn leader(company: &Company) -> Result<usize, Failed> {
+    let stream = company.broker.log.subjects().stream(Shard(0));
+    let jetstream = jetstream(company).await?;
+    let name = until("a leader", async || {
+        let info = jetstream.get_stream(&stream).await.map(|s| s.cached_info().clone());
+        Ok(info.ok().and_then(|info| info.cluster?.leader))
+    })
+    .await?;
+    for (n, url) in company.servers.urls().iter().enumerate() {
+        if async_nats::connect(url).await?.server_info().server_name == name {
+            return Ok(n);
+        }
+    }
+    Err(format!("{name} leads, and does not run").into())
+}
+
+/// Waits until every copy of every stream is current.
+async fn whole(company: &Company) -> Result<(), Failed> {
+    let jetstream = jetstream(company).await?;
+    let subjects = company.broker.log.subjects();
+    for shard in subjects.all_shards() {
+        let stream = subjects.stream(shard);
+        until("current copies", async || {
+            let Ok(found) = jetstream.get_stream(&stream).await else { return Ok(None) };
+            let cluster = found.cached_info().cluster.clone().unwrap_or_default();
+            let is_whole = cluster.leader.is_some()
+                && cluster.replicas.len() == 2
+                && cluster.replicas.iter().all(|copy| copy.current && !copy.offline);
+            Ok(is_whole.then_some(()))
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Waits until so many supervisors have all shards among them in equal parts.
+async fn shared(company: &Company, supervisors: usize) -> Result<(), Failed> {
+    let client = company.client.clone().with_timeout(Duration::from_secs(1));
+    until("shards in equal parts", async || {
+        let Ok(crew) = client.crew().await else { return Ok(None) };
+        let shares = crew.workers.iter().map(|member| member.shards.len()).filter(|n| *n > 0);
+        let shares: Vec<_> = shares.collect();
+        let each = usize::from(SHARDS) / supervisors;
+        Ok((shares == vec![each; supervisors]).then_some(()))
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_time_is_one_that_was_measured() {
+        let times = Times::of(vec![3.0, 1.0, 2.0]);
+        assert_eq!((times.p50_s, times.most_s, times.n), (2.0, 3.0, 3));
+    }
+}

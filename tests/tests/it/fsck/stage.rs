@@ -1,0 +1,265 @@
+//! Jobs that are moved by hand, record by record, so that each thing can be left out.
+
+use std::{
+    ops::{Deref, DerefMut},
+    sync::Arc,
+    time::Duration,
+};
+
+use broker::{
+    Broker,
+    log::{Delivery, Feed, Guarded},
+    memory::{Memory, MemoryOptions, VirtualClock},
+    testing::{
+        RawWriter,
+        wait::{soon, until},
+    },
+};
+use callboard_tests::{company::Company, load};
+use futures::StreamExt;
+use machine::replay::replay;
+use operator::fsck::{self, Report, Scope, Standing};
+use proto::{
+    agent::Agent,
+    decision::{Decision, DecisionKind, pools},
+    entry::Entry,
+    fact::{Called, Fact, PlanReply, Submitted},
+    id::{Attempt, JobId, Pool, Seq, Shard, StepId, ToolName, WorkId, WorkerId},
+    lang::Language,
+    plan::{Action, Plan, Step},
+    subject::{Family, Subjects},
+    tool::{Approval, Binding, Effect, ToolResult},
+};
+use runtime::telemetry::new_trace;
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+/// One for each job that must have a queue to itself.
+const SHARDS: u16 = 12;
+
+/// An installation without any process: jobs are moved by hand.
+pub(super) struct Jobs {
+    pub(super) broker: Broker,
+    /// Deliveries that somebody has in hand.
+    pub(super) held: Vec<Delivery>,
+    pub(super) next: u16,
+}
+
+/// The same on a nats-server, and what speaks to that.
+pub(super) struct Stage {
+    pub(super) company: Company,
+    pub(super) raw: RawWriter,
+    jobs: Jobs,
+}
+
+impl Deref for Stage {
+    type Target = Jobs;
+
+    fn deref(&self) -> &Jobs {
+        &self.jobs
+    }
+}
+
+impl DerefMut for Stage {
+    fn deref_mut(&mut self) -> &mut Jobs {
+        &mut self.jobs
+    }
+}
+
+impl Stage {
+    pub(super) async fn new() -> Self {
+        let mut company =
+            Company::start("rules: [ { name: none, when: { any: 'x' }, reply: { text: x } } ]")
+                .await;
+        company.set("NATS__SHARDS", &SHARDS.to_string());
+        company.set("NATS__ACK_WAIT_MS", "30000");
+        company.set("NATS__FACTS_ACK_WAIT_MS", "30000");
+        company.set("NATS__PIN_TIMEOUT_MS", "2000");
+        let broker = load::connect(&company, SHARDS, 1).await;
+        let raw = RawWriter::connect(company.nats.url()).await;
+        Self { company, raw, jobs: Jobs::on(broker).await }
+    }
+}
+
+impl Jobs {
+    /// On the broker in memory, whose clock stands still while somebody has something to do.
+    pub(super) async fn in_memory() -> Self {
+        let clock = Arc::new(VirtualClock::new());
+        let options = MemoryOptions { clock, ..MemoryOptions::default() };
+        let memory = Memory::new(Subjects::new("cb", SHARDS).unwrap(), options);
+        Self::on(memory.connect(WorkerId::new("test").unwrap())).await
+    }
+
+    async fn on(broker: Broker) -> Self {
+        for (kind, pool) in [
+            (DecisionKind::Plan, pools::models()),
+            (DecisionKind::Call, pools::builtin()),
+            (DecisionKind::Ask, pools::people()),
+            (DecisionKind::Note, pools::people()),
+        ] {
+            broker.log.depth(kind, &pool).await.unwrap();
+        }
+        Self { broker, held: Vec::new(), next: 0 }
+    }
+
+    /// A job in a shard that no other job is in.
+    pub(super) async fn job(&mut self, name: &str, change: impl FnOnce(&mut Agent)) -> JobId {
+        let shard = Shard(self.next);
+        self.next += 1;
+        self.job_in(shard, name, change).await
+    }
+
+    pub(super) async fn job_in(
+        &self,
+        shard: Shard,
+        name: &str,
+        change: impl FnOnce(&mut Agent),
+    ) -> JobId {
+        let subjects = self.broker.log.subjects();
+        let names = (0u32..).map(|n| JobId::new(format!("{name}-{n}")).unwrap());
+        let id = names.into_iter().find(|id| subjects.shard_of(id) == shard).unwrap();
+        let mut agent = Agent { confirm: false, ..Agent::default() };
+        change(&mut agent);
+        let submitted = Fact::Submitted(Submitted {
+            goal: "g".to_owned(),
+            agent,
+            language: Language::En,
+            digest: "d".to_owned(),
+            by: None,
+            conversation: None,
+            parent: None,
+            agents: Default::default(),
+            forked: None,
+            plan: None,
+            files: Vec::new(),
+            rules: proto::rules::Rules::NOW,
+        });
+        self.broker.log.submit(&id, &submitted, new_trace()).await.unwrap();
+        id
+    }
+
+    /// Stores what should follow; arms timers only when asked to.
+    pub(super) async fn drive(&self, job: &JobId, arms: bool) {
+        loop {
+            let folded = replay(job, &self.broker.log.read(job, Seq(0)).await.unwrap());
+            let Some(next) = folded.decide() else { return };
+            for timer in next.arm.iter().filter(|_| arms) {
+                self.broker.log.arm(job, &timer.timer, timer.at, new_trace()).await.unwrap();
+            }
+            self.decide(job, &next.decision).await;
+        }
+    }
+
+    pub(super) async fn decide(&self, job: &JobId, decision: &Decision) {
+        let after = replay(job, &self.broker.log.read(job, Seq(0)).await.unwrap()).last_decision();
+        let stored = self.broker.log.decide(job, decision, after, None, new_trace()).await;
+        assert!(matches!(stored, Ok(Guarded::Stored(_))), "{stored:?}");
+    }
+
+    pub(super) async fn fact(&self, job: &JobId, fact: Fact) {
+        self.broker.log.append(job, &fact, new_trace()).await.unwrap();
+    }
+
+    /// Plans one call of a tool of this pool.
+    pub(super) async fn plan(&self, job: &JobId, pool: &str) {
+        let binding = Binding {
+            pool: Pool::new(pool).unwrap(),
+            effect: Effect::Pure,
+            approval: Approval::Never,
+            version: "1".into(),
+        };
+        let step = Step {
+            id: StepId::new("a").unwrap(),
+            title: String::new(),
+            description: "a".to_owned(),
+            depends_on: Vec::new(),
+            action: Action::Tool { tool: ToolName::new("echo").unwrap(), args: json!({}), binding },
+        };
+        let plan = Plan { title: "t".into(), steps: vec![step], replan: Vec::new() };
+        self.planned(job, PlanReply::Plan { plan }).await;
+    }
+
+    pub(super) async fn planned(&self, job: &JobId, reply: PlanReply) {
+        // As JSON, so that what planners may say too need not be said here.
+        let planned = json!({"work": "g0.p1", "attempt": 1, "reply": reply});
+        self.fact(job, Fact::Planned(serde_json::from_value(planned).unwrap())).await;
+    }
+
+    pub(super) async fn called(&self, job: &JobId, attempt: u32) {
+        let called = Called {
+            work: WorkId::new("g0.r0.a").unwrap(),
+            attempt: Attempt(attempt),
+            result: ToolResult::ok(json!(1)),
+            fault: None,
+            duration_ms: 1,
+            cost: Default::default(),
+        };
+        self.fact(job, Fact::Called(called)).await;
+    }
+
+    /// Takes the next commands, those of these jobs into hand and the others back.
+    pub(super) async fn take(
+        &self,
+        kind: DecisionKind,
+        pool: &Pool,
+        jobs: &[&JobId],
+    ) -> Vec<Delivery> {
+        let slots = Arc::new(Semaphore::new(256));
+        let mut commands = self.broker.log.commands(kind, pool, slots).await.unwrap();
+        let (mut taken, mut others) = (Vec::new(), Vec::new());
+        while taken.len() < jobs.len() {
+            let delivery: Delivery = soon("a command", commands.next()).await.unwrap().unwrap();
+            if jobs.contains(&&delivery.entry.job) {
+                taken.push(delivery);
+            } else {
+                others.push(delivery);
+            }
+        }
+        for other in others {
+            other.ack.later(Duration::ZERO).await;
+        }
+        taken
+    }
+
+    /// Acknowledges all facts of a job's shard, as a supervisor would that then does nothing.
+    pub(super) async fn forget_facts(&self, job: &JobId) {
+        let shard = self.broker.log.subjects().shard_of(job);
+        let mut facts = self.broker.log.facts(shard).await.unwrap();
+        let entries = self.broker.log.read(job, Seq(0)).await.unwrap();
+        let is_fact = |entry: &&Entry| matches!(entry.family, Family::In(_));
+        let last = entries.iter().rev().find(is_fact).unwrap().seq;
+        loop {
+            if let Feed::Fact(delivery) = facts.next().await.unwrap().unwrap() {
+                delivery.ack.done().await;
+                if delivery.entry.seq >= last {
+                    break;
+                }
+            }
+        }
+        // The acknowledgement has no answer.
+        let progress = async || {
+            let all = self.broker.log.progress(shard).await.unwrap();
+            all.into_iter().find(|one| one.queue == broker::log::Queue::Facts).unwrap()
+        };
+        until("the acknowledgement", async || progress().await.done >= last).await;
+    }
+
+    pub(super) async fn look(&self, jobs: &[&JobId]) -> Report {
+        let jobs = jobs.iter().map(|job| (*job).clone()).collect();
+        let scope = Scope { settle: Duration::from_millis(300), ..Scope::of(jobs) };
+        fsck::look(&self.broker, &scope).await.unwrap()
+    }
+
+    /// What is found with some jobs: `word: text`, by job.
+    pub(super) async fn found(&self, jobs: &[&JobId]) -> Vec<String> {
+        let report = self.look(jobs).await;
+        let all = report.wrong.iter().flat_map(|wrong| &wrong.findings);
+        all.map(|found| format!("{}: {found}", found.word())).collect()
+    }
+
+    pub(super) async fn stands(&self, job: &JobId, standing: Standing) {
+        let report = self.look(&[job]).await;
+        assert!(report.is_clean(), "{job}: {:?}", report.wrong);
+        assert_eq!(report.standing(standing), 1, "{job}: {report:?}");
+    }
+}
