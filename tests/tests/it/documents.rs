@@ -6,13 +6,17 @@
 //!
 //! * the block is marked `run` (as in "console run"): it is executed here, in a directory of its
 //!   own that has a copy of `examples/`, with `callboard` and `nats-server` on the PATH and without
-//!   any other environment. The blocks of one document run in their order and share the directory;
+//!   any other environment. The blocks of one document run in their order and share the directory.
+//!   A block marked `run on` continues in the shell of the block before, with its variables and with
+//!   what that left running;
 //! * or the command stands in [`PROVED`], with the test or script that does what it says.
+
+mod listing;
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
+use self::listing::{Run, listings, sessions};
 use crate::{
-    markdown::{self, Block},
     session::{self, Exchange},
     sources::{self, Source},
 };
@@ -23,7 +27,7 @@ struct Proof {
     command: &'static str,
     /// The file with the test or the script that runs it.
     file: &'static str,
-    /// What stands in that file while it proves the command: the name of the test, or the line.
+    /// A text of that file while it proves the command: the name of the test, or the line.
     marker: &'static str,
 }
 
@@ -270,95 +274,7 @@ const PROVED: &[Proof] = &[
     },
 ];
 
-/// A block with commands.
-#[derive(Debug)]
-struct Listing {
-    path: String,
-    line: usize,
-    run: bool,
-    exchanges: Vec<Exchange>,
-}
-
-/// The listings of a document, and what is wrong with the way they are written.
-fn listings(source: &Source) -> (Vec<Listing>, Vec<String>) {
-    let (mut found, mut wrong) = (Vec::new(), Vec::new());
-    for block in markdown::parse(&source.text).blocks {
-        let at = format!("{}:{}", source.path, block.line);
-        let words: Vec<&str> = block.info.iter().map(String::as_str).collect();
-        let (session, run) = match words.as_slice() {
-            ["sh"] => (false, false),
-            ["sh", "run"] => (false, true),
-            ["console"] => (true, false),
-            ["console", "run"] => (true, true),
-            ["sh" | "console", ..] => {
-                wrong.push(format!("{at}: only `run` may follow: {}", words.join(" ")));
-                continue;
-            }
-            ["bash" | "shell" | "zsh" | "shell-session" | "terminal", ..] => {
-                wrong.push(format!("{at}: write `sh` or `console`, not {}", words[0]));
-                continue;
-            }
-            [] if block.text.lines().any(|line| line.starts_with("$ ")) => {
-                wrong.push(format!("{at}: a block with commands is `sh` or `console`"));
-                continue;
-            }
-            _ => continue,
-        };
-        let exchanges = if session { console(&block) } else { sh(&block, run) };
-        if exchanges.is_empty() {
-            wrong.push(format!("{at}: no command in it"));
-        }
-        found.push(Listing { path: source.path.clone(), line: block.line, run, exchanges });
-    }
-    (found, wrong)
-}
-
-/// A `console` block: commands, each with what is shown below it. A command goes on in the next
-/// line after a backslash.
-fn console(block: &Block) -> Vec<Exchange> {
-    let mut exchanges: Vec<Exchange> = Vec::new();
-    let mut goes_on = false;
-    for line in block.text.lines() {
-        match (line.strip_prefix("$ "), exchanges.last_mut()) {
-            (_, Some(exchange)) if goes_on => {
-                exchange.command.push('\n');
-                exchange.command.push_str(line.strip_prefix("> ").unwrap_or(line));
-            }
-            (Some(command), _) => {
-                exchanges.push(Exchange { command: command.to_owned(), shown: Vec::new() });
-            }
-            (None, Some(exchange)) => exchange.shown.push(line.to_owned()),
-            (None, None) => {}
-        }
-        goes_on = line.ends_with('\\') && exchanges.last().is_some_and(|e| e.shown.is_empty());
-    }
-    for exchange in &mut exchanges {
-        while exchange.shown.last().is_some_and(String::is_empty) {
-            exchange.shown.pop();
-        }
-    }
-    exchanges
-}
-
-/// An `sh` block. When it is run, it is one script; otherwise each line that is no comment is a
-/// command.
-fn sh(block: &Block, run: bool) -> Vec<Exchange> {
-    let exchange = |command: &str| Exchange { command: command.to_owned(), shown: Vec::new() };
-    if run {
-        return vec![exchange(&block.text)];
-    }
-    block
-        .text
-        .replace("\\\n", "\\\u{0}")
-        .lines()
-        .map(|line| line.replace('\u{0}', "\n"))
-        .map(|line| line.trim().strip_prefix("$ ").unwrap_or(line.trim()).to_owned())
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .map(|line| exchange(&line))
-        .collect()
-}
-
-/// What is wrong with the documents short of running anything. `holds` says whether a proof's file
+/// The mistakes of the documents that are found without running anything. `holds` says whether a proof's file
 /// has its marker.
 fn unproved(documents: &[Source], proofs: &[Proof], holds: impl Fn(&Proof) -> bool) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -366,7 +282,7 @@ fn unproved(documents: &[Source], proofs: &[Proof], holds: impl Fn(&Proof) -> bo
     for document in documents {
         let (found, badly_written) = listings(document);
         wrong.extend(badly_written);
-        for listing in found.iter().filter(|listing| !listing.run) {
+        for listing in found.iter().filter(|listing| listing.run == Run::Elsewhere) {
             for Exchange { command, .. } in &listing.exchanges {
                 needed.insert(command.clone());
                 if !proofs.iter().any(|proof| proof.command == command) {
@@ -411,8 +327,7 @@ fn every_command_in_the_documents_is_run_or_proved() {
 fn commands_marked_run_do_what_the_documents_show() {
     let mut wrong = Vec::new();
     for document in documents() {
-        let (mut found, _) = listings(&document);
-        found.retain(|listing| listing.run);
+        let found = sessions(listings(&document).0);
         if found.is_empty() {
             continue;
         }
@@ -439,24 +354,6 @@ fn copy_examples(directory: &Path) {
     }
 }
 
-#[test]
-fn a_session_is_read_as_commands_with_what_they_print() {
-    let text = "```console run\n$ one \\\n>   more\nprinted\n\n$ two\n$ three\n...\nend \\\n```\n";
-    let (found, wrong) = listings(&Source::of("a.md", text));
-    assert_eq!(wrong, Vec::<String>::new());
-    let exchange = |command: &str, shown: &[&str]| Exchange {
-        command: command.to_owned(),
-        shown: shown.iter().map(|&line| line.to_owned()).collect(),
-    };
-    let expected = [
-        exchange("one \\\n  more", &["printed"]),
-        exchange("two", &[]),
-        exchange("three", &["...", "end \\"]),
-    ];
-    assert_eq!(found[0].exchanges, expected);
-    assert!(found[0].run);
-}
-
 #[rstest::rstest]
 #[case::proved("```sh\n# why\nmake it\n```", None)]
 #[case::proved_with_a_prompt("```sh\n$ make it\n```", None)]
@@ -475,6 +372,10 @@ fn a_session_is_read_as_commands_with_what_they_print() {
     Some("a.md:4: a block with commands")
 )]
 #[case::a_mistake("```sh\nmake it\n```\n```sh rnu\nmake that\n```", Some("a.md:4: only `run`"))]
+#[case::nothing_to_continue(
+    "```sh\nmake it\n```\n```sh run on\nmake that\n```",
+    Some("a.md:4: no block is run that it could continue")
+)]
 #[case::no_prompt("```sh\nmake it\n```\n```console\nmake that\n```", Some("a.md:4: no command"))]
 fn a_command_that_nobody_ran_is_found(#[case] text: &str, #[case] expected: Option<&str>) {
     let proofs = [Proof { command: "make it", file: "b.rs", marker: "fn it" }];

@@ -36,6 +36,7 @@ mod protocols;
 mod purge;
 mod purity;
 mod real_clock;
+mod reference;
 mod requirements;
 mod scale_out;
 mod script_model;

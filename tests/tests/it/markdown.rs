@@ -1,5 +1,5 @@
-//! What the documents say that can be checked: their headings, links and fenced blocks. The parser
-//! is a library; nothing here reads Markdown by hand.
+//! The parts of a document that tests check: headings, links, fenced blocks and tables. The parser is a
+//! library; nothing here reads Markdown by hand.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
@@ -8,24 +8,37 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 pub(crate) struct Block {
     /// The words after the fence: `sh`, `console run`.
     pub(crate) info: Vec<String>,
-    /// What is in it.
+    /// Its lines.
     pub(crate) text: String,
     /// The line of its fence.
     pub(crate) line: usize,
 }
 
-/// Where a link leads, with the line it is on.
+/// A link with the line it is on.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) target: String,
     pub(crate) line: usize,
 }
 
+/// One cell of a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Cell {
+    /// All its words, those in code included.
+    pub(crate) text: String,
+    /// The pieces of code in it.
+    pub(crate) codes: Vec<String>,
+}
+
+/// The rows of a table, its head first.
+pub(crate) type Table = Vec<Vec<Cell>>;
+
 /// One document.
 #[derive(Debug, Default)]
 pub(crate) struct Document {
     pub(crate) blocks: Vec<Block>,
     pub(crate) links: Vec<Link>,
+    pub(crate) tables: Vec<Table>,
     /// The anchors of its headings, as GitHub makes them.
     pub(crate) anchors: Vec<String>,
 }
@@ -34,6 +47,7 @@ pub(crate) fn parse(text: &str) -> Document {
     let mut document = Document::default();
     let mut heading: Option<String> = None;
     let mut block: Option<Block> = None;
+    let (mut table, mut row, mut cell) = (Table::new(), Vec::new(), None::<Cell>);
     let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_TASKLISTS;
     for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
         let line = text[..range.start].matches('\n').count() + 1;
@@ -50,6 +64,19 @@ pub(crate) fn parse(text: &str) -> Document {
             Event::End(TagEnd::CodeBlock) => document.blocks.extend(block.take()),
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
                 document.links.push(Link { target: dest_url.to_string(), line });
+            }
+            Event::Start(Tag::TableCell) => cell = Some(Cell::default()),
+            Event::End(TagEnd::TableCell) => row.extend(cell.take()),
+            Event::End(TagEnd::TableHead | TagEnd::TableRow) => {
+                table.push(std::mem::take(&mut row))
+            }
+            Event::End(TagEnd::Table) => document.tables.push(std::mem::take(&mut table)),
+            Event::Text(ref words) | Event::Code(ref words) if cell.is_some() => {
+                let is_code = matches!(event, Event::Code(_));
+                cell.iter_mut().for_each(|cell| {
+                    cell.text.push_str(words);
+                    cell.codes.extend(is_code.then(|| words.to_string()));
+                });
             }
             Event::Text(words) | Event::Code(words) => {
                 if let Some(block) = &mut block {
@@ -108,4 +135,14 @@ fn headings_links_and_blocks_are_read_and_code_is_not() {
     let info = vec!["console".to_owned(), "run".to_owned()];
     let text = "$ echo '[no](no.md)'\n".to_owned();
     assert_eq!(document.blocks, [Block { info, text, line: 10 }]);
+}
+
+#[test]
+fn tables_are_read_cell_by_cell() {
+    let document = parse("| a | b |\n|---|---|\n| `x`, [`y`](z.md) \\| `w` |  |\n");
+    let text = |text: &str| Cell { text: text.to_owned(), codes: Vec::new() };
+    let codes = ["x", "y", "w"].map(str::to_owned).to_vec();
+    let first = Cell { text: "x, y | w".to_owned(), codes };
+    assert_eq!(document.tables, [vec![vec![text("a"), text("b")], vec![first, text("")]]]);
+    assert_eq!(document.links.len(), 1);
 }

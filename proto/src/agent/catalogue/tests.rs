@@ -187,7 +187,7 @@ fn what_is_wrong_in_one_place_hides_nothing_in_another() {
 fn a_setting_that_decides_nothing_is_refused_where_it_is_written_and_not_where_it_is_inherited() {
     let written = [("mine", "extends: direct\nconfirm: true\n")];
     assert!(
-        refused(&catalogue(&written), "mine").starts_with("mine.yaml:2:1: confirm: says nothing")
+        refused(&catalogue(&written), "mine").starts_with("mine.yaml:2:1: confirm: has no effect")
     );
     let inherited = [("mine", "extends: manus\nplan: {when: never}\nreplan: {when: never}\n")];
     assert_eq!(agent(&catalogue(&inherited), "mine").plan.when, PlanWhen::Never);

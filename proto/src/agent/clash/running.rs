@@ -74,25 +74,25 @@ pub(super) const CLASHES: &[Clash] = &[
     ),
     idle(
         ["replan.listed", "replan.when"],
-        "says nothing unless replan.when is after_listed",
+        "has no effect unless replan.when is after_listed",
         "replan: {listed: all}",
         |a| a.replan.when != Some(ReplanWhen::AfterListed),
     ),
     idle(
         ["replan.max", "replan.when"],
-        "says nothing where replan.when is never",
+        "has no effect where replan.when is never",
         "replan: {when: never, max: 5}",
         |a| a.replan.when == Some(ReplanWhen::Never),
     ),
     idle(
         ["replan.apply", "replan.when"],
-        "says nothing where replan.when is never",
+        "has no effect where replan.when is never",
         "replan: {when: never, apply: append}",
         |a| a.replan.when == Some(ReplanWhen::Never),
     ),
     idle(
         ["replan.max", "plan.protocol"],
-        "says nothing with this protocol, which decides one action at a time; limit budget.steps",
+        "has no effect with this protocol, which decides one action at a time; limit budget.steps",
         "plan: {protocol: decision}\nreplan: {max: 5}",
         turn_by_turn,
     ),
@@ -112,13 +112,13 @@ pub(super) const CLASHES: &[Clash] = &[
     // The order of steps where there is one step.
     idle(
         ["dispatch", "plan.when"],
-        "says nothing where plan.when is never: there is one step",
+        "has no effect where plan.when is never: there is one step",
         "plan: {when: never}\ndispatch: sequential",
         never,
     ),
     idle(
         ["dispatch", "plan.protocol"],
-        "says nothing with this protocol: there is one step at a time",
+        "has no effect with this protocol: there is one step at a time",
         "plan: {protocol: decision}\ndispatch: levels",
         |a| turn_by_turn(a) || inline(a),
     ),

@@ -1,0 +1,226 @@
+//! `docs/limits.md` against the constants. Every constant called `…_MAX` is on the page with its value,
+//! or in [`INTERNAL`] with the reason why no user meets it.
+
+use std::collections::BTreeMap;
+
+use proc_macro2::{TokenStream, TokenTree};
+
+use super::{page, rows};
+use crate::sources::{self, Source};
+
+const PAGE: &str = "docs/limits.md";
+
+/// Constants that no user meets, by path or by the beginning of one, and why.
+const INTERNAL: &[(&str, &str)] = &[
+    ("cli::answer::keyboard::", "the same as the limit of an answer"),
+    ("cli::commands::doctor::", "from when on a difference of clocks is reported"),
+    ("cli::commands::operate::", "what one of our own processes answers"),
+    ("cli::live::", "how much of what streams is drawn"),
+    ("cli::render::", "how wide a line is drawn"),
+    ("client::", "waits between attempts of the client"),
+    ("interaction_actor::desk::", "attempts against others who write at the same moment"),
+    ("interaction_actor::work::", "waits between attempts"),
+    ("model::observed::", "messages of one span"),
+    ("planner_actor::", "how hard a reply is read, and how tools are described to a model"),
+    ("proto::limits::WIRE_BYTES_MAX", "messages between our own processes"),
+    ("proto::placeholder::", "names that a message lists"),
+    ("proto::toolbox::", "names that a message lists"),
+    ("runtime::admin::listen::HEAD", "the form of a request to the admin listener"),
+    ("runtime::arguments::", "mistakes that a message lists"),
+    ("runtime::config::read::", "mistakes that a message lists"),
+    ("broker::log::", "how a write without a clear answer is settled"),
+    ("broker::memory::", "the log in memory, which keeps nothing"),
+    ("broker::nats::", "what the connection to the broker holds"),
+    ("runtime::presence::observe::", "series of one metric"),
+    ("runtime::registry::announce::RACES_MAX", "attempts against others who announce"),
+    ("runtime::schema::KEPT_MAX", "a cache"),
+    ("runtime::schema::MISFITS_MAX", "mistakes that a message lists"),
+    ("runtime::telemetry::logs::line::", "the length of a field of the log"),
+    ("runtime::telemetry::span::", "the length of an attribute"),
+    ("runtime::worker::", "what streams while work is done, and may be lost"),
+    ("supervisor::actors::", "retries, waits and caches of the supervisor"),
+    ("door::conversation::CONFLICTS_MAX", "attempts against others who write"),
+    ("tool_actors::tasks::CONFLICTS_MAX", "attempts against others who write"),
+    ("tool_actors::workspace::DISTURBED_MAX", "attempts against others who write"),
+];
+
+/// Directories whose constants are no part of the program.
+const ELSEWHERE: [&str; 5] = ["bench/", "simulation/", "fuzz/", "tests/", "deploy/"];
+
+/// The constants of a source: by path, with the tokens of their values.
+fn constants(source: &Source) -> BTreeMap<String, Vec<TokenTree>> {
+    let module = source.path.replacen("/src", "", 1).replace('-', "_");
+    let module = module.trim_end_matches(".rs").trim_end_matches("/mod").trim_end_matches("/lib");
+    let module = module.replace('/', "::");
+    let tokens: TokenStream = source.text.parse().unwrap();
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut found = BTreeMap::new();
+    for at in 0..tokens.len() {
+        let (Some(TokenTree::Ident(word)), Some(TokenTree::Ident(name))) =
+            (tokens.get(at), tokens.get(at + 1))
+        else {
+            continue;
+        };
+        if word != "const" || !name.to_string().ends_with("_MAX") {
+            continue;
+        }
+        let is = |mark: char| move |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == mark);
+        let rest = tokens[at..].iter().skip_while(|token| !is('=')(token)).skip(1);
+        let value = rest.take_while(|token| !is(';')(token)).cloned().collect();
+        found.insert(format!("{module}::{name}"), value);
+    }
+    found
+}
+
+/// The value of a constant: a number, or a duration in milliseconds.
+fn value(tokens: &[TokenTree], others: &BTreeMap<String, Vec<TokenTree>>) -> Option<f64> {
+    let split = |mark: char| {
+        tokens.iter().rposition(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == mark))
+    };
+    let sides =
+        |at: usize| Some((value(&tokens[..at], others)?, value(&tokens[at + 1..], others)?));
+    if let [TokenTree::Group(group)] = tokens {
+        return value(&group.stream().into_iter().collect::<Vec<_>>(), others);
+    }
+    if let Some(at) = split('<') {
+        let (left, right) = (value(&tokens[..at - 1], others)?, value(&tokens[at + 1..], others)?);
+        return Some(left * right.exp2());
+    }
+    if let Some((left, right)) = split('+').map(sides).flatten() {
+        return Some(left + right);
+    }
+    if let Some((left, right)) = split('-').map(sides).flatten() {
+        return Some(left - right);
+    }
+    if let Some((left, right)) = split('*').map(sides).flatten() {
+        return Some(left * right);
+    }
+    let words: Vec<String> = tokens.iter().map(ToString::to_string).collect();
+    if let [.., unit, _] = words.as_slice()
+        && let Some(TokenTree::Group(group)) = tokens.last()
+    {
+        let inner = value(&group.stream().into_iter().collect::<Vec<_>>(), others)?;
+        return match unit.as_str() {
+            "from_secs" => Some(inner * 1000.0),
+            "from_millis" => Some(inner),
+            _ => None,
+        };
+    }
+    match words.last()? {
+        name if name.ends_with("_MAX") => {
+            let path = words.concat().replace("crate", "").trim_start_matches("::").to_owned();
+            let (_, tokens) = others.iter().find(|(other, _)| other.ends_with(&path))?;
+            value(tokens, others)
+        }
+        number => {
+            let digits: String = number
+                .replace('_', "")
+                .chars()
+                .take_while(|c| c.is_ascii_digit() || *c == '.')
+                .collect();
+            digits.parse().ok()
+        }
+    }
+}
+
+fn known() -> BTreeMap<String, f64> {
+    let sources = sources::ending_with(".rs");
+    let ours = |source: &&Source| {
+        source.path.contains("/src/")
+            && !source.path.contains("/tests/")
+            && !source.path.ends_with("/tests.rs")
+            && !ELSEWHERE.iter().any(|directory| source.path.starts_with(directory))
+    };
+    let tokens: BTreeMap<_, _> = sources.iter().filter(ours).flat_map(constants).collect();
+    let read = |(path, value_of): (&String, &Vec<TokenTree>)| {
+        let number = value(value_of, &tokens)
+            .unwrap_or_else(|| panic!("the value of {path} cannot be read"));
+        (path.clone(), number)
+    };
+    tokens.iter().map(read).collect()
+}
+
+/// `64 KiB`, `10,000 records` or `10 minutes` as the number that a constant has.
+fn read(text: &str, constant: &str) -> Option<f64> {
+    let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
+    let number: f64 = number.replace(',', "").parse().ok()?;
+    let is_seconds = constant.ends_with("_SECONDS_MAX");
+    let milliseconds = match unit {
+        "ms" => 1.0,
+        "s" => 1_000.0,
+        "minutes" => 60_000.0,
+        "hours" => 3_600_000.0,
+        "days" => 86_400_000.0,
+        _ => 0.0,
+    };
+    Some(match unit {
+        "KiB" => number * 1024.0,
+        "MiB" => number * 1024.0 * 1024.0,
+        _ if milliseconds > 0.0 && is_seconds => number * milliseconds / 1000.0,
+        _ if milliseconds > 0.0 => number * milliseconds,
+        _ => number,
+    })
+}
+
+#[test]
+fn every_limit_is_on_the_page_with_its_value_or_met_by_nobody() {
+    let known = known();
+    let mut documented = BTreeMap::new();
+    for row in rows(&page(PAGE), "limit") {
+        let [what, value, _beyond, constant] = row.try_into().unwrap();
+        for constant in constant.codes {
+            let (value, what) = (value.text.clone(), what.text.clone());
+            assert!(
+                documented.insert(constant.clone(), value).is_none(),
+                "{what}: {constant} twice"
+            );
+        }
+    }
+    let is_internal = |path: &str| INTERNAL.iter().any(|(internal, _)| path.starts_with(internal));
+    let mut wrong = Vec::new();
+    for (path, number) in &known {
+        match (documented.get(path), is_internal(path)) {
+            (Some(text), false) if read(text, path) == Some(*number) => {}
+            (Some(text), false) => {
+                wrong.push(format!("{path}: the page says {text}, it is {number}"))
+            }
+            (None, true) => {}
+            (None, false) => {
+                wrong.push(format!("{path} = {number}: neither on the page nor internal"))
+            }
+            (Some(_), true) => wrong.push(format!("{path}: on the page and internal")),
+        }
+    }
+    let gone = documented.keys().filter(|path| !known.contains_key(*path));
+    wrong.extend(gone.map(|path| format!("{path} is on the page and gone")));
+    let idle = INTERNAL
+        .iter()
+        .filter(|(internal, _)| !known.keys().any(|path| path.starts_with(internal)));
+    wrong.extend(idle.map(|(internal, _)| format!("{internal} is internal and gone")));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn values_are_read_from_sources_and_from_the_page() {
+    let source = Source::of(
+        "a-b/src/c/mod.rs",
+        "pub const A_MAX: usize = 64 * 1024;\nconst B_MAX: u64 = (1 << 53) - 1;\n\
+         const C_MAX: Duration = Duration::from_secs(2 * 60);\nconst D_MAX: usize = crate::c::A_MAX;\n\
+         const E: usize = 3;\nconst F_MAX: f64 = 1_000.0;\nconst G_MAX: usize = 2 * c::A_MAX + 100;",
+    );
+    let constants = constants(&source);
+    let read = |name: &str| value(&constants[&format!("a_b::c::{name}")], &constants);
+    assert_eq!(constants.len(), 6);
+    assert_eq!((read("A_MAX"), read("B_MAX")), (Some(65536.0), Some(9007199254740991.0)));
+    assert_eq!((read("C_MAX"), read("D_MAX")), (Some(120_000.0), Some(65536.0)));
+    assert_eq!((read("F_MAX"), read("G_MAX")), (Some(1000.0), Some(131_172.0)));
+    for (text, constant, number) in [
+        ("64 KiB", "A_MAX", 65536.0),
+        ("10,000 records", "A_MAX", 10_000.0),
+        ("10 minutes", "WATCH_SECONDS_MAX", 600.0),
+        ("24 hours", "WAIT_MS_MAX", 86_400_000.0),
+        ("100", "A_MAX", 100.0),
+    ] {
+        assert_eq!(super::limits::read(text, constant), Some(number), "{text}");
+    }
+}
