@@ -8,6 +8,8 @@ use std::{
 
 use serde::Deserialize;
 
+use crate::sources::{self, Source};
+
 /// What a member of the workspace may depend on among the other members.
 enum Reach {
     /// These and no others.
@@ -232,4 +234,97 @@ fn a_crate_without_a_place_is_found_and_so_is_one_that_is_gone() {
 #[case::a_runtime_in_the_machine("callboard-machine", "tokio", 1)]
 fn a_wrong_link_is_found(#[case] member: &str, #[case] dependency: &str, #[case] wrong: usize) {
     assert_eq!(wrong_links(&with(member, dependency)).len(), wrong);
+}
+
+/// The dependencies of a member that none of its files names.
+fn unused(member: &str, manifest: &toml::Table, sources: &[Source]) -> Vec<String> {
+    let of = |directories: &[&str]| -> String {
+        let below = |source: &&Source| {
+            directories.iter().any(|at| source.path.starts_with(&format!("{member}/{at}")))
+        };
+        sources.iter().filter(below).map(|source| source.text.as_str()).collect()
+    };
+    let (own, all) = (of(&["src/"]), of(&["src/", "tests/", "build.rs"]));
+    let sections = [("dependencies", own), ("dev-dependencies", all)];
+    let named = sections.into_iter().flat_map(|(section, text)| {
+        let names = manifest.get(section).and_then(toml::Value::as_table);
+        let names = names.into_iter().flat_map(|table| table.keys());
+        let is_unused = |name: &&String| !mentions(&text, &name.replace('-', "_"));
+        names.filter(is_unused).map(|name| format!("{member}: {name}")).collect::<Vec<_>>()
+    });
+    named.collect()
+}
+
+/// Whether a text has a word, apart from words that only contain it.
+fn mentions(text: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let (before, after) = (text.get(..at), text.get(at + word.len()..));
+        let free = |side: Option<char>| !side.is_some_and(part);
+        free(before.and_then(|text| text.chars().next_back()))
+            && free(after.and_then(|text| text.chars().next()))
+    })
+}
+
+#[test]
+fn every_dependency_is_used() {
+    let sources = sources::ending_with(".rs");
+    let root = callboard_tests::root();
+    let workspace = std::fs::read_to_string(root.join("Cargo.toml")).expect("there is a workspace");
+    let workspace: toml::Table = workspace.parse().expect("cargo reads it");
+    let members = workspace["workspace"]["members"].as_array().expect("it lists its members");
+    let found: Vec<String> = members
+        .iter()
+        .filter_map(toml::Value::as_str)
+        .flat_map(|member| {
+            let text = std::fs::read_to_string(root.join(member).join("Cargo.toml"));
+            let manifest = text.expect("a member has a manifest").parse().expect("cargo reads it");
+            unused(member, &manifest, &sources)
+        })
+        .collect();
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn an_unused_dependency_is_found() {
+    let manifest = r#"
+        dependencies = { used-one = "1", idle = "1" }
+        dev-dependencies = { in-tests = "1", idle-in-tests = "1" }
+    "#;
+    let sources = [
+        Source::of("a/src/lib.rs", "use used_one::X; // idles"),
+        Source::of("a/tests/it/main.rs", "use in_tests::Y; use idle::Z;"),
+    ];
+    let found = unused("a", &manifest.parse().unwrap(), &sources);
+    assert_eq!(found, ["a: idle", "a: idle-in-tests"]);
+}
+
+/// The path of a job in `ARCHITECTURE.md`: each line names a file and functions in it.
+fn broken_stops(page: &str, root: &std::path::Path) -> Vec<String> {
+    let path = page.split("## The path of a job").nth(1).expect("the page has this part");
+    let path = path.split("\n##").next().unwrap_or(path);
+    let stops = path.lines().filter_map(|line| line.split('`').nth(1)?.split_once(": "));
+    let mut broken = Vec::new();
+    for (file, functions) in stops {
+        let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
+        for function in functions.split(", ") {
+            if !text.contains(&format!("fn {function}("))
+                && !text.contains(&format!("fn {function}<"))
+            {
+                broken.push(format!("{file} has no function {function}"));
+            }
+        }
+    }
+    broken
+}
+
+#[test]
+fn every_stop_on_the_path_of_a_job_is_there() {
+    let root = callboard_tests::root();
+    let page = std::fs::read_to_string(root.join("ARCHITECTURE.md")).expect("the page is there");
+    assert!(page.matches(".rs: ").count() >= 12, "the path is told from end to end");
+    assert_eq!(broken_stops(&page, root), Vec::<String>::new());
+    let gone =
+        "## The path of a job\n1. `machine/src/decide.rs: decide, divine`\n2. `nowhere.rs: run`\n";
+    assert_eq!(broken_stops(gone, root).len(), 2);
 }

@@ -26,6 +26,7 @@ mod fsck;
 mod histories;
 mod late;
 mod limits;
+mod log_readers;
 mod markdown;
 mod parking;
 mod paused;

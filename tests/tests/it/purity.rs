@@ -37,13 +37,13 @@ const WORDS: &[(&str, &str)] = &[
 const STD: &[&str] = &["env", "fs", "io", "net", "os", "process", "thread"];
 
 /// A path in the code, with the line it is on: `std::time::Duration`, or a lone word.
-struct Path {
-    segments: Vec<String>,
-    line: usize,
+pub(crate) struct Path {
+    pub(crate) segments: Vec<String>,
+    pub(crate) line: usize,
 }
 
 /// Every path of a file, `use` groups written out, test code left out.
-fn paths(text: &str) -> Vec<Path> {
+pub(crate) fn paths(text: &str) -> Vec<Path> {
     let tokens: TokenStream = text.parse().expect("the file is Rust, it is compiled");
     let mut found = Vec::new();
     collect(tokens, &[], &mut found);

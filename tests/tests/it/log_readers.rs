@@ -1,0 +1,112 @@
+//! The readers of a job's log. The vocabulary names what a record may hold and the job machine says
+//! what it means; other crates ask the machine. A file elsewhere that names a kind of fact or decision
+//! is listed here with its reason.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    purity::paths,
+    sources::{self, Source},
+};
+
+/// The enums whose variants are kinds of record.
+const BODIES: &[&str] = &["Fact", "Decision", "Note", "Known"];
+
+/// The crates that read records, and directories without production code.
+const READERS: &[&str] = &["proto/", "machine/", "bench/peers/", "examples/", "fuzz/", "tests/"];
+
+/// Files that name kinds of record for another reason than to learn what a log means.
+const OTHERS: &[(&str, &str)] = &[
+    ("bench/src/ends.rs", "counts ends as they are stored, for figures"),
+    ("bench/src/parked.rs", "writes the answers of a measurement"),
+    ("bench/src/stages.rs", "times records by kind, for figures"),
+    ("broker/src/memory/log.rs", "lets a timer fire: writes that fact"),
+    ("broker/src/nats/log.rs", "writes the timer's fact as its scheduled message"),
+    ("cli/src/render/family.rs", "shows one record in words, never its meaning for the job"),
+    ("cli/src/render/history.rs", "shows one record in words, never its meaning for the job"),
+    ("door/src/fit.rs", "shortens a submission for a reply"),
+    ("door/src/forking.rs", "writes the submission of a fork"),
+    ("door/src/signal.rs", "writes signals"),
+    ("door/src/submit.rs", "writes submissions"),
+    ("door/src/turning.rs", "finds the command of a step that a person names"),
+    ("executor-actor/src/work.rs", "takes its own command and writes its result"),
+    ("interaction-actor/src/desk.rs", "writes answers"),
+    ("interaction-actor/src/work.rs", "takes its own commands"),
+    ("planner-actor/src/work.rs", "takes its own command and writes its result"),
+    ("runtime/src/observed.rs", "labels spans and counters by kind"),
+    ("runtime/src/worker/observe.rs", "labels spans by the command"),
+    ("runtime/src/worker/pool.rs", "parses a delivered command"),
+    ("runtime/src/worker/report.rs", "writes the result of a command that is given up"),
+    ("runtime/src/worker/work.rs", "writes the result of a command that is given up"),
+    ("simulation/src/rehearsal/acts.rs", "replays what others than supervisors wrote"),
+    ("simulation/src/rehearsal/props.rs", "replays results of recorded commands"),
+    ("simulation/src/rehearsal/recording.rs", "indexes a recorded log by command"),
+    ("simulation/src/verdict.rs", "judges the machine, so it must not ask it"),
+    ("simulation/src/verdict/back.rs", "judges the machine, so it must not ask it"),
+    ("simulation/src/verdict/kin.rs", "judges the machine, so it must not ask it"),
+    ("simulation/src/verdict/repeats.rs", "judges the machine, so it must not ask it"),
+    ("simulation/src/wire/log.rs", "injects faults by the kind of a write"),
+    ("simulation/src/wire/misread.rs", "garbles results"),
+    ("simulation/src/world.rs", "writes the first facts of a world"),
+    ("supervisor/src/actors/folded.rs", "keeps the decisions that it stored itself"),
+    ("supervisor/src/actors/job.rs", "logs the decision that it stores"),
+    (
+        "supervisor/src/actors/registered.rs",
+        "compares a call with the registry before it is stored",
+    ),
+    ("supervisor/src/actors/tell.rs", "writes to other jobs what the machine says"),
+    ("tool-actors/src/intent.rs", "writes the intent to run"),
+    ("tool-actors/src/work.rs", "takes its own command and writes its result"),
+];
+
+/// Modules of tests and of the proof, which make records up.
+fn makes_records_up(path: &str) -> bool {
+    ["/tests/", "/tests.rs", "/testing/", "/proof/", "_tests.rs"]
+        .iter()
+        .any(|part| path.contains(part))
+}
+
+/// The first line of a file that names a kind of record.
+fn first_kind(source: &Source) -> Option<usize> {
+    let names_kind = |segments: &[String]| {
+        segments.windows(2).any(|pair| {
+            BODIES.contains(&pair[0].as_str()) && pair[1].starts_with(char::is_uppercase)
+        })
+    };
+    paths(&source.text).into_iter().find(|path| names_kind(&path.segments)).map(|path| path.line)
+}
+
+fn readers(sources: &[Source]) -> Vec<(String, usize)> {
+    let is_elsewhere = |source: &&Source| {
+        let path = source.path.as_str();
+        !READERS.iter().any(|reader| path.starts_with(reader)) && !makes_records_up(path)
+    };
+    let found = sources.iter().filter(is_elsewhere);
+    found.filter_map(|source| Some((source.path.clone(), first_kind(source)?))).collect()
+}
+
+#[test]
+fn the_machine_alone_says_what_a_record_means() {
+    let listed: BTreeSet<&str> = OTHERS.iter().map(|(path, _)| *path).collect();
+    let found = readers(&sources::ending_with(".rs"));
+    let new: Vec<String> = found
+        .iter()
+        .filter(|(path, _)| !listed.contains(path.as_str()))
+        .map(|(path, line)| format!("{path}:{line} names a kind of record: ask the machine"))
+        .collect();
+    assert_eq!(new, Vec::<String>::new());
+    let there: BTreeSet<&str> = found.iter().map(|(path, _)| path.as_str()).collect();
+    let gone: Vec<_> = listed.difference(&there).collect();
+    assert!(gone.is_empty(), "these name no kind of record any more: {gone:?}");
+}
+
+#[rstest::rstest]
+#[case::a_match("fn f(d: Decision) { if let Decision::Finish(_) = d {} }", true)]
+#[case::a_full_path("fn f() { g(proto::fact::Fact::Fired(x)) }", true)]
+#[case::an_accessor("fn f(e: &Entry) { e.fact().and_then(|f| f.result_of()) }", false)]
+#[case::the_type_alone("fn f(d: &Decision) -> DecisionKind { d.kind() }", false)]
+#[case::a_test("#[cfg(test)] mod tests { fn f() { Fact::Fired(x) } }", false)]
+fn a_reader_is_found(#[case] text: &str, #[case] found: bool) {
+    let source = Source::of("door/src/novelty.rs", text);
+    assert_eq!(!readers(&[source]).is_empty(), found, "{text}");
+}
