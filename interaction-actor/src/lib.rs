@@ -8,7 +8,7 @@
 pub mod desk;
 mod edit;
 pub mod inbox;
-pub mod question_log;
+pub mod ledger;
 pub mod waiters;
 pub mod work;
 

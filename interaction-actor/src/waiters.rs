@@ -7,9 +7,8 @@ use std::{
     time::Duration,
 };
 
-use broker::{Broker, log::LogError};
+use broker::Broker;
 use futures::StreamExt;
-use machine::QuestionStatus;
 use proto::{
     decision::Closed,
     fact::Answered,
@@ -18,7 +17,7 @@ use proto::{
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::question_log::QuestionLog;
+use crate::ledger::{Ledger, Standing};
 
 /// Wait before a watch that broke is opened again.
 const REOPEN: Duration = Duration::from_millis(250);
@@ -41,7 +40,7 @@ pub struct Waiters {
 
 #[derive(Debug)]
 struct Watched {
-    questions: watch::Receiver<QuestionLog>,
+    ledger: watch::Receiver<Ledger>,
     _task: AbortOnDropHandle<()>,
 }
 
@@ -56,16 +55,15 @@ impl Waiters {
     /// is waited for too. Dropping the future ends the wait.
     pub async fn settled(&self, job: &JobId, ask: &AskId) -> Settled {
         let watched = self.watched(job);
-        let mut questions = watched.questions.clone();
+        let mut ledger = watched.ledger.clone();
         loop {
-            match questions.borrow_and_update().question(ask) {
-                Some(QuestionStatus::Answered { winner, .. }) => {
-                    return Settled::Answered(Box::new(winner.as_ref().clone()));
-                }
-                Some(QuestionStatus::Closed { because }) => return Settled::Closed(because),
-                Some(QuestionStatus::Open { .. }) | None => {}
+            let standing = ledger.borrow_and_update().standing(ask).cloned();
+            match standing {
+                Some(Standing::Answered { winner, .. }) => return Settled::Answered(winner),
+                Some(Standing::Closed { because }) => return Settled::Closed(because),
+                Some(Standing::Open { .. }) | None => {}
             }
-            if questions.changed().await.is_err() {
+            if ledger.changed().await.is_err() {
                 // The task never ends by itself; it can only be gone with its runtime.
                 std::future::pending::<()>().await;
             }
@@ -85,37 +83,32 @@ impl Waiters {
             return watched;
         }
         jobs.retain(|_, watched| watched.strong_count() > 0);
-        let (say, questions) = watch::channel(QuestionLog::new(job.clone()));
+        let (say, ledger) = watch::channel(Ledger::default());
         let task = tokio::spawn(follow(self.broker.clone(), job.clone(), say));
-        let watched = Arc::new(Watched { questions, _task: AbortOnDropHandle::new(task) });
+        let watched = Arc::new(Watched { ledger, _task: AbortOnDropHandle::new(task) });
         jobs.insert(job.clone(), Arc::downgrade(&watched));
         watched
     }
 }
 
-/// Keeps the questions of a job current until nobody waits for them any more.
-async fn follow(broker: Broker, job: JobId, questions: watch::Sender<QuestionLog>) {
+/// Keeps a ledger current until nobody looks at it any more.
+async fn follow(broker: Broker, job: JobId, ledger: watch::Sender<Ledger>) {
     loop {
-        if let Err(error) = follow_once(&broker, &job, &questions).await {
-            tracing::debug!(%job, %error, "a job cannot be watched; trying again");
+        let after = ledger.borrow().seq;
+        match broker.log.watch(&job, after).await {
+            Ok(mut entries) => {
+                while let Some(entry) = entries.next().await {
+                    match entry {
+                        Ok(entry) => ledger.send_modify(|ledger| ledger.apply(&entry)),
+                        Err(error) => {
+                            tracing::debug!(%job, %error, "a watch broke; opening it again");
+                            break;
+                        }
+                    }
+                }
+            }
+            Err(error) => tracing::debug!(%job, %error, "a job cannot be watched; trying again"),
         }
         tokio::time::sleep(REOPEN).await;
     }
-}
-
-async fn follow_once(
-    broker: &Broker,
-    job: &JobId,
-    questions: &watch::Sender<QuestionLog>,
-) -> Result<(), LogError> {
-    let after = questions.borrow().job().seq();
-    let mut entries = broker.log.watch(job, after).await?;
-    while let Some(entry) = entries.next().await {
-        let (entry, mut current) = (entry?, true);
-        questions.send_modify(|questions| current = questions.take(&entry));
-        if !current {
-            questions.send_replace(QuestionLog::read(&*broker.log, job).await?);
-        }
-    }
-    Ok(())
 }

@@ -8,15 +8,17 @@ use broker::{
     kv::{Bucket, KvError},
     log::LogError,
 };
-use machine::QuestionStatus;
 use proto::{
     decision::{Decision, Note},
     fact::Fact,
-    id::{AskId, JobId},
+    id::{AskId, JobId, Seq},
 };
 use runtime::worker::{Task, Work};
 
-use crate::{inbox, question_log::QuestionLog};
+use crate::{
+    inbox,
+    ledger::{Ledger, Standing},
+};
 
 /// First wait before the inbox is tried again.
 const RETRY: Duration = Duration::from_millis(100);
@@ -46,20 +48,23 @@ impl Asking {
 
     /// Puts a question into the inbox, unless its job's log says that it is not open any more.
     async fn put(&self, job: &JobId, ask: &AskId) -> Result<(), NotKept> {
-        let mut questions = QuestionLog::read(&*self.broker.log, job).await?;
+        let entries = self.broker.log.read(job, Seq(0)).await?;
+        let mut ledger = Ledger::of(&entries);
         let key = inbox::key(job, ask);
-        let Some(QuestionStatus::Open { question, asked }) = questions.question(ask) else {
+        let Some(Standing::Open { question, asked }) = ledger.standing(ask) else {
             return Ok(self.broker.kv.delete(Bucket::Inbox, &key).await?);
         };
-        let asking = questions.job();
-        let (_, bytes) = inbox::entry(job, asking.parent(), asking.goal(), question, asked);
+        let goal = ledger.goal.clone().unwrap_or_default();
+        let (_, bytes) = inbox::entry(job, ledger.parent.as_ref(), &goal, question, *asked);
         self.broker.kv.put(Bucket::Inbox, &key, bytes).await?;
-        // Whoever answered or closed it meanwhile has removed an entry that was not there yet.
-        // Looking again after the entry is there leaves no gap between the two.
-        questions.catch_up(&*self.broker.log).await?;
-        match questions.question(ask) {
-            Some(QuestionStatus::Open { .. }) => Ok(()),
-            Some(QuestionStatus::Answered { .. } | QuestionStatus::Closed { .. }) | None => {
+        // It may have been answered or closed meanwhile, and whoever did that has removed what was
+        // not there yet. Looking again after the entry is there leaves no gap between the two.
+        for entry in self.broker.log.read(job, ledger.seq).await? {
+            ledger.apply(&entry);
+        }
+        match ledger.standing(ask) {
+            Some(Standing::Open { .. }) => Ok(()),
+            Some(Standing::Answered { .. } | Standing::Closed { .. }) | None => {
                 Ok(self.broker.kv.delete(Bucket::Inbox, &key).await?)
             }
         }
