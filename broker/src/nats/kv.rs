@@ -249,9 +249,10 @@ fn is_mark(message: &Stored) -> bool {
         || message.headers.get("Nats-Marker-Reason").is_some()
 }
 
-/// Whether the server was made to write it: as the answer to a read, with what was read or without.
+/// Whether the server was made to write it, as the answer to a read. An answer that found nothing is
+/// stored like an empty value: the readers of a bucket decode what they read, and believe no empty one.
 fn is_foreign(message: &Stored) -> bool {
-    message.relayed || message.has_status
+    message.relayed
 }
 
 /// Whether a key that holds this has no value.

@@ -244,7 +244,6 @@ impl Puller {
         lane.settle(1);
         lane.heard(SIGNS);
         (lane.moved, lane.stalled) = (Instant::now(), false);
-        let has_status = message.status.is_some();
         let headers = message.headers.unwrap_or_default();
         let pin = headers.get_last("Nats-Pin-Id").map(|pin| pin.as_str().to_owned());
         if lane.pinned {
@@ -262,7 +261,6 @@ impl Puller {
                 time: ack.time,
                 subject: message.subject.to_string(),
                 relayed: read::is_relayed(&headers, false),
-                has_status,
                 headers,
                 payload: message.payload,
             },

@@ -36,9 +36,6 @@ pub(super) struct Stored {
     /// Whether it is the answer to somebody's read, stored because they asked for it on a subject of
     /// the stream.
     pub(super) relayed: bool,
-    /// Whether its headers begin with a status. The server's answers to requests that find nothing do,
-    /// and nothing that Callboard writes.
-    pub(super) has_status: bool,
 }
 
 /// Whether headers say more often where a message was read than they should.
@@ -47,9 +44,6 @@ pub(super) fn is_relayed(headers: &HeaderMap, read_once: bool) -> bool {
     said > usize::from(read_once)
 }
 
-/// How headers without a status begin: `NATS/1.0` and the end of the line, in base64. Nine bytes are
-/// twelve characters, whatever follows.
-const PLAIN_HEADERS: &str = "TkFUUy8xLjAN";
 /// What the server says of the place of a message it reads out.
 const SEQUENCE: &str = "Nats-Sequence";
 
@@ -162,7 +156,6 @@ fn stored(reply: Message) -> Result<Reply, Trouble> {
             time: time.parse().map_err(|_| malformed())?,
             subject,
             relayed: is_relayed(&headers, true),
-            has_status: reply.status.is_some(),
             headers,
             payload: reply.payload,
         })));
@@ -218,7 +211,6 @@ async fn leader(link: &Link, stream: &str, which: &Value) -> Result<Option<Store
     let mut raw: RawMessage =
         serde_json::from_value(message).map_err(|e| malformed(e.to_string()))?;
     let headers = raw.headers.take();
-    let has_status = headers.as_ref().is_some_and(|headers| !headers.starts_with(PLAIN_HEADERS));
     let bare = RawMessage { headers: None, ..raw.clone() };
     // Headers that cannot be read must not hide the message they came with.
     let message = StreamMessage::try_from(RawMessage { headers, ..raw })
@@ -229,7 +221,6 @@ async fn leader(link: &Link, stream: &str, which: &Value) -> Result<Option<Store
         time,
         subject: message.subject.to_string(),
         relayed: is_relayed(&message.headers, false),
-        has_status,
         headers: message.headers,
         payload: message.payload,
     }))

@@ -140,7 +140,6 @@ async fn an_answer_is_never_sent_to_the_servers_subjects_or_our_own() {
         "$KV.it-agents.default".to_owned(),
         "it.svc.get".to_owned(),
         "$SRV.INFO".to_owned(),
-        "_R_.a.b".to_owned(),
         "other.subject".to_owned(),
         "_INBOX_supervisor.a".to_owned(),
     ];

@@ -3,7 +3,6 @@
 mod cluster;
 mod crashes;
 mod door;
-mod foreign;
 mod installation;
 mod limits;
 mod trust;
