@@ -108,7 +108,7 @@ impl Report {
 
 /// A: rates, CPU and memory.
 pub(crate) fn throughput(title: &str, rows: &[(String, &Throughput, Option<&Raw>)]) -> Table {
-    let mut columns = vec!["setup", "jobs/s", "of raw/12", "of handed out/12", "CPU ms/job"];
+    let mut columns = vec!["setup", "jobs/s", "of raw/12", "of delivered/12", "CPU ms/job"];
     columns.extend(Part::ALL.map(Part::as_str));
     columns.extend(["MiB (nats/sup/work)", "others", "n"]);
     let mut table = Table::new(title, &columns);
@@ -162,7 +162,7 @@ pub(crate) fn latency(rows: &[(String, &Latency)]) -> Table {
 /// JetStream alone.
 pub(crate) fn raw(rows: &[(String, &Raw)]) -> Table {
     let columns =
-        ["setup", "publishes/s", "/12", "handed out/s", "/12", "publish ms", "relay ms", "bytes"];
+        ["setup", "publishes/s", "/12", "delivered/s", "/12", "publish ms", "relay ms", "bytes"];
     let mut table = Table::new("JetStream alone: the limit", &columns);
     for (name, raw) in rows {
         let jobs = |rate: &Spread| number(rate.median / f64::from(workload::RECORDS));
@@ -178,9 +178,9 @@ pub(crate) fn raw(rows: &[(String, &Raw)]) -> Table {
         ]);
     }
     table.notes.push(
-        "publishes: 1,024 in flight over 8 streams, without headers; handed out: the same, and each is \
-         handed to a consumer and acknowledged; publish: one at a time, to its acknowledgement; relay: from one stored message to the next when whoever is handed one \
-         publishes the next"
+        "publishes: 1,024 in flight over 8 streams, without headers; delivered: the same, and a \
+         consumer receives and acknowledges each message; publish: one at a time, to its acknowledgement; \
+         relay: from one stored message to the next, when the receiver of one publishes the next"
             .to_owned(),
     );
     table

@@ -40,7 +40,7 @@ exits! {
     /// Nothing is wrong with the command, but with what it looked at.
     Failed = 1, "the job failed, or a role cannot go on; for `doctor`, `health` and `fsck`: something is wrong";
     /// The command or the configuration cannot be used.
-    Usage = 2, "the command line, a file or the configuration cannot be used; for `fsck`: it cannot be looked";
+    Usage = 2, "the command line, a file or the configuration cannot be used; for `fsck`: the check could not run";
     /// The job was canceled.
     Canceled = 3, "the job was canceled";
     /// A person must answer first.

@@ -172,7 +172,7 @@ impl From<runtime::config::ConfigErrors> for CliError {
             details: Some(Box::new(json!({"mistakes": mistakes}))),
             ..Self::new(Exit::Usage, "config", errors.to_string())
         }
-        .hint("`callboard config show` lists every key; see docs/cli.md")
+        .hint("docs/configuration.md lists every key with its default and its bounds")
     }
 }
 

@@ -100,7 +100,10 @@ const ENDPOINTS: [Endpoint; 12] = [
         verb: verbs::SIGNAL,
         description: "Cancels, pauses, resumes or rolls back a job, has it try again, or tells it something.",
     },
-    Endpoint { verb: verbs::DEAD, description: "What stands still until somebody does something." },
+    Endpoint {
+        verb: verbs::DEAD,
+        description: "Dead letters: jobs and work that wait for an operator.",
+    },
     Endpoint { verb: verbs::TOOLS, description: "Registered tools." },
     Endpoint { verb: verbs::CREW, description: "Live processes." },
     Endpoint { verb: verbs::AGENTS, description: "Agents that submissions may name." },

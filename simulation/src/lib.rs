@@ -3,7 +3,7 @@
 //! A seed builds a world: supervisors and workers with their real actors on the broker in memory, on
 //! a clock that moves only when everybody waits; jobs, people, and troubles. At the end all troubles
 //! stop, and the logs, the effects of tools and what people were told must be as promised. A seed
-//! replays exactly. `docs/simulation.md` says how to read what it finds.
+//! replays exactly. `docs/internals/simulation.md` says how to read what it finds.
 //!
 //! It must use nothing of its own where there is a real part, except for what lies outside Callboard:
 //! models, tools, people and the broker.

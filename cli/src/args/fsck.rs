@@ -19,13 +19,13 @@ const FSCK_HELP: &str = "\
 Reads the logs themselves, so it needs the rights to: those of the operator, where there are users. \
 It writes nothing. What looks wrong is looked at again, until it stays so.
 
-Exit codes: 0 every job is where it should be, 1 something is wrong with one, 2 it cannot be looked, \
+Exit codes: 0 every job is where it should be, 1 something is wrong with one, 2 the check could not run, \
 6 there is no job of that id.";
 
 /// `jobs dead`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadCommand {
-    /// List it: parked jobs and work that was given up, with the record and the reason
+    /// List dead letters: unreadable jobs and work that was given up, with the record and the reason
     #[command(visible_alias = "list")]
     Ls(DeadListArgs),
     /// Have jobs tried again: once more what was given up, now what waits for the clock, and from

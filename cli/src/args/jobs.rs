@@ -41,7 +41,7 @@ pub(crate) enum JobsCommand {
     Fork(ForkArgs),
     /// What differs between two points of a job, or between two jobs
     Diff(DiffArgs),
-    /// What stands still until somebody does something
+    /// Dead letters: jobs and work that wait for an operator
     #[command(subcommand)]
     Dead(DeadCommand),
     /// Remove jobs that ended long ago, for ever, and large values that nobody refers to any more

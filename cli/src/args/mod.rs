@@ -212,7 +212,7 @@ pub(crate) enum CrewCommand {
 /// `config`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print every setting with its source; secrets are masked
+    /// Print every key that has a value, with its source; secrets are masked
     Show,
 }
 

@@ -1,4 +1,4 @@
-//! `config show`: every setting with its source, secrets masked.
+//! `config show`: every key that has a value, with its source; secrets masked.
 
 use crate::{
     args::Global,

@@ -1,4 +1,4 @@
-//! What stands still until somebody does something.
+//! Dead letters: jobs and units of work that wait for an operator.
 
 use proto::{
     door::{DeadKind, DeadLetter, DeadLetters},
@@ -10,7 +10,7 @@ use crate::{
     render::table::{Piece, note, plain, table},
 };
 
-/// The list.
+/// The list, with a note where jobs were not examined.
 pub(crate) fn list(look: &Look, found: &DeadLetters) -> String {
     let mut out = rows(look, &found.letters);
     if found.more {
@@ -23,13 +23,13 @@ pub(crate) fn list(look: &Look, found: &DeadLetters) -> String {
 pub(crate) fn rows(look: &Look, letters: &[DeadLetter]) -> String {
     let heads = ["JOB", "WHY", "RECORD", "SINCE?", "WORK?", "REASON"];
     let rows = letters.iter().map(|letter| row(look, letter)).collect();
-    table(look, &heads, rows, "nothing stands still")
+    table(look, &heads, rows, "no dead letters")
 }
 
 fn row(look: &Look, letter: &DeadLetter) -> Vec<Piece> {
     let why = match letter.kind {
-        DeadKind::Unreadable => "parked",
-        DeadKind::Broken => "breaks",
+        DeadKind::Unreadable => "unreadable",
+        DeadKind::Broken => "broken",
         DeadKind::GivenUp => "given up",
     };
     let work = match (&letter.work, letter.attempt) {

@@ -46,7 +46,7 @@ fn error(error: &ErrorEvent) -> Line {
     let (mark, what) = match error.scope {
         ErrorScope::Attempt => ("!", "failed, and may be tried again"),
         ErrorScope::Guard => ("!", "ended by a guard"),
-        ErrorScope::Parked => ("✗", "stands still until somebody does something"),
+        ErrorScope::Parked => ("✗", "waits for an operator"),
         ErrorScope::Job => ("✗", "failed"),
     };
     let reason = error.reason.as_deref().map(|r| format!(" ({})", words(r))).unwrap_or_default();

@@ -1,5 +1,5 @@
 //! What the designs that the presets follow ask for to the letter: fixed texts, the form in which
-//! answers come back, what a later step reads. Which requirement it is, docs/requirements.md says.
+//! answers come back, what a later step reads. docs/internals/requirements.md names the requirements.
 
 use jiff::Timestamp;
 use proto::{

@@ -14,6 +14,7 @@ mod attachments;
 mod chaos;
 mod chat;
 mod cluster;
+mod configuration;
 mod dashboards;
 mod deployment;
 mod documents;

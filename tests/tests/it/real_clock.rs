@@ -16,11 +16,11 @@ use crate::{
 /// Files that use the clock although they are test code, how often, and why. The number may only go
 /// down.
 const EXCEPTIONS: &[(&str, usize, &str)] = &[
-    ("runtime/src/testing/wait.rs", 4, "the waits themselves, and the one bound of all tests"),
-    ("runtime/tests/it/contract/words.rs", 1, "what must not come gives no event"),
+    ("broker/src/testing/wait.rs", 4, "the waits themselves, and the one bound of all tests"),
+    ("broker/tests/it/contract/words.rs", 1, "what must not come gives no event"),
     ("model/src/retry.rs", 2, "a helper of tests on the paused clock"),
-    ("supervisor/src/purge/tests.rs", 1, "a helper of tests on the paused clock"),
-    ("supervisor/tests/it/company.rs", 1, "a call takes no time, or time of the paused clock"),
+    ("operator/src/purge/tests.rs", 1, "a helper of tests on the paused clock"),
+    ("tests/tests/it/supervisor/company.rs", 1, "a call takes no time, or time of the paused clock"),
 ];
 
 /// A use of the clock.
@@ -121,7 +121,7 @@ fn used(path: &[String], before: Before, call: &Group) -> Option<Use> {
 
 /// Whether a file is test code from its first line to its last.
 fn is_test_code(path: &str) -> bool {
-    let always = ["tests/src/", "runtime/src/testing/"];
+    let always = ["tests/src/", "broker/src/testing/"];
     path.ends_with("/tests.rs")
         || path.split('/').rev().skip(1).any(|directory| directory == "tests")
         || always.iter().any(|directory| path.starts_with(directory))

@@ -1,6 +1,6 @@
-//! The table of requirements, `docs/requirements.md`, against the code: every id once and in order,
-//! every test that is named is there and is run, every file that is linked exists, and the figures on
-//! top are those of the table. What the tests show is for people to judge; that they exist is not.
+//! The table of requirements, `docs/internals/requirements.md`, against the code: every id once and
+//! in order, every test that is named is there and is run, every file that is linked exists, and the
+//! figures on top are those of the table. What the tests show is for people to judge; that they exist is not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -194,9 +194,10 @@ fn wrong(
         }
         for link in row.place.links.iter().chain(&row.shown_by.links) {
             let file = link.split('#').next().unwrap_or_default();
-            let path = match file.strip_prefix("../") {
-                Some(path) => path.to_owned(),
-                None => format!("docs/{file}"),
+            let path = match (file.strip_prefix("../../"), file.strip_prefix("../")) {
+                (Some(path), _) => path.to_owned(),
+                (None, Some(path)) => format!("docs/{path}"),
+                (None, None) => format!("docs/internals/{file}"),
             };
             if !is_there(&path) {
                 say(&format!("{path} is not there"));
@@ -220,7 +221,8 @@ fn figures(rows: &[Row]) -> String {
 
 #[test]
 fn every_requirement_is_in_the_table_with_tests_that_are_there() {
-    let document = std::fs::read_to_string(callboard_tests::root().join("docs/requirements.md"));
+    let document =
+        std::fs::read_to_string(callboard_tests::root().join("docs/internals/requirements.md"));
     let document = document.unwrap();
     let rows = rows(&document);
     let is_there = |path: &str| callboard_tests::root().join(path).exists();
@@ -239,7 +241,7 @@ fn table(id: &str, row: &str) -> String {
             if format!("{family}-{n}") == id {
                 table.push_str(row);
             } else {
-                table.push_str(&format!("| {family}-{n} | x | [a](a.md) | `c/m::holds` |\n"));
+                table.push_str(&format!("| {family}-{n} | x | [a](../a.md) | `c/m::holds` |\n"));
             }
         }
     }
@@ -247,9 +249,9 @@ fn table(id: &str, row: &str) -> String {
 }
 
 #[rstest::rstest]
-#[case::as_it_should_be("| DSP-2 | x | [a](a.md#b) | `c/m::holds`, `c/m::async_too` |\n", "")]
+#[case::as_it_should_be("| DSP-2 | x | [a](../a.md#b) | `c/m::holds`, `c/m::async_too` |\n", "")]
 #[case::not_yet("| DSP-2 | x | a | not yet: a wheel |\n", "")]
-#[case::partly("| DSP-2 | x | [a](../b.rs) | `c/m::holds`; partly: no wheel |\n", "")]
+#[case::partly("| DSP-2 | x | [a](../../b.rs) | `c/m::holds`; partly: no wheel |\n", "")]
 #[case::left_out("", "DSP-3 stands where DSP-2 should")]
 #[case::twice(
     "| DSP-2 | x | a | `c/m::holds` |\n| DSP-2 | x | a | `c/m::holds` |\n",
@@ -270,7 +272,7 @@ fn table(id: &str, row: &str) -> String {
     "| DSP-2 | x | a | `c/m::holds`, partly |\n",
     "does not say what is missing"
 )]
-#[case::no_such_file("| DSP-2 | x | [a](c.md) | `c/m::holds` |\n", "docs/c.md is not there")]
+#[case::no_such_file("| DSP-2 | x | [a](../c.md) | `c/m::holds` |\n", "docs/c.md is not there")]
 #[case::asks_nothing("| DSP-2 | | a | `c/m::holds` |\n", "says nothing of what it asks")]
 #[case::too_many(
     "| DSP-2 | x | a | `c/m::holds` `c/m::holds` `c/m::holds` `c/m::holds` |\n",

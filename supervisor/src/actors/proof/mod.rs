@@ -4,7 +4,7 @@
 //!
 //! The fold, the cache of it and the decisions are the real ones ([`memory`]); the shell around them
 //! is cut into steps by hand ([`moves`]), because what is looked for lies between its steps. The shell
-//! itself is run by the simulation. What is proved here and what is not: `docs/proof.md`.
+//! itself is run by the simulation. What is proved here and what is not: `docs/internals/proof.md`.
 
 mod claims;
 mod kin;

@@ -4,8 +4,8 @@
 //!
 //! The fold, what follows from it and what is said to the other job are the real ones; what lies
 //! between two writes is cut into steps by hand, as in the model of one job beside this one. That one
-//! shows what holds within a log; this one, what holds between two. `docs/proof.md` says what is
-//! bounded.
+//! shows what holds within a log; this one, what holds between two. `docs/internals/proof.md` names
+//! the bounds.
 
 mod claims;
 mod memory;
