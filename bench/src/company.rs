@@ -123,8 +123,10 @@ impl Company {
         supervisor: usize,
     ) -> Result<JoinHandle<std::io::Result<ExitStatus>>, Failed> {
         let mut process = self.supervisors.remove(supervisor);
-        Command::new("kill").args(["-TERM", &process.id().to_string()]).status()?;
-        Ok(tokio::task::spawn_blocking(move || process.wait()))
+        let id = process.id().to_string();
+        let waited = tokio::task::spawn_blocking(move || process.wait());
+        Command::new("kill").args(["-TERM", &id]).status()?;
+        Ok(waited)
     }
 
     async fn wait_until_up(&mut self, setup: &Setup) -> Result<(), Failed> {

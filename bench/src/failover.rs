@@ -15,13 +15,13 @@ use serde::Serialize;
 use crate::{
     Failed,
     broker::Keeping,
+    company::Company,
     company::{SHARDS, Setup},
     diamond,
     figures::percentile,
     load::Submitter,
     options::Options,
     say,
-    supervisor::company::Company,
 };
 
 /// The pause between two looks: a time may be too long by that much.

@@ -117,7 +117,7 @@ pub async fn log<T>(broker: &Broker, job: &JobId, look: impl Fn(&[Entry]) -> Opt
         return found;
     }
     let entries = broker.log.read(job, Seq(0)).await;
-    let view = entries.map(|entries| machine::replay::replay(job, &entries).view());
+    let view = entries.map(|entries| machine::replay(job, &entries).view());
     panic!("the log of {job} never became what it should: {view:#?}");
 }
 

@@ -55,9 +55,10 @@ impl NatsCluster {
     /// # Panics
     /// When there never is one, or no server can be reached.
     pub async fn leader(&self, stream: &str) -> usize {
-        let client = async_nats::connect(&self.urls).await.expect("a server can be reached");
+        let client =
+            Box::pin(async_nats::connect(&self.urls)).await.expect("a server can be reached");
         let subject = format!("$JS.API.STREAM.INFO.{stream}");
-        eventually(format!("a leader of {stream}"), async || {
+        Box::pin(eventually(format!("a leader of {stream}"), async || {
             let asked = client.request(subject.clone(), "{}".into()).await;
             let info = asked.ok().and_then(|m| serde_json::from_slice::<Value>(&m.payload).ok());
             let leader = info.and_then(|i| Some(i["cluster"]["leader"].as_str()?.to_owned()));
@@ -65,7 +66,7 @@ impl NatsCluster {
                 Some(leader) => self.place(leader).await.ok_or("it does not run"),
                 None => Err("no leader"),
             }
-        })
+        }))
         .await
     }
 

@@ -24,7 +24,7 @@ fn name(tool: &str) -> ToolName {
 }
 
 /// One step that calls a tool.
-fn calling(tool: &str, args: Value) -> Plan {
+fn calling(tool: &str, args: &Value) -> Plan {
     plan_with("a", |_| Action::Tool { tool: name(tool), args: args.clone(), binding: binding() })
 }
 
@@ -79,9 +79,9 @@ fn second_writes() -> Plan {
 }
 
 #[rstest]
-#[case::a_tool(reader(|_| {}), calling("write_file", json!({"path": "x"})),
+#[case::a_tool(reader(|_| {}), calling("write_file", &json!({"path": "x"})),
     "steps[0].tool: the tool \"write_file\" is not allowed here; the tools are: read_file")]
-#[case::a_tool_of_an_agent_without_tools(reader(|a| a.tools = Some(Vec::new())), calling("http_post", json!({})),
+#[case::a_tool_of_an_agent_without_tools(reader(|a| a.tools = Some(Vec::new())), calling("http_post", &json!({})),
     "steps[0].tool: the tool \"http_post\" is not allowed here; the tools are: none")]
 #[case::a_later_step(reader(|_| {}), second_writes(),
     "steps[1].tool: the tool \"write_file\" is not allowed here; the tools are: read_file")]
@@ -91,9 +91,9 @@ fn second_writes() -> Plan {
     "steps[0].tool: there is no agent \"read_file\" here; the agents are: ")]
 #[case::arguments_that_take_no_presets(reader(|a| {
         a.tool.presets = serde_json::from_value(json!({"read_file": {"path": "public"}})).unwrap();
-    }), calling("read_file", json!(["secret"])),
+    }), calling("read_file", &json!(["secret"])),
     "steps[0].args: the arguments must be a JSON object")]
-#[case::arguments_that_no_record_can_carry_on(reader(|_| {}), calling("read_file", deep()),
+#[case::arguments_that_no_record_can_carry_on(reader(|_| {}), calling("read_file", &deep()),
     "steps[0].args: the arguments are nested deeper than 64 levels")]
 #[case::a_tool_among_tasks(
     shaped(PlanProtocol::TaskSteps),
@@ -151,7 +151,7 @@ fn a_plan_that_reaches_beyond_the_agent_is_a_failed_attempt(
 fn what_is_wrong_with_a_forged_plan_is_told_in_the_language_of_the_job() {
     let mut p = Play::submit_in(reader(|_| {}), Language::Zh);
     p.drive();
-    p.reply(1, PlanReply::Plan { plan: calling("write_file", json!({})) });
+    p.reply(1, PlanReply::Plan { plan: calling("write_file", &json!({})) });
     p.drive();
     let [Decision::Plan(work)] = p.decisions.as_slice() else { panic!("not one plan") };
     let Some(PlanTalk::Rejected { error, .. }) = work.dialogue.last() else { panic!("not told") };
@@ -170,13 +170,13 @@ fn a_plan_that_replaces_another_one_is_held_to_the_same() {
     p.drive();
     p.no("g0.r0.a");
     p.expect(&["plan g0.p2 #1"]);
-    p.reply(2, PlanReply::Plan { plan: calling("write_file", json!({})) });
+    p.reply(2, PlanReply::Plan { plan: calling("write_file", &json!({})) });
     p.expect(&["plan g0.p3 #1"]);
 }
 
 #[test]
 fn an_edited_plan_that_reaches_beyond_the_agent_is_asked_about_once_more_as_it_was() {
-    for forged in [calling("write_file", json!({})), handing_over("boss")] {
+    for forged in [calling("write_file", &json!({})), handing_over("boss")] {
         let mut p = Play::submit(reader(|a| a.confirm = true));
         p.drive();
         p.reply(1, PlanReply::Plan { plan: reading("a") });
@@ -204,7 +204,7 @@ fn a_given_plan_that_reaches_beyond_the_agent_fails_the_job_and_runs_nothing() {
         parent: None,
         agents: Default::default(),
         forked: None,
-        plan: Some(calling("write_file", json!({}))),
+        plan: Some(calling("write_file", &json!({}))),
         files: Vec::new(),
         rules: proto::rules::Rules::NOW,
     });
@@ -216,7 +216,7 @@ fn what_the_agent_may_use_is_carried_out() {
     let mut p = Play::planned(reader(|_| {}), reading("a b<a"));
     p.expect(&["call g0.r0.a #1"]);
     // Without a list every tool may be named.
-    let mut p = Play::planned(agent(|_| {}), calling("write_file", json!({})));
+    let mut p = Play::planned(agent(|_| {}), calling("write_file", &json!({})));
     p.expect(&["call g0.r0.a #1"]);
 }
 
@@ -288,7 +288,7 @@ fn spec(change: impl FnOnce(&mut ToolSpec)) -> ToolSpec {
 
 /// A call of `write_file` as the log of a job has it.
 fn called(approved: Option<&str>) -> CallWork {
-    let mut p = Play::planned(agent(|_| {}), calling("write_file", json!({})));
+    let mut p = Play::planned(agent(|_| {}), calling("write_file", &json!({})));
     p.drive();
     let [Decision::Call(call)] = p.decisions.as_slice() else { panic!("not one call") };
     CallWork { approved: approved.map(str::to_owned), ..call.clone() }

@@ -100,10 +100,12 @@ fn repeated(play: &Play, to: Seq) -> Repeated {
     effects.repeated(to, &play.at(to))
 }
 
+type Act<'a> = &'a dyn Fn(&mut History);
+
 /// A call whose first attempt fails before it does anything, as far as the log goes.
 fn tried_twice(until: &str, end: Option<Fault>) -> History {
     let mut h = History::of(paying("a"));
-    let steps: [(&str, &dyn Fn(&mut History)); 8] = [
+    let steps: [(&str, Act<'_>); 8] = [
         ("command 1", &|h| h.sends("command 1")),
         ("start 1", &|h| h.starts("g0.r0.a", 1, "start 1")),
         ("fault 1", &|h| h.ends("g0.r0.a", 1, Some(Fault::Unavailable), "fault 1")),

@@ -204,7 +204,7 @@ async fn approve_open(client: &Client) -> Result<(), Failure> {
 async fn all_ended(broker: &Broker, ids: &[JobId]) -> Vec<machine::Job> {
     let folds = stream::iter(ids).map(|id| {
         wait::log(broker, id, |entries| {
-            Some(machine::replay::replay(id, entries)).filter(machine::Job::has_ended)
+            Some(machine::replay(id, entries)).filter(machine::Job::has_ended)
         })
     });
     folds.buffer_unordered(64).collect().await

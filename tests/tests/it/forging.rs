@@ -24,7 +24,9 @@ use runtime::telemetry::new_trace;
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
-use super::chaos::{connect, wait_for_door};
+use callboard_tests::wait::wait_for_door;
+
+use super::chaos::connect;
 
 const SCRIPT: &str = "rules: [ { name: none, when: { any: 'x' }, reply: { text: x } } ]";
 

@@ -31,7 +31,10 @@ const OTHERS: &[(&str, &str)] = &[
     ("door/src/turning.rs", "finds the command of a step that a person names"),
     ("executor-actor/src/work.rs", "takes its own command and writes its result"),
     ("interaction-actor/src/desk.rs", "writes answers"),
-    ("interaction-actor/src/ledger.rs", "reads questions itself, until `Job::question` replaces it"),
+    (
+        "interaction-actor/src/ledger.rs",
+        "reads questions itself, until `Job::question` replaces it",
+    ),
     ("interaction-actor/src/work.rs", "takes its own commands"),
     ("planner-actor/src/work.rs", "takes its own command and writes its result"),
     ("runtime/src/observed.rs", "labels spans and counters by kind"),

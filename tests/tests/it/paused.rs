@@ -10,7 +10,7 @@ use callboard_tests::{
 };
 use client::Client;
 use futures::{StreamExt, stream::FuturesUnordered};
-use machine::{Job, replay::replay};
+use machine::{Job, replay};
 use proto::{
     decision::Decision,
     door::{AgentChoice, Submit},

@@ -20,7 +20,11 @@ const EXCEPTIONS: &[(&str, usize, &str)] = &[
     ("broker/tests/it/contract/words.rs", 1, "what must not come gives no event"),
     ("model/src/retry.rs", 2, "a helper of tests on the paused clock"),
     ("operator/src/purge/tests.rs", 1, "a helper of tests on the paused clock"),
-    ("tests/tests/it/supervisor/company.rs", 1, "a call takes no time, or time of the paused clock"),
+    (
+        "tests/tests/it/supervisor/company.rs",
+        1,
+        "a call takes no time, or time of the paused clock",
+    ),
 ];
 
 /// A use of the clock.

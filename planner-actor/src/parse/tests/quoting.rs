@@ -113,7 +113,9 @@ fn loose(value: &Value) -> String {
             let items = items.iter().map(|item| format!("{},\n", loose(item)));
             format!("[{}]", items.collect::<String>())
         }
-        other => other.to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            value.to_string()
+        }
     }
 }
 
@@ -197,7 +199,10 @@ fn edited(mut text: String, index: Index, edit: Edit) -> String {
     let (from, to) = place(&text, index);
     match edit {
         Edit::Deleted => text.replace_range(from..to, ""),
-        Edit::Doubled => text.insert_str(to, &text[from..to].to_owned()),
+        Edit::Doubled => {
+            let doubled = text[from..to].to_owned();
+            text.insert_str(to, &doubled);
+        }
         Edit::Inserted(sign) => text.insert_str(from, sign),
     }
     text
@@ -452,7 +457,14 @@ impl Reply {
             _ if !whole || (self.shape == Shape::List && !alone) => false,
             Break::Nothing => is_strict || self.dress != Dress::InAText,
             Break::RawLines => self.dress != Dress::InAText,
-            _ => false,
+            Break::RawQuotes
+            | Break::Raw
+            | Break::Ends(_)
+            | Break::RawEnds(_)
+            | Break::Cut(_)
+            | Break::Edited(..)
+            | Break::RawEdited(_)
+            | Break::Garbled(_) => false,
         }
     }
 

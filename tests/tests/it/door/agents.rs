@@ -1,10 +1,6 @@
 //! Agents of the bucket: put in, looked at, won with, taken out.
 
-use broker::{
-    Broker,
-    kv::Bucket,
-    testing::wait::{eventually, until},
-};
+use broker::{Broker, kv::Bucket, testing::wait::until};
 use bytes::Bytes;
 use door::agents::Agents;
 use proto::{

@@ -17,7 +17,7 @@ use broker::{
 };
 use callboard_tests::{company::Company, load};
 use futures::StreamExt;
-use machine::replay::replay;
+use machine::replay;
 use operator::fsck::{self, Report, Scope, Standing};
 use proto::{
     agent::Agent,

@@ -107,7 +107,7 @@ pub(super) fn ask(brokers: &Brokers, arguments: &[&str]) -> Result<String, Strin
 }
 
 /// Tries until it works.
-fn until(brokers: &Brokers, arguments: &[&str], is: impl Fn(&str) -> bool) -> String {
+pub(super) fn until(brokers: &Brokers, arguments: &[&str], is: impl Fn(&str) -> bool) -> String {
     eventually_blocking(format!("{arguments:?}"), || match ask(brokers, arguments) {
         Ok(said) if is(&said) => Ok(said),
         said => Err(Stuck(brokers, said)),

@@ -127,11 +127,16 @@ impl Wire {
         assert_eq!(self.subscribe(&reply), Vec::<String>::new());
         let complaints = self.publish(subject, Some(&reply), headers, payload);
         assert_eq!(complaints, Vec::<String>::new(), "{subject}");
+        self.next(&reply)
+    }
+
+    /// The next message on a subject.
+    pub(super) fn next(&mut self, subject: &str) -> Message {
         loop {
-            if let Some(at) = self.heard.iter().position(|message| message.subject == reply) {
+            if let Some(at) = self.heard.iter().position(|message| message.subject == subject) {
                 return self.heard.remove(at);
             }
-            self.read().unwrap_or_else(|why| panic!("no answer on {subject}: {why}"));
+            self.read().unwrap_or_else(|why| panic!("nothing comes on {subject}: {why}"));
         }
     }
 

@@ -86,13 +86,13 @@ fn value(tokens: &[TokenTree], others: &BTreeMap<String, Vec<TokenTree>>) -> Opt
         let (left, right) = (value(&tokens[..at - 1], others)?, value(&tokens[at + 1..], others)?);
         return Some(left * right.exp2());
     }
-    if let Some((left, right)) = split('+').map(sides).flatten() {
+    if let Some((left, right)) = split('+').and_then(sides) {
         return Some(left + right);
     }
-    if let Some((left, right)) = split('-').map(sides).flatten() {
+    if let Some((left, right)) = split('-').and_then(sides) {
         return Some(left - right);
     }
-    if let Some((left, right)) = split('*').map(sides).flatten() {
+    if let Some((left, right)) = split('*').and_then(sides) {
         return Some(left * right);
     }
     let words: Vec<String> = tokens.iter().map(ToString::to_string).collect();
