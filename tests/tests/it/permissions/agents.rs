@@ -46,7 +46,7 @@ fn until_left_out(brokers: &Brokers, agents: &[&str]) -> Value {
             let entry = entries.find(|entry| entry["name"] == **agent);
             entry.is_some_and(|entry| !entry["ignored"].is_null() || !entry["mistakes"].is_null())
         };
-        agents.iter().all(|agent| is_left_out(agent))
+        agents.iter().all(is_left_out)
     });
     serde_json::from_str(&said).unwrap()
 }
