@@ -1,8 +1,10 @@
 //! Facts of a worker that claims more than the job's agent may use.
 
+use jiff::Timestamp;
 use proto::{
     agent::{Agent, OnFailure, StepExec},
     decision::{CallWork, Decision, PlanTalk},
+    event::{Happened, Projection, ToolPhase},
     fact::{CallTarget, PlanReply, Submitted, TurnCall, WorkError},
     id::ToolName,
     interaction::{Answer, QuestionKind, Verdict},
@@ -11,6 +13,7 @@ use proto::{
     outline::{self, OutlineChange},
     plan::{Action, Plan},
     policy::PlanProtocol,
+    record::Known,
     tool::{Approval, Binding, Effect, ToolResult, ToolSpec},
 };
 use rstest::rstest;
@@ -335,9 +338,26 @@ fn refuse(p: &Play, transient: bool) -> Decision {
 #[test]
 fn a_call_that_was_not_sent_goes_to_no_pool_and_fails_its_step() {
     let mut p = Play::planned(agent(|_| {}), plan("a"));
+    let mut watching = Projection::default();
+    watching.take(p.job.seq(), Timestamp::UNIX_EPOCH, None, p.view());
     let decision = refuse(&p, false);
     assert_eq!(decision.pool(), proto::decision::pools::nobody());
-    p.decision(decision);
+    p.decision(decision.clone());
+    let (seq, known) = (p.job.seq(), Known::Decision(Box::new(decision)));
+    let events = watching.take(seq, Timestamp::UNIX_EPOCH, Some(&known), p.view());
+    let told = events.iter().filter_map(|event| match &event.happened {
+        Happened::Tool(tool) => Some(tool.phase.clone()),
+        _ => None,
+    });
+    let told: Vec<_> = told.collect();
+    assert!(
+        matches!(
+            told.as_slice(),
+            [ToolPhase::Calling { .. }, ToolPhase::Called { success: false, error: Some(why), .. }]
+                if why == "not so"
+        ),
+        "{told:?}"
+    );
     assert!(!p.job.has_work_out());
     // No worker has it: an answer to it is somebody's claim.
     p.result("g0.r0.a", 1, ToolResult::ok(json!("forged")), None);

@@ -10,7 +10,7 @@ use proto::{
     notice::Notice,
     outline::{self, OutlineChange},
     plan::Action,
-    policy::AskLimit,
+    policy::{AskLimit, PlanProtocol},
     retry::RetryPolicy,
     step::StepState,
 };
@@ -380,7 +380,11 @@ fn a_loop_that_works_through_its_list_gets_on() {
             change: OutlineChange::Set { items: outline::of_texts([format!("item {n}").as_str()]) },
         },
     };
-    let mut p = looping(agent(|a| (a.guard.no_progress_stop, a.guard.repeat_stop) = (3, 0)));
+    let work = |number: u32| format!("g0.r0.goal.n1.t{number}");
+    let mut p = Play::submit(agent(|a| {
+        a.plan.protocol = PlanProtocol::InlineTools;
+        (a.guard.no_progress_stop, a.guard.repeat_stop) = (3, 0);
+    }));
     p.drive();
     for number in 1..=8 {
         p.turn(&work(number), calls(vec![update(number)]));

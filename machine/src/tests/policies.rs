@@ -155,7 +155,8 @@ impl Course {
         }
         match (self.number % 5, self.turns) {
             (1, 1) | (2, 2) => {
-                calls(vec![tool_call("x", "read", json!({})), tool_call("y", "read", json!(1))])
+                let two = json!({"page": 2});
+                calls(vec![tool_call("x", "read", json!({})), tool_call("y", "read", two)])
             }
             (3, 1..=2) => calls(vec![question("q", "And what?")]),
             (4, 1) => done(false),
@@ -174,9 +175,18 @@ fn planned(round: u32, exec: StepExec, protocol: PlanProtocol) -> PlanReply {
         (false, n) if n < 5 => format!("x{n} y{n}<x{n}"),
         (false, n) => format!("x{n}"),
     };
-    let plan = match exec {
-        StepExec::MasterLoop => plan_with(&steps, |_| Action::Agent),
-        StepExec::AsPlanned | StepExec::DirectTool | StepExec::SingleAction => plan(&steps),
+    let plan = match (exec, protocol) {
+        (StepExec::MasterLoop, _) | (_, PlanProtocol::TaskSteps | PlanProtocol::TitleSteps) => {
+            plan_with(&steps, |_| Action::Agent)
+        }
+        (
+            StepExec::AsPlanned | StepExec::DirectTool | StepExec::SingleAction,
+            PlanProtocol::Steps
+            | PlanProtocol::ActionSteps
+            | PlanProtocol::Decision
+            | PlanProtocol::Phased
+            | PlanProtocol::InlineTools,
+        ) => plan(&steps),
     };
     let replan = if round < 3 {
         plan.steps.first().map(|step| step.id.clone()).into_iter().collect()
