@@ -17,6 +17,8 @@ mod tidy;
 use proto::{lang::Language, limits, strict};
 use serde_json::Value;
 
+use self::places::Place;
+
 /// What is looked for in a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
@@ -38,7 +40,7 @@ impl Wanted {
         }
     }
 
-    /// The value can be meant.
+    /// The value has the shape that is looked for.
     fn fits(self, value: &Value) -> bool {
         match self {
             Self::Plan => is_plan(value),
@@ -99,8 +101,8 @@ impl NotJson {
 /// What is wanted, as the model wrote it.
 ///
 /// # Errors
-/// When the reply holds no such JSON, or some JSON in it cannot be read in exactly one way: what else
-/// stands there may be quoted by it.
+/// When the reply has no such JSON or several, or when any JSON in it has no single reading: the rest
+/// of the reply may then be part of its texts.
 pub(crate) fn value(reply: &str, wanted: Wanted) -> Result<Value, NotJson> {
     if reply.len() > limits::REQUEST_BYTES_MAX {
         return Err(NotJson::TooLong);
@@ -112,16 +114,20 @@ pub(crate) fn value(reply: &str, wanted: Wanted) -> Result<Value, NotJson> {
         return value_once(&inner, wanted);
     }
     let found = places::read(text)?;
-    let is_alone = found.values.len() == 1 && found.words.trim().is_empty();
-    let (begins, is_empty) = (text.starts_with(['{', '[']), found.values.is_empty());
+    let is_alone = found.places.len() == 1 && found.words.trim().is_empty();
+    let (begins, is_empty) = (text.starts_with(['{', '[']), found.places.is_empty());
     let mut meant: Vec<Value> = Vec::new();
-    for value in found.values {
-        // An empty list beside words is a box to be ticked, or nothing.
+    for Place { value, is_mended } in found.places {
+        // An empty list beside words is a box to tick, `[ ]`.
         let is_blank = !is_alone && value.as_array().is_some_and(Vec::is_empty);
         if is_blank || !wanted.fits(&value) {
             // A reply that begins as JSON is that JSON.
             if begins {
                 return Err(NotJson::Another(wanted.mark()));
+            }
+            // Malformed JSON without a plan may be a plan that is broken otherwise.
+            if is_mended {
+                return Err(NotJson::Garbled);
             }
         } else if !meant.contains(&value) {
             meant.push(value);

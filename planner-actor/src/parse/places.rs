@@ -1,5 +1,5 @@
-//! Where in a reply JSON stands: one place behind another, each taken whole. What stands inside a
-//! place is part of a text there, even when the place cannot be read, and is never looked at alone.
+//! The places of a reply where JSON stands, from its top to its end. Each place is read as a whole. A
+//! place that cannot be read ends the search, because everything behind it may belong to its texts.
 
 use serde_json::{Deserializer, Value, value::RawValue};
 
@@ -10,11 +10,18 @@ const PLACES_MAX: usize = 32;
 /// Longest remark in brackets, such as `[1]` or `{{step1.id}}`.
 const REMARK_CHARS_MAX: usize = 200;
 
+/// The JSON of one place.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) value: Value,
+    /// The JSON was malformed.
+    pub(super) is_mended: bool,
+}
+
 /// A reply taken apart.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// The JSON of each place.
-    pub(super) values: Vec<Value>,
+    pub(super) places: Vec<Place>,
     /// The words beside the JSON.
     pub(super) words: String,
 }
@@ -22,7 +29,7 @@ pub(super) struct Found {
 /// Takes a reply apart.
 ///
 /// # Errors
-/// The first place that cannot be read: what stands behind it may be part of it.
+/// The first place that cannot be read, or words that are the rest of broken JSON.
 pub(super) fn read(text: &str) -> Result<Found, NotJson> {
     let mut found = Found::default();
     let mut scan = Scan { rest: text, line_start: true, fence: Fence::None };
@@ -30,16 +37,16 @@ pub(super) fn read(text: &str) -> Result<Found, NotJson> {
     loop {
         let mut said = Said::default();
         is_place = is_place || scan.prose(&mut said)?;
-        let is_first = found.values.is_empty();
+        let is_first = found.places.is_empty();
         found.words.push_str(said.words());
         if !is_place {
             let is_whole = is_first || !said.is_left_over();
             return if is_whole { Ok(found) } else { Err(NotJson::Garbled) };
         }
-        if found.values.len() == PLACES_MAX || said.runs_into_json(is_first) {
+        if found.places.len() == PLACES_MAX || said.runs_into_json(is_first) {
             return Err(NotJson::Garbled);
         }
-        found.values.push(scan.json()?);
+        found.places.push(scan.json()?);
         is_place = false;
     }
 }
@@ -49,11 +56,11 @@ pub(super) fn read(text: &str) -> Result<Found, NotJson> {
 enum Fence {
     None,
     Open,
-    /// It says that it holds JSON, and none came yet.
+    /// Its label announces JSON, which has not come yet.
     Owing,
 }
 
-/// The part of a reply that was not looked at yet.
+/// The unread part of a reply.
 struct Scan<'a> {
     rest: &'a str,
     /// A fence may stand here.
@@ -63,13 +70,13 @@ struct Scan<'a> {
 
 impl Scan<'_> {
     /// Takes the JSON that begins here.
-    fn json(&mut self) -> Result<Value, NotJson> {
+    fn json(&mut self) -> Result<Place, NotJson> {
         let mut written = Deserializer::from_str(self.rest).into_iter::<&RawValue>();
-        let (value, taken) = match written.next() {
-            Some(Ok(json)) => (strictly(json.get()), written.byte_offset()),
+        let (value, is_mended, taken) = match written.next() {
+            Some(Ok(json)) => (strictly(json.get())?, false, written.byte_offset()),
             Some(Err(_)) | None => {
                 let tidied = tidy::tidy(self.rest);
-                (tidied.json.and_then(|json| strictly(&json)), tidied.taken)
+                (strictly(&tidied.json?)?, true, tidied.taken)
             }
         };
         if self.fence == Fence::Owing {
@@ -78,7 +85,7 @@ impl Scan<'_> {
         self.pass(taken);
         // A fence may be closed on the last line of what it holds.
         self.line_start = self.fence != Fence::None;
-        value
+        Ok(Place { value, is_mended })
     }
 
     /// Goes on to the next place, if there is one.
@@ -98,12 +105,12 @@ impl Scan<'_> {
                 return Ok(true);
             }
         }
-        // A fence that says it holds JSON and does not is a plan that nobody can read.
+        // A fence that announces JSON and has none holds a broken plan.
         if self.fence == Fence::Owing { Err(NotJson::Garbled) } else { Ok(false) }
     }
 
-    /// Passes what opens or closes a fence, if that stands here. A fence of another language is
-    /// passed whole, unless it begins like JSON.
+    /// Passes a line that opens or closes a fence, if one stands here. A fence of another language is
+    /// passed with its content, unless that begins like JSON.
     fn passes_fence_line(&mut self, said: &mut Said) -> Result<bool, NotJson> {
         let inner = self.rest.trim_start_matches('`');
         if self.rest.len() - inner.len() < 3 {
@@ -129,7 +136,7 @@ impl Scan<'_> {
         self.fence = if is_json { Fence::Owing } else { Fence::Open };
         self.pass(self.rest.len() - rest.len());
         if is_foreign {
-            // One that is never closed may be part of a broken text.
+            // A fence that is never closed may be part of a broken text.
             let end = rest.find("\n```").ok_or(NotJson::Garbled)?;
             said.remark();
             self.pass(end + 1);
@@ -144,7 +151,7 @@ impl Scan<'_> {
     }
 }
 
-/// The length of a remark in brackets: words, a number or a placeholder, and nothing JSON has.
+/// The length of a remark in brackets: words, a number or a placeholder, without any sign of JSON.
 fn remark(text: &str) -> Option<usize> {
     let open = text.chars().next()?;
     let (is_list, close) = (open == '[', if open == '[' { ']' } else { '}' });

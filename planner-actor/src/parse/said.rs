@@ -1,4 +1,4 @@
-//! The words around JSON: thoughts before it, prose beside it, and the signs that it is broken there.
+//! The words around the JSON of a reply, and the traces in them of JSON that is broken.
 
 /// The reply without a block of thoughts before it, as some models leave it in their text.
 pub(super) fn without_thoughts(reply: &str) -> &str {
@@ -11,7 +11,7 @@ pub(super) fn without_thoughts(reply: &str) -> &str {
     text
 }
 
-/// Words that make an example of the JSON beside them.
+/// Words that introduce an example.
 const EXAMPLE: [&str; 16] = [
     "example",
     "e.g.",
@@ -31,19 +31,21 @@ const EXAMPLE: [&str; 16] = [
     "范例",
 ];
 
-/// The words show an example and ask a question, so that the JSON is neither plan nor decision.
+/// The words introduce an example and ask a question.
 pub(super) fn only_show(words: &str) -> bool {
     let words = words.to_lowercase();
     words.contains(['?', '？']) && EXAMPLE.iter().any(|example| words.contains(example))
 }
 
-/// What is said between two places.
+/// The words between two places.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     words: String,
-    /// A bracket is closed that was not opened, behind words.
+    /// The words are more than blanks and commas.
+    says: bool,
+    /// Words are followed by a closing bracket without its opening one.
     closes: bool,
-    /// The same before any words.
+    /// The same bracket, before any words.
     closes_at_once: bool,
 }
 
@@ -51,37 +53,39 @@ impl Said {
     pub(super) fn say(&mut self, c: char) {
         if !matches!(c, '}' | ']') {
             self.words.push(c);
-        } else if self.words.contains(|c: char| !c.is_whitespace() && !matches!(c, ',' | ';')) {
+            self.says |= !c.is_whitespace() && !matches!(c, ',' | ';');
+        } else if self.says {
             self.closes = true;
         } else {
-            // Behind JSON this is a bracket too many.
             self.closes_at_once = true;
         }
     }
 
-    /// Something in brackets or a fence that is no JSON.
+    /// Adds brackets or a fence without JSON.
     pub(super) fn remark(&mut self) {
         self.words.push('…');
+        self.says = true;
     }
 
     pub(super) fn words(&self) -> &str {
         &self.words
     }
 
-    /// JSON that begins behind this is part of other JSON, whose beginning is broken.
+    /// The JSON that follows is part of other JSON, whose beginning is broken.
     pub(super) fn runs_into_json(&self, is_first: bool) -> bool {
         let name = self.words.trim_end().strip_suffix([':', '：']).map(str::trim_end);
         let is_value = name.is_some_and(|name| name.ends_with(['"', '\'', '”']));
         let closes = self.closes || (is_first && self.closes_at_once);
-        closes || is_value || self.is_quoting() || (!is_first && self.goes_on())
+        let is_next = self.goes_on() || self.words.trim_start().starts_with([',', '，']);
+        closes || is_value || self.is_quoting() || (!is_first && is_next)
     }
 
-    /// This is what is left of JSON that ended too early.
+    /// The words are the rest of JSON that ended too early. Closing brackets alone are tolerated.
     pub(super) fn is_left_over(&self) -> bool {
         self.closes || self.is_quoting() || self.goes_on()
     }
 
-    /// The words begin as JSON goes on behind a bracket.
+    /// The words begin like the next member of an object or a list.
     fn goes_on(&self) -> bool {
         let words = self.words.trim_start();
         let member = words.strip_prefix([',', '，']).map(str::trim_start);
@@ -89,14 +93,14 @@ impl Said {
         member || words.starts_with([':', '：', '"'])
     }
 
-    /// A quotation is open at the end, or may be: prose has no escaped quotes.
+    /// A quotation is open at the end. Escaped quotes are a trace of one: prose has none.
     fn is_quoting(&self) -> bool {
         let count = |sign| self.words.chars().filter(|c| *c == sign).count();
         let is_odd = count('"') % 2 == 1 || count('“') != count('”');
         is_odd || self.is_quoting_single() || self.words.contains("\\\"")
     }
 
-    /// The same for single quotes, which are apostrophes behind a letter.
+    /// The same for single quotes; behind a letter they are apostrophes.
     fn is_quoting_single(&self) -> bool {
         let (mut is_open, mut before) = (false, ':');
         let mut at = self.words.chars().peekable();

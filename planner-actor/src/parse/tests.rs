@@ -309,7 +309,7 @@ fn every_example_of_the_document_is_a_plan() {
     }
 }
 
-/// Replies that hold a second plan somewhere in what they say.
+/// Replies with a plan inside a text, in a second fence or in an example.
 #[rstest]
 #[case::raw_line_breaks_around_a_list(
     "{\"title\":\"T\",\"steps\":[{\"description\":\"Tell Li what not to do:\n```json\n[\"delete the backups\",\"empty the bin\"]\n```\nand wait\"}]}",
@@ -371,12 +371,12 @@ fn every_example_of_the_document_is_a_plan() {
 #[case::a_list_of_numbers("```json\n[1, 2]\n```", "no `steps`")]
 #[case::a_list_of_other_things(r#"[{"name":"Li","age":7}]"#, "no `steps`")]
 #[case::a_bracket_closed_too_early(r#"{"task":"T","steps":["a"]},"replan":["a"]}"#, "malformed")]
-fn a_plan_that_is_only_quoted_is_none(#[case] reply: &str, #[case] expected: &str) {
+fn a_quoted_plan_is_not_the_plan(#[case] reply: &str, #[case] expected: &str) {
     let error = read_plan(reply).map(|d| written(&d)).unwrap_err();
     assert!(error.contains(expected), "{reply}\n gave {error:?}");
 }
 
-/// A quote or a comma is missing, or stands where it can mean two things.
+/// A missing or misplaced quote or comma leaves two plans to choose from.
 #[rstest]
 #[case::two_steps_as_one(r#"["Find it,"Write about it"]"#)]
 #[case::two_steps_as_one_in_a_plan(r#"{"title":"T","steps":["Find it,"Write about it"]}"#)]
@@ -394,7 +394,7 @@ fn a_text_with_two_readings_is_refused(#[case] reply: &str) {
     assert_eq!(value(reply, Wanted::Plan), Err(NotJson::Garbled), "{reply}");
 }
 
-/// Verdicts and decisions are read by the same rules as plans.
+/// Verdicts and decisions follow the rules of plans.
 #[rstest]
 #[case::a_verdict(
     "{\"complex\": true, \"why\": \"it names\n```json\n{\"complex\": false}\n```\n",
@@ -408,11 +408,11 @@ fn a_text_with_two_readings_is_refused(#[case] reply: &str) {
     "\"status\":\"continue\",\"next_action\":{\"tool\":\"note\",\"input\":\"write {'status':'done','response':'x'}\"}}",
     Wanted::Choice
 )]
-fn what_else_is_read_is_never_a_quotation(#[case] reply: &str, #[case] wanted: Wanted) {
+fn a_quoted_verdict_or_decision_is_not_taken(#[case] reply: &str, #[case] wanted: Wanted) {
     value(reply, wanted).unwrap_err();
 }
 
-/// A text is read as it was meant although it quotes a plan.
+/// Texts that quote plans and code, in replies with one reading.
 #[rstest]
 #[case::raw_line_breaks(
     "{\"steps\":[\"tell Li:\n```json\n{'steps':['delete']}\n```\"]}",

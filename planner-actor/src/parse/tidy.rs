@@ -1,7 +1,7 @@
 //! Brings malformed JSON into JSON: texts in double quotes, escaped inside, closed; every other token
 //! one that JSON knows; commas where they belong; closing brackets at the very end.
 //!
-//! A repair that guesses may guess a plan that nobody wrote. Whatever can be read in two ways is
+//! A repair that guesses may make a plan that the model did not write. JSON with two readings is
 //! therefore garbled, and refused.
 
 mod quotes;
@@ -11,7 +11,7 @@ use std::{iter::Peekable, str::Chars};
 use self::quotes::Quotes;
 use super::NotJson;
 
-/// Malformed JSON that was tidied.
+/// The result of tidying.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tidied {
     /// The JSON, or the reason why it has no single meaning.
@@ -37,7 +37,7 @@ pub(super) fn tidy(text: &str) -> Tidied {
     };
     let mut left = tidying.at.clone();
     while let Some(c) = tidying.at.next() {
-        // Between two tokens a fence is the end of what it holds.
+        // Between two tokens a fence ends the JSON in it.
         if c == '`' && tidying.at.clone().take(2).eq(['`', '`']) {
             break;
         }
@@ -98,9 +98,9 @@ struct Tidying<'a> {
     /// The end is inside a text.
     in_text: bool,
     garbled: bool,
-    /// Some text holds quotes that are not escaped.
+    /// Some text has unescaped quotes inside.
     quotes_inside: bool,
-    /// Some text begins or ends with white space.
+    /// Some value begins or ends with white space.
     blank_edges: bool,
 }
 
@@ -158,7 +158,7 @@ impl Tidying<'_> {
     }
 
     fn finish(mut self) -> Result<String, NotJson> {
-        // Beside quotes that are not escaped, a blank at the edge of a text may be in the middle of it.
+        // Beside unescaped quotes a blank at the edge of a text may be one in its middle.
         if self.garbled || (self.quotes_inside && self.blank_edges) {
             return Err(NotJson::Garbled);
         }
@@ -171,8 +171,8 @@ impl Tidying<'_> {
         Ok(self.json)
     }
 
-    /// Nothing but closing brackets of the plan itself is missing. A step that is still open may lack
-    /// its dependencies or arguments, and a comma or a colon says that more was to come.
+    /// Only closing brackets of the plan itself are missing. A step that is still open may lack its
+    /// dependencies or arguments, and a comma or a colon announces more.
     fn is_whole(&self) -> bool {
         if self.open.is_empty() {
             return true;
@@ -196,7 +196,7 @@ impl Tidying<'_> {
         self.new_line = false;
     }
 
-    /// Writes the comma that belongs before a member, where one was said or can only be missing.
+    /// Writes the comma before a member. A missing one is added where no other reading remains.
     fn member(&mut self, next: Next) {
         // Two lines are two texts; on one line they may be a text with quotes inside.
         let is_line = self.new_line;
@@ -221,10 +221,11 @@ impl Tidying<'_> {
     }
 
     fn line_comment(&mut self) {
+        // The sign of a comment may stand inside a text.
         while let Some(c) = self.at.next_if(|c| *c != '\n') {
             self.garbled |= is_double_quote(c);
         }
-        // What follows may be behind the sign by mistake.
+        // A comment that ends the reply may hide the rest of the JSON.
         self.garbled |= self.at.peek().is_none();
     }
 
@@ -235,7 +236,6 @@ impl Tidying<'_> {
                 closed = true;
                 break;
             }
-            // The text may have had a sign of a comment inside.
             self.garbled |= is_double_quote(c);
             before = c;
         }

@@ -1,16 +1,16 @@
-//! Quotes inside a text that nobody escaped: which of them belong to it, and when that can be told.
+//! Unescaped quotes inside a text: the ones that belong to it, and the ones that leave a doubt.
 
 use std::{iter::Peekable, str::Chars};
 
-/// The quotes that were met in a text.
+/// The quotes of one text.
 #[derive(Debug)]
 pub(super) struct Quotes {
     closer: char,
-    /// A value, and no name: names are single words, and only what is said has quotes inside.
+    /// Names are single words; only values have quotes inside.
     is_value: bool,
-    /// Quotes inside that are not escaped.
+    /// Unescaped quotes inside.
     inside: usize,
-    /// An escaped quote stands inside.
+    /// The text has escaped quotes too.
     pub(super) escaped: bool,
     /// The quotation that is open begins behind a comma or a colon.
     behind_sign: bool,
@@ -22,9 +22,9 @@ impl Quotes {
         Self { closer, is_value, inside: 0, escaped: false, behind_sign: false, doubtful: false }
     }
 
-    /// The closing quote, which was just taken, belongs to the text. One that opens a quotation is
-    /// followed by a letter at once, and the next one closes it unless JSON goes on there. A name or
-    /// a text in quotes that follows without a comma is never taken for one.
+    /// The closing quote that was just taken belongs to the text. A quotation opens before a letter,
+    /// and the next quote closes it unless JSON goes on there. A name or a text in quotes that follows
+    /// without a comma is never taken for a quotation.
     pub(super) fn is_inside(&mut self, before: Option<char>, at: &Peekable<Chars<'_>>) -> bool {
         if !self.is_value || self.closer != '"' {
             return false;
@@ -51,8 +51,8 @@ impl Quotes {
         is_inside
     }
 
-    /// A double quote in a text that another quote closes. Typographic quotes are mixed up with
-    /// straight ones; where JSON could go on, that may have happened.
+    /// Takes a double quote in a text that another sign closes. Models mix typographic and straight
+    /// quotes, so a straight one before a sign of JSON may be the end of a typographic text.
     pub(super) fn other(&mut self, at: &Peekable<Chars<'_>>) {
         let next = at.clone().find(|c| !c.is_whitespace());
         self.doubtful |= self.closer == '”' && next.is_none_or(is_sign);
@@ -62,14 +62,13 @@ impl Quotes {
         self.inside > 0
     }
 
-    /// Where the text ends, and what belongs to it, can be told in two ways: a quotation is still
-    /// open, or only some of the quotes are escaped.
+    /// The text has two readings: a quotation is still open, or only some quotes are escaped.
     pub(super) fn are_doubtful(&self) -> bool {
         self.doubtful || self.inside % 2 == 1 || (self.inside > 0 && self.escaped)
     }
 }
 
-/// A sign with which JSON goes on behind a text.
+/// A sign that follows a text in JSON.
 fn is_sign(c: char) -> bool {
     matches!(c, ',' | '，' | ':' | '：' | '}' | ']')
 }
