@@ -108,7 +108,8 @@ impl Tool for Errand {
         }
         if chance.percent(rough) {
             // A thread that nobody can stop: what drops this future does not keep it from its effect.
-            let (hand, link, late) = (running.hand(), Arc::clone(link), chance.millis(0..=3_000));
+            let (hand, link, late) =
+                (running.run.hand(), Arc::clone(link), chance.millis(0..=3_000));
             let thread = tokio::spawn(async move {
                 tokio::time::sleep(late).await;
                 link.run().await;
@@ -116,7 +117,7 @@ impl Tool for Errand {
             });
             thread.await.map_err(|_| ToolFault::internal("the thread broke"))?;
         } else {
-            running.hand().effect();
+            running.run.hand().effect();
         }
         story.tell(process, || format!("{} of {} has its effect", context.work, context.job));
         tokio::time::sleep(chance.millis(0..=longest)).await;
@@ -131,12 +132,27 @@ impl Tool for Errand {
     }
 }
 
+/// A run of which the story tells the end, however it comes.
+struct Narrated<'a> {
+    run: Running,
+    of: &'a Errand,
+    context: CallContext,
+}
+
+impl Drop for Narrated<'_> {
+    fn drop(&mut self) {
+        let CallContext { job, work, attempt, .. } = &self.context;
+        let Bench { story, process, .. } = &self.of.bench;
+        story.tell(process, || format!("{} ends for {work} #{attempt} of {job}", self.of.name));
+    }
+}
+
 impl Errand {
-    fn begin(&self, context: &CallContext) -> Running {
+    fn begin(&self, context: &CallContext) -> Narrated<'_> {
         let Bench { link, ledger, story, process, .. } = &self.bench;
         let CallContext { job, work, attempt, idempotency_key, .. } = context;
         story.tell(process, || format!("{} begins for {work} #{attempt} of {job}", self.name));
-        ledger.begin(Run {
+        let run = ledger.begin(Run {
             job: job.clone(),
             work: work.clone(),
             attempt: *attempt,
@@ -148,6 +164,7 @@ impl Errand {
             up_since: link.up_since(),
             effect_at: None,
             over: None,
-        })
+        });
+        Narrated { run, of: self, context: context.clone() }
     }
 }

@@ -97,6 +97,8 @@ enum End {
     Unwanted,
     /// Another worker is to have it.
     GivenUp,
+    /// Another worker gets it, or has it already.
+    CutOff,
 }
 
 /// Why a task must end early.
@@ -182,6 +184,9 @@ async fn carry_out(at: &Assignment, mission: Mission, trace: TraceContext) -> Ou
             at.ack.later(Duration::ZERO).await;
             Outcome::GivenUp
         }
+        // The broker may have handed it out again: a word about this delivery would have it handed
+        // out once more, beside whoever has it. It does so by itself when it hears nothing.
+        End::CutOff => Outcome::GivenUp,
     }
 }
 
@@ -200,8 +205,15 @@ async fn run(at: &Assignment, decision: &Decision, trace: TraceContext) -> End {
         canceled: canceled.clone(),
     };
     let mut work = Box::pin(async {
-        if at.may_be_late(decision) && !at.is_wanted(decision).await {
-            return End::Unwanted;
+        if at.may_be_late(decision) {
+            let wanted = tokio::select! {
+                biased;
+                () = canceled.cancelled() => return End::Done(None),
+                wanted = at.is_wanted(decision) => wanted,
+            };
+            if !wanted {
+                return End::Unwanted;
+            }
         }
         End::Done(at.work.run(task).await.map(Box::new))
     });
@@ -216,7 +228,7 @@ async fn run(at: &Assignment, decision: &Decision, trace: TraceContext) -> End {
         Interrupt::CutOff => {
             tracing::warn!("cut off from the broker; stopped before another worker gets it");
             let _ = at.let_clean_up(work).await;
-            End::GivenUp
+            End::CutOff
         }
         Interrupt::Abort => End::GivenUp,
     }

@@ -380,6 +380,9 @@ impl Stage {
     pub(super) async fn started(&self, count: u64) {
         until("a running task", async || self.running.load(Ordering::SeqCst) >= count).await;
     }
+    pub(super) async fn emptied(&self) {
+        until("an idle pool", async || self.gauge.load().in_flight == 0).await;
+    }
     pub(super) fn happens(&self, entry: Entry) {
         self.log.entries.lock().unwrap().push(entry);
     }
