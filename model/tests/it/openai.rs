@@ -164,10 +164,12 @@ async fn a_reply_that_has_begun_is_never_asked_for_again() {
 )]
 #[tokio::test]
 async fn every_time_limit_has_its_name(#[case] script: &str, #[case] which: Phase) {
+    // No other limit is ever near.
+    let of = |phase| if phase == which { 300 } else { 600_000 };
     let (_server, model) = scripted_with(script, |config| {
-        config.timeouts.first_token_ms = 150;
-        config.timeouts.idle_ms = 150;
-        config.timeouts.total_ms = 600;
+        config.timeouts.first_token_ms = of(Phase::FirstToken);
+        config.timeouts.idle_ms = of(Phase::Idle);
+        config.timeouts.total_ms = of(Phase::Total);
     })
     .await;
     assert_eq!(reply(&model, "x").await.unwrap_err().kind(), ErrorKind::Timeout { which });

@@ -145,7 +145,7 @@ async fn run(effect: Effect, what: &str) -> Result<ToolResult, ToolFault> {
 #[case("hang", Fault::Timeout, Fault::Unknown)]
 #[case("break", Fault::Internal, Fault::Unknown)]
 #[case("away", Fault::Unavailable, Fault::Unavailable)]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_tool_that_does_not_answer_is_a_fault_and_unknown_when_it_must_not_run_twice(
     #[case] what: &str,
     #[case] repeatable: Fault,
@@ -159,24 +159,24 @@ async fn a_tool_that_does_not_answer_is_a_fault_and_unknown_when_it_must_not_run
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_panic_says_why() {
     assert!(run(Effect::Pure, "panic").await.unwrap_err().message.contains("lost my mind"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_answer_that_is_too_large_is_a_failure_that_says_so() {
     let result = run(Effect::Pure, "large").await.unwrap();
     assert!(!result.success && result.data.is_none());
     assert!(result.error.unwrap().contains("ask for less"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_no_of_the_tool_is_an_answer() {
     assert_eq!(run(Effect::Once, "refuse").await.unwrap(), ToolResult::failed("no"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_tool_runs_no_more_calls_than_it_allows() {
     let set = set(Effect::Pure, Approval::Never);
     let admitted = set.admit(&job(), &call("ok")).unwrap();
