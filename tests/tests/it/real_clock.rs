@@ -16,13 +16,8 @@ use crate::{
 /// Files that use the clock although they are test code, how often, and why. The number may only go
 /// down.
 const EXCEPTIONS: &[(&str, usize, &str)] = &[
-<<<<<<< HEAD
     ("broker/src/testing/wait.rs", 4, "the waits themselves, and the one bound of all tests"),
     ("broker/tests/it/contract/words.rs", 1, "what must not come gives no event"),
-=======
-    ("runtime/src/testing/wait.rs", 5, "the waits themselves, and the one bound of all tests"),
-    ("runtime/tests/it/contract/words.rs", 1, "what must not come gives no event"),
->>>>>>> 40ad26ff96b98cb42596a8ee5ee3c965eb3f1e62
     ("model/src/retry.rs", 2, "a helper of tests on the paused clock"),
     ("operator/src/purge/tests.rs", 1, "a helper of tests on the paused clock"),
     (
