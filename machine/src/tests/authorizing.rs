@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use proto::{
     agent::{Agent, OnFailure, StepExec},
     decision::{CallWork, Decision, PlanTalk},
-    event::{Happened, Projection, ToolPhase},
+    event::{Happened, ToolPhase},
     fact::{CallTarget, PlanReply, Submitted, TurnCall, WorkError},
     id::ToolName,
     interaction::{Answer, QuestionKind, Verdict},
@@ -20,6 +20,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::play::{Play, agent, binding, calls, plan, plan_with, question, tool_call};
+use crate::events::Projection;
 use crate::registry_refusal;
 
 fn name(tool: &str) -> ToolName {

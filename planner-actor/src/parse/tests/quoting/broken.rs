@@ -53,7 +53,9 @@ fn loose(value: &Value) -> String {
             let items = items.iter().map(|item| format!("{},\n", loose(item)));
             format!("[{}]", items.collect::<String>())
         }
-        other => other.to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            value.to_string()
+        }
     }
 }
 
@@ -137,7 +139,10 @@ fn edited(mut text: String, index: Index, edit: Edit) -> String {
     let (from, to) = place(&text, index);
     match edit {
         Edit::Deleted => text.replace_range(from..to, ""),
-        Edit::Doubled => text.insert_str(to, &text[from..to].to_owned()),
+        Edit::Doubled => {
+            let doubled = text[from..to].to_owned();
+            text.insert_str(to, &doubled);
+        }
         Edit::Inserted(sign) => text.insert_str(from, sign),
     }
     text
