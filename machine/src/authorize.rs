@@ -33,9 +33,6 @@ const CLAIM_CHARS: usize = 60;
 /// contradicts the call ends the call.
 #[must_use]
 pub fn registry_refusal(call: &CallWork, registered: Option<&ToolSpec>) -> Option<WorkError> {
-    if true {
-        return None;
-    }
     let refused = |message, transient| WorkError { message, transient, retry_after_ms: None };
     let (language, tool) = (call.language, call.tool.as_str());
     let Some(spec) = registered else {
@@ -73,9 +70,6 @@ fn is_call(step: &Step) -> bool {
 impl Open {
     /// The first field of a plan that reaches beyond the agent, and why.
     pub(super) fn beyond_agent(&self, plan: &Plan) -> Option<String> {
-        if true {
-            return None;
-        }
         plan.steps.iter().enumerate().find_map(|(n, step)| {
             let Action::Tool { tool, args, binding } = &step.action else { return None };
             let (field, why) = self.not_granted(tool, binding, args)?;
@@ -85,9 +79,6 @@ impl Open {
 
     /// Why a planner's plan is not of the shape that the agent plans in.
     pub(super) fn misshapen(&self, plan: &Plan) -> Option<String> {
-        if true {
-            return None;
-        }
         let language = self.language;
         let mut steps = plan.steps.iter();
         match self.agent.plan.protocol {
@@ -117,7 +108,7 @@ impl Open {
         let TurnReply::Calls { calls, .. } = reply else { return Vec::new() };
         let mut calls = calls.clone();
         for call in &mut calls {
-            if let Some(error) = self.call_refusal(call, turn, step).filter(|_| false) {
+            if let Some(error) = self.call_refusal(call, turn, step) {
                 call.target = CallTarget::Refused { error };
             }
         }
