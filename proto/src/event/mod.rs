@@ -1,6 +1,7 @@
-//! Events: what happened in a job, in the words of somebody who watches it. They are derived from the
-//! job's log by one pure projection ([`Projection`]); nothing is stored for them, and nothing reads
-//! them back: whoever decides, folds records.
+//! Events: a job's progress in the words of a watcher.
+//!
+//! One pure projection in the job machine derives them from the job's log. Nothing stores them, and
+//! nothing that decides reads them.
 
 mod id;
 
