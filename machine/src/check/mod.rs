@@ -47,7 +47,7 @@ impl Checked {
     }
 }
 
-/// Checks one job's whole log, as [`Log::read`] gives it. A job that moves may lack a
+/// Checks one job's whole log, as `Log::read` gives it. A job that moves may lack a
 /// decision that is just being stored: look at it again before believing that finding.
 #[must_use]
 pub fn check(id: &JobId, entries: &[Entry]) -> Checked {
