@@ -111,7 +111,9 @@ fn keys() -> BTreeSet<String> {
                 [key.clone(), format!("{key}[]")].into_iter().find(|key| fields(key).is_some());
             match below {
                 Some(below) => mappings.push(below),
-                None if is_written(&key) => drop(found.insert(key)),
+                None if is_written(&key) => {
+                    found.insert(key);
+                }
                 None => {}
             }
         }
@@ -138,7 +140,7 @@ fn documented() -> Vec<Row> {
 /// The agent in which a key is tried.
 fn around(key: &str) -> Value {
     let yaml =
-        AROUND.iter().find(|(prefix, _)| key.starts_with(prefix)).map_or("", |(_, yaml)| yaml);
+        AROUND.iter().find(|(prefix, _)| key.starts_with(prefix)).map_or("{}", |(_, yaml)| yaml);
     source::json(yaml).unwrap()
 }
 

@@ -39,7 +39,7 @@ const INTERNAL: &[(&str, &str)] = &[
     ("runtime::telemetry::span::", "the length of an attribute"),
     ("runtime::worker::", "what streams while work is done, and may be lost"),
     ("supervisor::actors::", "retries, waits and caches of the supervisor"),
-    ("door::conversation::CONFLICTS_MAX", "attempts against others who write"),
+    ("runtime::conversations::CONFLICTS_MAX", "attempts against others who write"),
     ("tool_actors::tasks::CONFLICTS_MAX", "attempts against others who write"),
     ("tool_actors::workspace::DISTURBED_MAX", "attempts against others who write"),
 ];
@@ -162,40 +162,47 @@ fn read(text: &str, constant: &str) -> Option<f64> {
     })
 }
 
-#[test]
-fn every_limit_is_on_the_page_with_its_value_or_met_by_nobody() {
-    let known = known();
-    let mut documented = BTreeMap::new();
+/// The values of the page, by the end of the constant's path that it names.
+fn documented() -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
     for row in rows(&page(PAGE), "limit") {
         let [what, value, _beyond, constant] = row.try_into().unwrap();
         for constant in constant.codes {
-            let (value, what) = (value.text.clone(), what.text.clone());
-            assert!(
-                documented.insert(constant.clone(), value).is_none(),
-                "{what}: {constant} twice"
-            );
+            let before = found.insert(constant.clone(), value.text.clone());
+            assert_eq!(before, None, "{}: {constant} is there twice", what.text);
         }
     }
+    found
+}
+
+#[test]
+fn every_limit_is_on_the_page_with_its_value_or_met_by_nobody() {
+    let (known, documented) = (known(), documented());
+    let is_end = |path: &str, end: &str| path.ends_with(&format!("::{end}"));
     let is_internal = |path: &str| INTERNAL.iter().any(|(internal, _)| path.starts_with(internal));
     let mut wrong = Vec::new();
     for (path, number) in &known {
-        match (documented.get(path), is_internal(path)) {
-            (Some(text), false) if read(text, path) == Some(*number) => {}
-            (Some(text), false) => {
-                wrong.push(format!("{path}: the page says {text}, it is {number}"))
+        let named = documented.iter().find(|(end, _)| is_end(path, end));
+        match (named, is_internal(path)) {
+            (Some((_, text)), false) if read(text, path) == Some(*number) => {}
+            (Some((_, text)), false) => {
+                wrong.push(format!("{path}: the page says {text}, it is {number}"));
             }
             (None, true) => {}
             (None, false) => {
-                wrong.push(format!("{path} = {number}: neither on the page nor internal"))
+                wrong.push(format!("{path} = {number}: neither on the page nor internal"));
             }
             (Some(_), true) => wrong.push(format!("{path}: on the page and internal")),
         }
     }
-    let gone = documented.keys().filter(|path| !known.contains_key(*path));
-    wrong.extend(gone.map(|path| format!("{path} is on the page and gone")));
-    let idle = INTERNAL
-        .iter()
-        .filter(|(internal, _)| !known.keys().any(|path| path.starts_with(internal)));
+    for end in documented.keys() {
+        let paths = known.keys().filter(|path| is_end(path, end)).count();
+        if paths != 1 {
+            wrong.push(format!("{end}: the page names {paths} constants by this"));
+        }
+    }
+    let is_there = |internal: &str| known.keys().any(|path| path.starts_with(internal));
+    let idle = INTERNAL.iter().filter(|(internal, _)| !is_there(internal));
     wrong.extend(idle.map(|(internal, _)| format!("{internal} is internal and gone")));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
