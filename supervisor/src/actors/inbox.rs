@@ -7,10 +7,7 @@ use std::{
 };
 
 use broker::log::Delivery;
-use proto::{
-    fact::{Fact, Signal},
-    record::Known,
-};
+use proto::fact::Signal;
 
 /// The facts and wishes waiting for one job's actor.
 #[derive(Debug, Default)]
@@ -62,12 +59,5 @@ impl Inbox {
 
 /// Whether an operator wants a job tried again, one that breaks its actor included.
 pub(super) fn says_retry(delivery: &Delivery) -> bool {
-    let Ok(record) = &delivery.entry.record else { return false };
-    // The kind is looked at first so that large bodies are not parsed for nothing.
-    record.kind == "signaled"
-        && matches!(
-            record.known(),
-            Ok(Known::Fact(fact))
-                if matches!(&*fact, Fact::Signaled(said) if said.signal == Signal::Retry)
-        )
+    delivery.entry.signal().is_some_and(|signaled| signaled.signal == Signal::Retry)
 }

@@ -15,6 +15,7 @@ const WORDS: &[(&str, &str)] = &[
     ("tokio", "waits"),
     ("futures", "waits"),
     ("ractor", "runs actors"),
+    ("broker", "reaches the network"),
     ("runtime", "is the shell, which calls the pure code and not the other way round"),
     ("async_nats", "reaches the network"),
     ("reqwest", "reaches the network"),

@@ -50,7 +50,7 @@ async fn every_verb_needs_a_token_with_its_role() {
         ("dead", ""),
         ("agents", ""),
         ("signal", r#"{"job":"j","signal":"pause"}"#),
-        ("set_agent", r#"{"name":"mine","text":""}"#),
+        ("set_agent", r#"{"name":"mine","text":"{}"}"#),
         ("drop_agent", r#"{"name":"mine"}"#),
     ];
     let operates = ["signal", "set_agent", "drop_agent"];
