@@ -24,7 +24,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("broker/src/nats/log.rs", "writes the timer's fact as its scheduled message"),
     ("cli/src/render/family.rs", "shows one record in words, never its meaning for the job"),
     ("cli/src/render/history.rs", "shows one record in words, never its meaning for the job"),
-    ("door/src/fit.rs", "shortens a submission for a reply"),
     ("door/src/forking.rs", "writes the submission of a fork"),
     ("door/src/signal.rs", "writes signals"),
     ("door/src/submit.rs", "writes submissions"),
