@@ -180,11 +180,16 @@ impl Wire {
 
     fn message(&mut self, words: &[&str]) {
         let bytes: usize = words[words.len() - 1].parse().unwrap();
+        // HMSG says before that how much of it is headers.
+        let head: usize = match words[0] {
+            "HMSG" => words[words.len() - 2].parse().unwrap(),
+            _ => 0,
+        };
         let mut payload = vec![0; bytes + 2];
         self.stream.read_exact(&mut payload).unwrap();
         self.heard.push(Message {
             subject: words[1].to_owned(),
-            payload: String::from_utf8_lossy(&payload[..bytes]).into_owned(),
+            payload: String::from_utf8_lossy(&payload[head..bytes]).into_owned(),
         });
     }
 }
