@@ -370,6 +370,10 @@ fn every_example_of_the_document_is_a_plan() {
 #[case::a_citation_first("[1] {\"steps\":[\"delete\"]}", "no `steps`")]
 #[case::a_list_of_numbers("```json\n[1, 2]\n```", "no `steps`")]
 #[case::a_list_of_other_things(r#"[{"name":"Li","age":7}]"#, "no `steps`")]
+#[case::a_list_closed_too_early(
+    r#"Sure: {"steps":[{"description":"a"}]},{"description":"b"}]}"#,
+    "malformed"
+)]
 #[case::a_bracket_closed_too_early(r#"{"task":"T","steps":["a"]},"replan":["a"]}"#, "malformed")]
 fn a_quoted_plan_is_not_the_plan(#[case] reply: &str, #[case] expected: &str) {
     let error = read_plan(reply).map(|d| written(&d)).unwrap_err();
@@ -390,6 +394,10 @@ fn a_quoted_plan_is_not_the_plan(#[case] reply: &str, #[case] expected: &str) {
 #[case::one_step_as_two(r#"{"steps":["join with " " between"]}"#)]
 #[case::one_step_as_two_lines("{\"steps\":[\"join with \"\n\" between\"]}")]
 #[case::a_comment_or_a_text("{\"steps\":[\"see \" // \"x\",\n\"b\"]}")]
+#[case::a_comment_that_hides_the_rest_of_a_step(
+    "```json\n{'steps':[{'title':'x'}]// no ','description':'a'}]}\n```"
+)]
+#[case::one_step_as_two_empty_ones("{\"steps\":[\"\"\n\"\"]}")]
 fn a_text_with_two_readings_is_refused(#[case] reply: &str) {
     assert_eq!(value(reply, Wanted::Plan), Err(NotJson::Garbled), "{reply}");
 }

@@ -64,7 +64,7 @@ enum Last {
     /// A value without quotes.
     Bare,
     Text {
-        /// It ends with white space.
+        /// It is empty, or ends with white space.
         blank_end: bool,
     },
 }
@@ -78,7 +78,7 @@ enum Next {
     BareName,
     Bare,
     Text {
-        /// It begins with white space.
+        /// It is empty, or begins with white space.
         blank_start: bool,
     },
 }
@@ -221,9 +221,8 @@ impl Tidying<'_> {
     }
 
     fn line_comment(&mut self) {
-        // The sign of a comment may stand inside a text.
         while let Some(c) = self.at.next_if(|c| *c != '\n') {
-            self.garbled |= is_double_quote(c);
+            self.garbled |= is_of_json(c);
         }
         // A comment that ends the reply may hide the rest of the JSON.
         self.garbled |= self.at.peek().is_none();
@@ -236,7 +235,7 @@ impl Tidying<'_> {
                 closed = true;
                 break;
             }
-            self.garbled |= is_double_quote(c);
+            self.garbled |= is_of_json(c);
             before = c;
         }
         self.garbled |= !closed;
@@ -279,7 +278,9 @@ impl Tidying<'_> {
     fn text(&mut self, closer: char) {
         let is_value = self.takes_value();
         self.garbled |= self.last == Last::Name;
-        let blank_start = self.at.peek().is_some_and(|c| c.is_whitespace());
+        let is_empty = self.at.peek() == Some(&closer);
+        let starts_blank = self.at.peek().is_some_and(|c| c.is_whitespace());
+        let blank_start = is_empty || starts_blank;
         self.member(if is_value { Next::Text { blank_start } } else { Next::Name });
         self.json.push('"');
         let mut quotes = Quotes::of(closer, is_value);
@@ -288,10 +289,11 @@ impl Tidying<'_> {
             if c == closer && !quotes.is_inside(before, &self.at) {
                 self.json.push('"');
                 self.before = '"';
-                let blank_end = before.is_some_and(char::is_whitespace);
+                let ends_blank = before.is_some_and(char::is_whitespace);
+                let blank_end = ends_blank || before.is_none();
                 self.garbled |= quotes.are_doubtful();
                 self.quotes_inside |= quotes.are_inside();
-                self.blank_edges |= is_value && (blank_start || blank_end);
+                self.blank_edges |= is_value && (starts_blank || ends_blank);
                 return self.said(if is_value { Last::Text { blank_end } } else { Last::Name });
             }
             match c {
@@ -330,6 +332,7 @@ fn is_bare(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '+' | '.')
 }
 
-fn is_double_quote(c: char) -> bool {
-    matches!(c, '"' | '“' | '”' | '„')
+/// A sign that a comment does not have, unless its beginning stands inside a text.
+fn is_of_json(c: char) -> bool {
+    matches!(c, '"' | '“' | '”' | '„' | '{' | '}' | '[' | ']')
 }

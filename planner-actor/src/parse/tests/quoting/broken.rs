@@ -82,7 +82,7 @@ pub(super) enum Break {
     /// One of its characters, or one of its quotes.
     Edited(Index, Edit),
     RawEdited(Index),
-    /// Several of its characters. Its own quotes stay: without them the text is what it quotes.
+    /// Two of its characters. Its own quotes stay: without them the text is what it quotes.
     Garbled(Vec<(Index, Edit)>),
 }
 
