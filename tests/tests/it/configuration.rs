@@ -71,17 +71,26 @@ fn sections(text: &str) -> Result<Vec<Section>, String> {
             comment.push(bare);
         } else if !bare.is_empty() {
             return Err(format!("{line}: neither a key nor a comment"));
-        } else if let Some(section) = found.last_mut().filter(|_| !comment.is_empty()) {
-            if !section.about.is_empty() || !section.keys.is_empty() {
-                return Err(format!("{}: a comment without a key", comment.join(" ")));
-            }
-            section.about = std::mem::take(&mut comment).join(" ");
         } else {
-            // What stands above the first table is about the file.
-            comment.clear();
+            describe(found.last_mut(), &mut comment)?;
         }
     }
+    describe(found.last_mut(), &mut comment)?;
     Ok(found)
+}
+
+/// Ends a comment without a key: it describes the table above it, or, above the first one, the file.
+fn describe(section: Option<&mut Section>, comment: &mut Vec<&str>) -> Result<(), String> {
+    let about = std::mem::take(comment).join(" ");
+    match section {
+        None => {}
+        Some(_) if about.is_empty() => {}
+        Some(section) if section.about.is_empty() && section.keys.is_empty() => {
+            section.about = about;
+        }
+        Some(_) => return Err(format!("{about}: a comment without a key")),
+    }
+    Ok(())
 }
 
 fn is_key(name: &str) -> bool {
@@ -256,9 +265,20 @@ fn a_key_that_only_the_types_or_only_the_defaults_know_is_found() {
     assert!(differences(&sections(&defaults).unwrap()).contains(&"nats.tls".to_owned()));
 }
 
+#[test]
+fn a_comment_at_the_end_of_the_defaults_describes_the_table_above_it() {
+    let found = sections("[a]\n# Of a.\n\n# [a.NAME]\n# Of an entry.").unwrap();
+    let about: Vec<_> = found.iter().map(|section| section.about.as_str()).collect();
+    assert_eq!(about, ["Of a.", "Of an entry."]);
+}
+
 #[rstest::rstest]
 #[case::a_key_without_a_comment("[a]\nb = 1", "a.b: no comment")]
 #[case::a_comment_without_a_key("[a]\n# About.\n\n# Lost.\n\n", "Lost.: a comment without a key")]
+#[case::a_comment_after_the_last_key(
+    "[a]\n# Why.\nb = 1\n# Lost.",
+    "Lost.: a comment without a key"
+)]
 #[case::a_key_without_a_table("# Why.\nb = 1", "b = 1: no table")]
 #[case::something_else("[a]\nnonsense", "nonsense: neither")]
 fn defaults_that_cannot_be_read_are_refused(#[case] text: &str, #[case] why: &str) {
