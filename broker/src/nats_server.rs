@@ -154,6 +154,9 @@ pub enum StartError {
 /// Where the process ids of a directory's server and of its parent are kept.
 const PID_FILE: &str = "nats-server.pid";
 
+/// Where the name of a directory's server is kept.
+const NAME_FILE: &str = "nats-server.name";
+
 /// How long the server of a parent that was killed has to end.
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -218,8 +221,10 @@ impl Child {
         let port = if options.port == 0 { free_port()? } else { options.port };
         let config = options.store_dir.join("nats-server.conf");
         let log = options.store_dir.join("nats-server.log");
-        // Another server may have taken the port by the time ours wants it, and would greet too.
-        let name = format!("callboard-{}", uuid::Uuid::new_v4().simple());
+        let name = server_name(&options.store_dir)?;
+        if options.port != 0 && greets(port, &name).await {
+            return Err(io::Error::from(io::ErrorKind::AddrInUse).into());
+        }
         std::fs::write(&config, configuration(&name, port, options))?;
         let output = std::fs::OpenOptions::new().create(true).append(true).open(&log)?;
         let process = process::Command::new(&found.path)
@@ -334,6 +339,27 @@ impl Drop for Child {
 /// A port nobody listens on now. Somebody may by the time the server does; then it says so and ends.
 fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// The name of a directory's server, the same at every start.
+///
+/// No other server has it, so that a greeting on the port is known to be ours. It stays because a
+/// cluster knows its members by their names: under a new one, a restarted server would be a stranger
+/// and its old copies of streams would count as lost.
+fn server_name(store_dir: &Path) -> io::Result<String> {
+    let file = store_dir.join(NAME_FILE);
+    match std::fs::read_to_string(&file) {
+        Ok(name) if !name.is_empty() => Ok(name),
+        Ok(_) => new_server_name(&file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => new_server_name(&file),
+        Err(error) => Err(error),
+    }
+}
+
+fn new_server_name(file: &Path) -> io::Result<String> {
+    let name = format!("callboard-{}", uuid::Uuid::new_v4().simple());
+    std::fs::write(file, &name)?;
+    Ok(name)
 }
 
 fn configuration(name: &str, port: u16, options: &ChildOptions) -> String {
