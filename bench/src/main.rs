@@ -62,7 +62,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Says what is being done, for whoever waits.
+/// Reports progress to the user.
 pub(crate) fn say(what: &str) {
     eprintln!("bench: {what}");
 }

@@ -1,4 +1,4 @@
-//! Patience with a front door that nobody serves for the moment, because processes start anew.
+//! Retries while the front door is briefly unserved, because processes restart.
 
 use std::{
     sync::{

@@ -13,10 +13,10 @@ use tokio::time::Instant;
 
 use super::{Client, ask::understood, body, transport};
 
-/// A watch that says nothing for this long is taken up anew. The server says at least every
+/// A watch that is silent for this long is resumed. The server sends something at least every
 /// [`proto::limits::WATCH_HEARTBEAT_SECONDS`] that it is there.
 const SILENCE: Duration = Duration::from_secs(15);
-/// First wait before a watch is taken up anew.
+/// First backoff before a watch is resumed.
 const RETRY: Duration = Duration::from_millis(100);
 /// Longest such wait.
 const RETRY_MAX: Duration = Duration::from_secs(3);
@@ -127,7 +127,7 @@ impl Client {
                     yield Err(failure);
                     return;
                 }
-                tracing::debug!(job = %request.job, after = %request.after, %failure, "a watch is taken up anew");
+                tracing::debug!(job = %request.job, after = %request.after, %failure, "resuming a watch");
                 tokio::time::sleep(wait).await;
                 wait = (wait * 2).min(RETRY_MAX);
             }

@@ -20,7 +20,7 @@ pub struct Plan {
     pub title: String,
     /// The steps. Never empty unless the agent's policy allows an empty plan.
     pub steps: Vec<Step>,
-    /// Steps after which the rest is to be made anew, with the policy for that.
+    /// Steps after which the rest is replanned, with the policy for that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replan: Vec<StepId>,
 }
@@ -110,7 +110,7 @@ pub enum PlanError {
     /// A step with the id of one that stays in the plan.
     #[error("step {0} is still part of the plan; use another id")]
     Kept(StepId),
-    /// A step to plan anew after that is none.
+    /// An unknown step to replan after.
     #[error("replan names {0}, which is not a step of the plan")]
     Replan(StepId),
     /// A dependency that is no step.

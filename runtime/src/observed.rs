@@ -68,7 +68,7 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
 });
 
 /// Counts a fact that a supervisor took in. The kind is one of the program's words, as
-/// [`proto::record::kind_label`] gives them: whoever may write a record may make kinds up.
+/// [`proto::record::kind_label`] gives them: a writer of records may make kinds up.
 pub fn count_fact(kind: &'static str) {
     INSTRUMENTS.transitions.add(1, &transition("in", kind));
 }
@@ -157,7 +157,7 @@ fn work_of(decision: &Decision) -> Option<(&WorkId, u32)> {
     }
 }
 
-/// The context that travels with a decision. A question's can be derived by whoever sees the answer.
+/// The context that travels with a decision. A question's can be derived from the answer.
 fn context_of(job: &JobId, decision: &Decision, trace: TraceContext) -> TraceContext {
     match decision {
         Decision::Ask(ask) => trace.child(telemetry::of_ask(job, &ask.question.id)),

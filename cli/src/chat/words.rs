@@ -1,4 +1,4 @@
-//! The fixed texts of a conversation, in the language of whoever typed.
+//! The fixed texts of a conversation, in the user's language.
 
 use proto::lang::Language;
 
@@ -9,7 +9,7 @@ pub(crate) enum Words {
     Canceled,
     /// The command that was carried out was canceled.
     CommandCanceled,
-    /// There is none to cancel.
+    /// No job runs that could be canceled.
     NothingToCancel,
     /// Nobody is there who talks with a model.
     NoModel,

@@ -1,6 +1,6 @@
 //! A process that serves, around what it serves: its log and telemetry, its signals, its listener
 //! for operators, and the lines that say when it began and how it ended. The listener is there
-//! before anything else and goes last, so that whoever asks is always answered.
+//! before everything else and stops last, so that every request is answered.
 
 use runtime::{actor::End, admin::Admin, config::Config, shutdown, telemetry};
 use tokio::time::Instant;

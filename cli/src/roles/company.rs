@@ -142,7 +142,7 @@ impl Company {
         &self.crew
     }
 
-    /// What there is to look at, for whoever asks whether all is well.
+    /// The checks behind the health endpoints.
     #[must_use]
     pub fn watched(&self) -> Watched {
         let (broker, status) = (self.broker.clone(), self.status.clone());

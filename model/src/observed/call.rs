@@ -29,7 +29,7 @@ pub(super) mod keys {
     pub(crate) const CHAT: &str = "chat";
 }
 
-/// What a call that nobody waits for any more comes to.
+/// The outcome of a call that nobody waits for any more.
 const CANCELED: &str = "canceled";
 /// Longest name of a model in a span, in characters at each end: providers may say anything.
 const NAME_CHARS: usize = 120;

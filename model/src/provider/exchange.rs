@@ -229,7 +229,7 @@ fn captured(end: StreamEnd) -> Vec<ModelCall> {
         .collect()
 }
 
-/// Gemini names no calls; genai numbers them anew in every frame, so that two frames collide. The
+/// Gemini names no calls; genai numbers them from zero in every frame, so that two frames collide. The
 /// form of the id must stay: genai knows by it that Gemini never saw it.
 fn renumbered(mut calls: Vec<ModelCall>) -> Vec<ModelCall> {
     for (position, call) in calls.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! Plays a script: which rule answers, and how often each has. Whoever asks, over HTTP or in this
-//! process, gets the same.
+//! Plays a script: which rule answers, and how often each has. Callers over HTTP and in this
+//! process get the same answers.
 
 use std::sync::{
     Arc,

@@ -150,7 +150,7 @@ async fn chat(
 }
 
 impl Served {
-    /// An answer that says that there is none; 400, so that clients do not try again.
+    /// The answer when no rule matches; 400, so that clients do not retry.
     fn refuse(&self, message: &str, kind: &str, code: Option<&str>) -> Response {
         self.player.missed(message);
         json(StatusCode::BAD_REQUEST, wire::error(message, kind, code))

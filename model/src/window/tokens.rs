@@ -2,7 +2,7 @@
 //! fetched, and the guess is the same everywhere.
 //!
 //! It is meant to be too high rather than too low. Against the vocabularies `cl100k` and `o200k` it
-//! comes to 1.1 to 1.4 times the real count for English prose, Markdown, source code and JSON, 1.3 to
+//! gives 1.1 to 1.4 times the real count for English prose, Markdown, source code and JSON, 1.3 to
 //! 2.1 times for Chinese, and 1.0 to 2.5 times for Japanese, Korean, Russian, Arabic, Thai and emoji.
 //! It is too low, by half at worst, for letters that are words in no language.
 

@@ -21,7 +21,7 @@ pub(super) struct Claim {
     pub(super) ended: bool,
     /// What the log alone shows to be wrong.
     pub(super) wrong: Vec<Finding>,
-    /// What stands still until somebody does something.
+    /// Dead letters: work that waits for an operator.
     pub(super) dead: Vec<DeadLetter>,
     /// A decision that should follow, after which; and the last fact, which is to bring it about.
     pub(super) due: Option<Due>,

@@ -1,6 +1,6 @@
-//! Proves of every job that it has ended, or that what moves it is really on its way: a command in
-//! its queue or with a worker, a question in the inbox, a timer that is armed; or that it stands
-//! still and says why. Names every job that is none of these.
+//! Proves of every job that it has ended, or that what moves it is on its way (a command in its
+//! queue or with a worker, a question in the inbox, an armed timer), or that it waits for an operator
+//! and says why. Names every other job.
 //!
 //! It must never write anything, and never believe what one look shows: jobs move while it looks, so
 //! what looks wrong is looked at again until it stays so. What is in order is not kept in memory.
@@ -80,7 +80,7 @@ pub struct Report {
     pub standings: BTreeMap<usize, u64>,
     /// Jobs with which something is wrong.
     pub wrong: Vec<Wrong>,
-    /// What stands still until somebody does something.
+    /// Dead letters: work that waits for an operator.
     pub dead: Vec<DeadLetter>,
     /// Timers of jobs that have ended: they do nothing.
     pub idle_timers: u64,
@@ -97,7 +97,7 @@ fn by_word<S: serde::Serializer>(
 }
 
 impl Report {
-    /// Whether nothing is wrong. What stands still and says why is not wrong.
+    /// Whether nothing is wrong. A dead letter with a reason is not wrong.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.wrong.is_empty()

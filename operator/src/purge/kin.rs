@@ -1,5 +1,5 @@
 //! Jobs that work for jobs: none of a family is removed while another one of it is open. What a job tells
-//! another is written into that one's log, and a log that is gone would begin anew with it.
+//! another is written into that one's log, and a log that is gone would begin again with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

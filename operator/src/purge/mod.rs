@@ -71,7 +71,7 @@ pub enum Stays {
     /// It has not ended: it works, waits, or is parked.
     Open,
     /// It works for a job that has not ended, or such a one works for it: each writes into the other's
-    /// log, and one that goes back begins the others anew.
+    /// log, and one that goes back starts the others again.
     Family,
     /// It has ended, or was submitted, not long enough ago; or a job of its family has.
     Recent,
@@ -218,7 +218,7 @@ fn size(entry: &Entry) -> u64 {
     (whole - elsewhere) as u64
 }
 
-/// Removes jobs, and says which: one that was removed and submitted anew meanwhile stays.
+/// Removes jobs, and says which: one that was removed and submitted again meanwhile stays.
 ///
 /// # Errors
 /// When something cannot be read or removed; the number of jobs that were removed before.
@@ -258,7 +258,7 @@ async fn remove_one(broker: &Broker, ended: &Ended) -> Result<bool, PurgeError> 
     if let Some(id) = &ended.conversation {
         conversations::leave(&*broker.kv, id, job).await?;
     }
-    // Nobody submits it anew as long as its log is there: what came since belongs to it.
+    // It cannot be submitted again as long as its log is there: what came since belongs to it.
     broker.log.purge_until(job, last.seq).await?;
     Ok(true)
 }

@@ -3,7 +3,7 @@
 //! Jobs share values, and nobody counts who refers to which. So all values are listed first, then every
 //! record is looked through, and what is left goes. Why that is safe beside others that write: a record
 //! is written within a minute after its value was stored. If the value was there already and older than
-//! [`RENEWED_AFTER`], it was stored anew, and is not what was seen; if it was younger, it is younger than
+//! [`RENEWED_AFTER`], it was stored again, and is not what was seen; if it was younger, it is younger than
 //! [`OLDER_THAN`] still when this begins, or the record was written so long before that it is found.
 
 use std::{
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use super::PurgeError;
 
-/// Values that are younger stay, whoever refers to them.
+/// Younger values stay, with or without references.
 pub const OLDER_THAN: Duration = RENEWED_AFTER.saturating_mul(2);
 /// How long after they were listed values may still be removed.
 pub const PATIENCE: Duration = RENEWED_AFTER;
@@ -95,7 +95,7 @@ async fn files(broker: &Broker, body: &str) -> Result<Vec<String>, PurgeError> {
     }
 }
 
-/// Removes values that nobody refers to. What was stored anew since they were seen stays.
+/// Removes values without references. A value that was stored again since it was seen stays.
 ///
 /// # Errors
 /// When one cannot be removed, or it takes longer than it may.

@@ -288,7 +288,7 @@ async fn a_value_that_is_written_during_the_collection_is_never_lost() {
     let large = "s".repeat(100_000);
     let first = stage.ended("first", &large, None).await;
     stage.broker.log.purge(&first).await.unwrap();
-    // Too young, whoever refers to it.
+    // Too young, with or without references.
     pass(23).await;
     assert_eq!(stage.garbage(24).await.values, []);
     pass(2).await;
@@ -297,7 +297,7 @@ async fn a_value_that_is_written_during_the_collection_is_never_lost() {
     let second = stage.ended("second", &large, None).await;
     collect(&stage.broker, &garbage).await.unwrap();
     assert!(stage.folded(&second).await.has_ended(), "its value is there");
-    // Whoever takes too long has seen too little.
+    // A reader that takes too long has seen too little.
     pass(1).await;
     assert_eq!(stage.garbage(0).await.values, []);
     stage.broker.log.purge(&second).await.unwrap();

@@ -1,6 +1,6 @@
 //! Two releases share a cluster: the program as it is built here is the older one, and a fixture
 //! plays the newer. What the older one does not know parks that one job and names the place; it goes
-//! on once the newer one has its shard; nothing is lost, whoever writes and whoever reads.
+//! on once the newer one has its shard; nothing is lost, whichever version writes and reads.
 
 use std::sync::Arc;
 

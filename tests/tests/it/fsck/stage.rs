@@ -82,7 +82,7 @@ impl Stage {
 }
 
 impl Jobs {
-    /// On the broker in memory, whose clock stands still while somebody has something to do.
+    /// On the broker in memory, whose clock advances only while every task waits.
     pub(super) async fn in_memory() -> Self {
         let clock = Arc::new(VirtualClock::new());
         let options = MemoryOptions { clock, ..MemoryOptions::default() };
