@@ -28,7 +28,7 @@ use crate::telemetry::{self, Kind, LATENCY, Span, keys};
 use broker::{
     Broker,
     log::{
-        Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
+        Armed, CasOutcome, Delivery, Depth, Feed, Log, LogError, ObjectRefs, Progress, ShardLoad,
         Storage, Submission,
     },
 };
@@ -196,7 +196,7 @@ impl Log for Observed {
         fact: &Fact,
         after: Seq,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         self.fact(job, fact, trace, async |own| self.0.answer(job, fact, after, own).await).await
     }
 
@@ -207,7 +207,7 @@ impl Log for Observed {
         after: Seq,
         disarm: Option<&TimerName>,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         let own = context_of(job, decision, trace);
         let kind = decision.kind().as_str();
         let mut span = self.publish(job, kind, trace, own);
@@ -220,14 +220,14 @@ impl Log for Observed {
         let stored = self.0.decide(job, decision, after, disarm, own).await;
         measured(kind, started, stored.as_ref().err(), &mut span);
         match &stored {
-            Ok(Guarded::Stored(seq)) => {
+            Ok(CasOutcome::Stored(seq)) => {
                 span.set(keys::SEQ, i64::try_from(seq.0).unwrap_or(i64::MAX));
                 INSTRUMENTS.transitions.add(1, &transition("do", kind));
                 if work.is_some_and(|(_, attempt)| attempt > 1) {
                     INSTRUMENTS.retries.add(1, &[KeyValue::new(keys::RECORD_KIND, kind)]);
                 }
             }
-            Ok(Guarded::Conflict) => {
+            Ok(CasOutcome::Conflict) => {
                 span.fail("conflict");
                 INSTRUMENTS.conflicts.add(1, &[]);
             }
@@ -299,8 +299,8 @@ impl Log for Observed {
         self.0.submissions(shard, before, limit).await
     }
 
-    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
-        self.0.ended(jobs).await
+    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        self.0.finished_among(jobs).await
     }
 
     async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
@@ -326,8 +326,8 @@ impl Log for Observed {
         self.0.storage().await
     }
 
-    fn keeper(&self) -> String {
-        self.0.keeper()
+    fn server_info(&self) -> String {
+        self.0.server_info()
     }
 
     async fn ping(&self) -> Result<u64, LogError> {
@@ -350,10 +350,10 @@ impl Log for Observed {
         self.0.purge_until(job, until).await
     }
 
-    async fn mentions(
+    async fn object_refs(
         &self,
         shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
-        self.0.mentions(shard).await
+    ) -> Result<BoxStream<'static, Result<Vec<ObjectRefs>, LogError>>, LogError> {
+        self.0.object_refs(shard).await
     }
 }

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use broker::{
     Broker,
     log::{
-        Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
+        Armed, CasOutcome, Delivery, Depth, Feed, Log, LogError, ObjectRefs, Progress, ShardLoad,
         Storage, Submission,
     },
     testing::RawWriter,
@@ -129,7 +129,7 @@ impl Log for NewerLog {
         after: Seq,
         disarm: Option<&TimerName>,
         _: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         let record = Record::of_decision(decision, new_id(), &self.by).map_err(|e| invalid(&e))?;
         let (subjects, kind) = (self.inner.subjects(), decision.kind());
         let mut subject = subjects.decision(job, kind, &decision.pool());
@@ -144,7 +144,7 @@ impl Log for NewerLog {
         if let (Some(_), Some(timer)) = (stored, disarm) {
             self.inner.disarm(job, timer).await?;
         }
-        Ok(stored.map_or(Guarded::Conflict, Guarded::Stored))
+        Ok(stored.map_or(CasOutcome::Conflict, CasOutcome::Stored))
     }
 
     async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
@@ -201,7 +201,7 @@ impl Log for NewerLog {
         fact: &Fact,
         after: Seq,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         self.inner.answer(job, fact, after, trace).await
     }
 
@@ -240,8 +240,8 @@ impl Log for NewerLog {
         self.inner.submissions(shard, before, limit).await
     }
 
-    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
-        self.inner.ended(jobs).await
+    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        self.inner.finished_among(jobs).await
     }
 
     async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
@@ -267,8 +267,8 @@ impl Log for NewerLog {
         self.inner.storage().await
     }
 
-    fn keeper(&self) -> String {
-        self.inner.keeper()
+    fn server_info(&self) -> String {
+        self.inner.server_info()
     }
 
     async fn ping(&self) -> Result<u64, LogError> {
@@ -291,10 +291,10 @@ impl Log for NewerLog {
         self.inner.purge_until(job, until).await
     }
 
-    async fn mentions(
+    async fn object_refs(
         &self,
         shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
-        self.inner.mentions(shard).await
+    ) -> Result<BoxStream<'static, Result<Vec<ObjectRefs>, LogError>>, LogError> {
+        self.inner.object_refs(shard).await
     }
 }

@@ -35,7 +35,7 @@ pub use self::{
 
 /// What became of a write that is only made at a certain position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Guarded {
+pub enum CasOutcome {
     /// It is stored, here.
     Stored(Seq),
     /// Something else is stored at that position. Read the log and think again.
@@ -103,11 +103,11 @@ pub trait Log: Send + Sync + 'static {
         fact: &Fact,
         after: Seq,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError>;
+    ) -> Result<CasOutcome, LogError>;
 
     /// Stores a decision if the job's last decision is at `after` (0 for none), and in the same
     /// write cancels the timer `disarm`. Of several deciders that saw the same position exactly one
-    /// is told [`Guarded::Stored`]; a conflict leaves the timer armed.
+    /// is told [`CasOutcome::Stored`]; a conflict leaves the timer armed.
     async fn decide(
         &self,
         job: &JobId,
@@ -115,7 +115,7 @@ pub trait Log: Send + Sync + 'static {
         after: Seq,
         disarm: Option<&TimerName>,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError>;
+    ) -> Result<CasOutcome, LogError>;
 
     /// A job's records after a position, in the order of the log, without timers. Holds every
     /// record whose write had been acknowledged to anybody before this was called.
@@ -182,7 +182,7 @@ pub trait Log: Send + Sync + 'static {
     /// Which of some jobs of one shard have ended, as far as is known where it is cheap to ask. One to
     /// which something was said through the door after its end is not among them, nor one in which
     /// something was decided after an end: it may have been rolled back. At most 1,000 jobs at a time.
-    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError>;
+    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError>;
 
     /// How far each queue of a shard has come. What was handed out and was not acknowledged when this
     /// was called is counted.
@@ -204,7 +204,7 @@ pub trait Log: Send + Sync + 'static {
     async fn storage(&self) -> Result<Storage, LogError>;
 
     /// Who keeps the log, in words: the program, its version, its name.
-    fn keeper(&self) -> String;
+    fn server_info(&self) -> String;
 
     /// Asks the broker something small, and waits for the answer. Gives a number that is another one
     /// when the connection was lost in between.
@@ -228,15 +228,15 @@ pub trait Log: Send + Sync + 'static {
     /// whose record it is, where that can be told. Nothing is left out because it cannot be read;
     /// names of other things of the same form are among them. Holds every record whose write had
     /// been acknowledged to anybody before this was called.
-    async fn mentions(
+    async fn object_refs(
         &self,
         shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError>;
+    ) -> Result<BoxStream<'static, Result<Vec<ObjectRefs>, LogError>>, LogError>;
 }
 
 /// What a stored message says of large values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mention {
+pub struct ObjectRefs {
     /// The job, when its subject can be read.
     pub job: Option<JobId>,
     /// The names.
@@ -246,7 +246,7 @@ pub struct Mention {
     pub submission: Option<String>,
 }
 
-impl Mention {
+impl ObjectRefs {
     /// What a stored payload says.
     #[must_use]
     pub fn of(job: Option<JobId>, payload: &[u8]) -> Self {

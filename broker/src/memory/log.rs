@@ -32,8 +32,8 @@ use super::{
     write::Publish,
 };
 use crate::log::{
-    Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad, Storage,
-    Submission, claim,
+    Armed, CasOutcome, Delivery, Depth, Feed, Log, LogError, ObjectRefs, Progress, ShardLoad,
+    Storage, Submission, claim,
     settle::{self, Patience},
 };
 
@@ -162,8 +162,8 @@ impl Log for MemoryLog {
         write.guard = Some((Filter::Facts(Source::Door), Seq(0)));
         loop {
             match settle::settle(&write, PATIENCE).await? {
-                Guarded::Stored(seq) => return Ok(Submission::Stored(seq)),
-                Guarded::Conflict => {
+                CasOutcome::Stored(seq) => return Ok(Submission::Stored(seq)),
+                CasOutcome::Conflict => {
                     self.reach(Call::Read)?;
                     if let Some(first) = self.first_from_the_door(job) {
                         return Ok(Submission::Exists(Box::new(self.entry(&first).await?)));
@@ -185,7 +185,7 @@ impl Log for MemoryLog {
         fact: &Fact,
         after: Seq,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         let mut write = self.fact(Call::Answer, job, fact, trace).await?;
         write.guard = Some((Filter::Facts(Source::People), after));
         settle::settle(&write, PATIENCE).await
@@ -198,7 +198,7 @@ impl Log for MemoryLog {
         after: Seq,
         disarm: Option<&TimerName>,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         let id = new_id();
         let record = Record::of_decision(decision, &id, &self.writer).map_err(|e| invalid(&e))?;
         let write = Publish {
@@ -315,7 +315,7 @@ impl Log for MemoryLog {
         self.entries(&messages).await
     }
 
-    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
         self.reach(Call::Read)?;
         let ended = |job: &&JobId| {
             let records = self.records_after(job, Seq(0));
@@ -363,7 +363,7 @@ impl Log for MemoryLog {
         Ok(Storage { used: loads.sum(), limit: None })
     }
 
-    fn keeper(&self) -> String {
+    fn server_info(&self) -> String {
         "this process's memory".to_owned()
     }
 
@@ -393,15 +393,15 @@ impl Log for MemoryLog {
         Ok(removed.into_inner())
     }
 
-    async fn mentions(
+    async fn object_refs(
         &self,
         shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
+    ) -> Result<BoxStream<'static, Result<Vec<ObjectRefs>, LogError>>, LogError> {
         self.reach(Call::Read)?;
         let mut state = self.shared.lock();
         let mention =
-            |message: &Arc<Message>| Mention::of(Some(message.job.clone()), &message.payload);
-        let mut all: Vec<Mention> = state.stream(shard).all().map(mention).collect();
+            |message: &Arc<Message>| ObjectRefs::of(Some(message.job.clone()), &message.payload);
+        let mut all: Vec<ObjectRefs> = state.stream(shard).all().map(mention).collect();
         all.extend(state.timers.mentions(&self.shared.subjects, shard));
         Ok(Box::pin(futures::stream::iter([Ok(all)])))
     }

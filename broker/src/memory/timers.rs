@@ -17,7 +17,7 @@ use proto::{
 use tokio::{sync::Notify, task::AbortHandle};
 
 use super::{TimerFault, state::Shared};
-use crate::log::{Armed, Mention};
+use crate::log::{Armed, ObjectRefs};
 
 /// Longest sleep: the time of day may jump, and a machine may have slept.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
@@ -54,10 +54,10 @@ impl Timers {
     }
 
     /// What the timers of a shard say of large values.
-    pub(super) fn mentions(&self, subjects: &Subjects, shard: Shard) -> Vec<Mention> {
+    pub(super) fn mentions(&self, subjects: &Subjects, shard: Shard) -> Vec<ObjectRefs> {
         let there = self.by_name.iter().filter(|((job, _), _)| subjects.shard_of(job) == shard);
         let mention =
-            |((job, _), timer): (&Name, &Timer)| Mention::of(Some(job.clone()), &timer.payload);
+            |((job, _), timer): (&Name, &Timer)| ObjectRefs::of(Some(job.clone()), &timer.payload);
         there.map(mention).collect()
     }
 

@@ -107,7 +107,10 @@ pub(super) fn queue_of(name: &str) -> Option<(DecisionKind, Pool)> {
 const DOORS: usize = 50;
 
 /// Which of some jobs of one shard have ended, as any replica has it.
-pub(super) async fn ended(log: &NatsLog, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+pub(super) async fn finished_among(
+    log: &NatsLog,
+    jobs: &[JobId],
+) -> Result<BTreeSet<JobId>, LogError> {
     let Some(first) = jobs.first() else { return Ok(BTreeSet::new()) };
     let stream = log.subjects.stream(log.subjects.shard_of(first));
     let finish = |job| log.subjects.decision(job, DecisionKind::Finish, &pools::nobody());

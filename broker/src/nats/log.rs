@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     log::{
-        Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
+        Armed, CasOutcome, Delivery, Depth, Feed, Log, LogError, ObjectRefs, Progress, ShardLoad,
         Storage, Submission, claim,
         settle::{self, Patience},
     },
@@ -144,8 +144,8 @@ impl Log for NatsLog {
         let patience = self.patience(self.options.submit_patience_ms);
         for _ in 0..SUBMIT_TRIES {
             match settle::settle(&write, patience).await? {
-                Guarded::Stored(seq) => return Ok(Submission::Stored(seq)),
-                Guarded::Conflict => {
+                CasOutcome::Stored(seq) => return Ok(Submission::Stored(seq)),
+                CasOutcome::Conflict => {
                     if let Some(first) = self.first(job, &door).await? {
                         return Ok(Submission::Exists(Box::new(first)));
                     }
@@ -168,7 +168,7 @@ impl Log for NatsLog {
         fact: &Fact,
         after: Seq,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         let people = self.subjects.fact(job, Source::People);
         let write = self.fact(job, fact, trace).await?.guarded(people, after);
         settle::settle(&write, self.patience(self.options.write_patience_ms)).await
@@ -181,7 +181,7 @@ impl Log for NatsLog {
         after: Seq,
         disarm: Option<&TimerName>,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         let record =
             Record::of_decision(decision, new_id(), &self.writer).map_err(|e| invalid(&e))?;
         let subject = self.subjects.decision(job, decision.kind(), &decision.pool());
@@ -317,8 +317,8 @@ impl Log for NatsLog {
         scan::submissions(self, shard, before, limit).await
     }
 
-    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
-        load::ended(self, jobs).await
+    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        load::finished_among(self, jobs).await
     }
 
     async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
@@ -344,7 +344,7 @@ impl Log for NatsLog {
         load::storage(self).await
     }
 
-    fn keeper(&self) -> String {
+    fn server_info(&self) -> String {
         let server = self.link.client.server_info();
         format!("nats-server {} ({})", server.version, server.server_name)
     }
@@ -375,11 +375,11 @@ impl Log for NatsLog {
         removal::purge_job(self, job, Some(until)).await
     }
 
-    async fn mentions(
+    async fn object_refs(
         &self,
         shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
-        Ok(removal::mentions(self, shard))
+    ) -> Result<BoxStream<'static, Result<Vec<ObjectRefs>, LogError>>, LogError> {
+        Ok(removal::object_refs(self, shard))
     }
 }
 

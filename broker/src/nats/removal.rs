@@ -20,7 +20,7 @@ use super::{
     read::{self, Stored},
 };
 use crate::{
-    log::{LogError, Mention},
+    log::{LogError, ObjectRefs},
     objects::{self, Kept},
 };
 
@@ -76,10 +76,10 @@ pub(super) async fn purge_job(
 
 /// The names of large values in everything that a shard holds. What a slow replica does not have yet
 /// is read from the leader.
-pub(super) fn mentions(
+pub(super) fn object_refs(
     log: &NatsLog,
     shard: Shard,
-) -> BoxStream<'static, Result<Vec<Mention>, LogError>> {
+) -> BoxStream<'static, Result<Vec<ObjectRefs>, LogError>> {
     let log = log.clone();
     Box::pin(async_stream::try_stream! {
         let (link, stream) = (&log.link, log.subjects.stream(shard));
@@ -102,9 +102,9 @@ pub(super) fn mentions(
     })
 }
 
-fn mention(log: &NatsLog, message: &Stored) -> Mention {
+fn mention(log: &NatsLog, message: &Stored) -> ObjectRefs {
     let job = log.subjects.parse(&message.subject).ok().map(|place| place.job);
-    Mention::of(job, &message.payload)
+    ObjectRefs::of(job, &message.payload)
 }
 
 /// A piece of a value, without what it holds.

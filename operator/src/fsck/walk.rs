@@ -139,7 +139,7 @@ impl Shard<'_> {
             let page = page.map_err(|cut| cut.1)?;
             let jobs: BTreeSet<JobId> = page.iter().map(|armed| armed.job.clone()).collect();
             let jobs: Vec<JobId> = jobs.into_iter().collect();
-            let ended = self.broker.log.ended(&jobs).await?;
+            let ended = self.broker.log.finished_among(&jobs).await?;
             idle += page.iter().filter(|armed| ended.contains(&armed.job)).count() as u64;
         }
         Ok(idle)

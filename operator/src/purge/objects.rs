@@ -64,7 +64,7 @@ pub async fn garbage(
         if values.is_empty() {
             break;
         }
-        let mut mentions = broker.log.mentions(shard).await?;
+        let mut mentions = broker.log.object_refs(shard).await?;
         while let Some(page) = mentions.try_next().await? {
             in_time(until)?;
             let counts =

@@ -6,7 +6,7 @@ use broker::{
     Broker,
     clock::Clock,
     kv::{self, Bucket},
-    log::Guarded,
+    log::CasOutcome,
     memory::{Memory, MemoryOptions, VirtualClock},
 };
 use bytes::Bytes;
@@ -90,7 +90,7 @@ impl Stage {
             let after = folded.last_decision();
             let stored =
                 self.broker.log.decide(job, &next.decision, after, None, new_trace()).await;
-            assert!(matches!(stored, Ok(Guarded::Stored(_))));
+            assert!(matches!(stored, Ok(CasOutcome::Stored(_))));
         }
     }
 

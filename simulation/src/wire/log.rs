@@ -8,8 +8,8 @@ use std::{
 
 use async_trait::async_trait;
 use broker::log::{
-    Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad, Storage,
-    Submission,
+    Armed, CasOutcome, Delivery, Depth, Feed, Log, LogError, ObjectRefs, Progress, ShardLoad,
+    Storage, Submission,
 };
 use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 use jiff::Timestamp;
@@ -148,7 +148,7 @@ impl Log for WiredLog {
         fact: &Fact,
         after: Seq,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         let (inner, job, fact) = (Arc::clone(&self.inner), job.clone(), fact.clone());
         self.write(Box::pin(async move { inner.answer(&job, &fact, after, trace).await })).await
     }
@@ -160,7 +160,7 @@ impl Log for WiredLog {
         after: Seq,
         disarm: Option<&TimerName>,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         let (inner, job, decision) = (Arc::clone(&self.inner), job.clone(), decision.clone());
         self.misreading.note(&job, &decision);
         self.wire
@@ -264,9 +264,9 @@ impl Log for WiredLog {
         self.ask(Box::pin(async move { inner.submissions(shard, before, limit).await })).await
     }
 
-    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
         let (inner, jobs) = (Arc::clone(&self.inner), jobs.to_vec());
-        self.ask(Box::pin(async move { inner.ended(&jobs).await })).await
+        self.ask(Box::pin(async move { inner.finished_among(&jobs).await })).await
     }
 
     async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
@@ -297,8 +297,8 @@ impl Log for WiredLog {
         self.ask(Box::pin(async move { inner.storage().await })).await
     }
 
-    fn keeper(&self) -> String {
-        self.inner.keeper()
+    fn server_info(&self) -> String {
+        self.inner.server_info()
     }
 
     async fn ping(&self) -> Result<u64, LogError> {
@@ -325,12 +325,12 @@ impl Log for WiredLog {
         self.write(Box::pin(async move { inner.purge_until(&job, until).await })).await
     }
 
-    async fn mentions(
+    async fn object_refs(
         &self,
         shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
+    ) -> Result<BoxStream<'static, Result<Vec<ObjectRefs>, LogError>>, LogError> {
         let inner = Arc::clone(&self.inner);
-        self.ask(Box::pin(async move { inner.mentions(shard).await })).await
+        self.ask(Box::pin(async move { inner.object_refs(shard).await })).await
     }
 }
 

@@ -4,7 +4,7 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use broker::{
     Broker,
-    log::{Delivery, Feed, Guarded, LogError, Submission},
+    log::{CasOutcome, Delivery, Feed, LogError, Submission},
     testing::wait,
 };
 use futures::{Stream, StreamExt};
@@ -151,10 +151,10 @@ pub(crate) fn decision(entry: &Entry) -> Decision {
 }
 
 /// The seq of something that must have been stored.
-pub(crate) fn stored(guarded: Result<Guarded, LogError>) -> Seq {
+pub(crate) fn stored(guarded: Result<CasOutcome, LogError>) -> Seq {
     match guarded.unwrap() {
-        Guarded::Stored(seq) => seq,
-        Guarded::Conflict => panic!("a conflict"),
+        CasOutcome::Stored(seq) => seq,
+        CasOutcome::Conflict => panic!("a conflict"),
     }
 }
 

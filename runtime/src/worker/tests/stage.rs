@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use broker::{
     Broker,
     log::{
-        Ack, Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
+        Ack, Armed, CasOutcome, Delivery, Depth, Feed, Log, LogError, Progress, ShardLoad, Storage,
         Submission,
     },
     memory::{self, MemoryOptions},
@@ -117,7 +117,7 @@ impl Log for Scripted {
         _: &Fact,
         _: Seq,
         _: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         unimplemented()
     }
     async fn decide(
@@ -127,7 +127,7 @@ impl Log for Scripted {
         _: Seq,
         _: Option<&TimerName>,
         _: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         unimplemented()
     }
     async fn watch(
@@ -169,7 +169,7 @@ impl Log for Scripted {
     ) -> Result<Vec<Entry>, LogError> {
         unimplemented()
     }
-    async fn ended(&self, _: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+    async fn finished_among(&self, _: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
         unimplemented()
     }
     async fn progress(&self, _: Shard) -> Result<Vec<Progress>, LogError> {
@@ -190,7 +190,7 @@ impl Log for Scripted {
     async fn storage(&self) -> Result<Storage, LogError> {
         unimplemented()
     }
-    fn keeper(&self) -> String {
+    fn server_info(&self) -> String {
         String::new()
     }
     async fn ping(&self) -> Result<u64, LogError> {
@@ -206,10 +206,10 @@ impl Log for Scripted {
     async fn purge_until(&self, _: &JobId, _: Seq) -> Result<u64, LogError> {
         unimplemented()
     }
-    async fn mentions(
+    async fn object_refs(
         &self,
         _: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<broker::log::Mention>, LogError>>, LogError> {
+    ) -> Result<BoxStream<'static, Result<Vec<broker::log::ObjectRefs>, LogError>>, LogError> {
         unimplemented()
     }
 }

@@ -1,6 +1,6 @@
 //! Points of a job's log: going back to one, naming one, and going on from one in another job.
 
-use broker::{log::Guarded, memory::MemoryOptions};
+use broker::{log::CasOutcome, memory::MemoryOptions};
 use machine::{Job, Tell, check, replay};
 use proto::{
     decision::pools,
@@ -89,7 +89,7 @@ pub(super) async fn drive(hall: &Hall, job: &JobId) -> Job {
             }
         }
         let stored = hall.broker.log.decide(job, &next.decision, after, None, new_trace()).await;
-        assert!(matches!(stored.unwrap(), Guarded::Stored(_)));
+        assert!(matches!(stored.unwrap(), CasOutcome::Stored(_)));
     }
 }
 
@@ -117,7 +117,9 @@ async fn a_job_that_has_ended_goes_back_and_completes_again() {
     assert_eq!(again.generation().0, 1);
     let checked = check::check(&job, &company.broker.log.read(&job, Seq(0)).await.unwrap());
     assert!(checked.is_clean(), "{checked:?}");
-    assert!(company.broker.log.ended(std::slice::from_ref(&job)).await.unwrap().contains(&job));
+    assert!(
+        company.broker.log.finished_among(std::slice::from_ref(&job)).await.unwrap().contains(&job)
+    );
     // A supervisor that was not there then finds the same.
     company.dismiss(0);
     company.hire_supervisor("s2").await;

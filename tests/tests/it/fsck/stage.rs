@@ -8,7 +8,7 @@ use std::{
 
 use broker::{
     Broker,
-    log::{Delivery, Feed, Guarded},
+    log::{CasOutcome, Delivery, Feed},
     memory::{Memory, MemoryOptions, VirtualClock},
     testing::{
         RawWriter,
@@ -153,7 +153,7 @@ impl Jobs {
     pub(super) async fn decide(&self, job: &JobId, decision: &Decision) {
         let after = replay(job, &self.broker.log.read(job, Seq(0)).await.unwrap()).last_decision();
         let stored = self.broker.log.decide(job, decision, after, None, new_trace()).await;
-        assert!(matches!(stored, Ok(Guarded::Stored(_))), "{stored:?}");
+        assert!(matches!(stored, Ok(CasOutcome::Stored(_))), "{stored:?}");
     }
 
     pub(super) async fn fact(&self, job: &JobId, fact: Fact) {
