@@ -2,35 +2,27 @@
 //! and is measured. Changes nothing else, and decides nothing.
 
 use std::{
-    collections::BTreeSet,
     sync::{Arc, LazyLock},
     time::Instant,
 };
 
 use async_trait::async_trait;
-use futures::stream::BoxStream;
 use jiff::Timestamp;
 use opentelemetry::{
     KeyValue,
     metrics::{Counter, Histogram},
 };
 use proto::{
-    decision::{Decision, DecisionKind},
-    entry::Entry,
+    decision::Decision,
     fact::Fact,
-    id::{JobId, Pool, Seq, Shard, TimerName, WorkId},
-    subject::Subjects,
+    id::{JobId, Seq, TimerName, WorkId},
     trace::TraceContext,
 };
-use tokio::sync::Semaphore;
 
 use crate::telemetry::{self, Kind, LATENCY, Span, keys};
 use broker::{
     Broker,
-    log::{
-        Armed, CasOutcome, Delivery, Depth, Feed, Log, LogError, ObjectRefs, Progress, ShardLoad,
-        Storage, Submission,
-    },
+    log::{CasOutcome, Composed, Log, LogError, Submission, Writer},
 };
 
 /// What is measured about writes.
@@ -80,17 +72,14 @@ fn transition(family: &'static str, kind: &'static str) -> [KeyValue; 2] {
 /// The same broker, with every write to the log measured and in a trace.
 #[must_use]
 pub fn observed(broker: Broker) -> Broker {
-    Broker { log: Arc::new(Observed::new(broker.log)), ..broker }
+    let writer = Arc::new(Observed(Arc::clone(&broker.log)));
+    Broker { log: Arc::new(Composed { writer, ..Composed::from(broker.log) }), ..broker }
 }
 
 /// A log that is watched.
-pub(crate) struct Observed(Arc<dyn Log>);
+struct Observed(Arc<dyn Log>);
 
 impl Observed {
-    pub(crate) fn new(log: Arc<dyn Log>) -> Self {
-        Self(log)
-    }
-
     /// The span of a write, and the context that travels with the record.
     fn publish(&self, job: &JobId, what: &str, trace: TraceContext, own: TraceContext) -> Span {
         let mut span = Span::start(own, Some(trace), Kind::Producer, || format!("publish {what}"));
@@ -172,11 +161,7 @@ fn context_of(job: &JobId, decision: &Decision, trace: TraceContext) -> TraceCon
 }
 
 #[async_trait]
-impl Log for Observed {
-    fn subjects(&self) -> &Subjects {
-        self.0.subjects()
-    }
-
+impl Writer for Observed {
     async fn submit(
         &self,
         job: &JobId,
@@ -236,46 +221,6 @@ impl Log for Observed {
         stored
     }
 
-    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
-        self.0.read(job, after).await
-    }
-
-    async fn watch(
-        &self,
-        job: &JobId,
-        after: Seq,
-    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
-        self.0.watch(job, after).await
-    }
-
-    async fn facts(
-        &self,
-        shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
-        self.0.facts(shard).await
-    }
-
-    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
-        self.0.unsettled(shard).await
-    }
-
-    async fn commands(
-        &self,
-        kind: DecisionKind,
-        pool: &Pool,
-        slots: Arc<Semaphore>,
-    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
-        self.0.commands(kind, pool, slots).await
-    }
-
-    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
-        self.0.depth(kind, pool).await
-    }
-
-    fn ack_wait(&self) -> std::time::Duration {
-        self.0.ack_wait()
-    }
-
     async fn arm(
         &self,
         job: &JobId,
@@ -288,72 +233,5 @@ impl Log for Observed {
 
     async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError> {
         self.0.disarm(job, timer).await
-    }
-
-    async fn submissions(
-        &self,
-        shard: Shard,
-        before: Option<Seq>,
-        limit: usize,
-    ) -> Result<Vec<Entry>, LogError> {
-        self.0.submissions(shard, before, limit).await
-    }
-
-    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
-        self.0.finished_among(jobs).await
-    }
-
-    async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
-        self.0.progress(shard).await
-    }
-
-    async fn armed(&self, job: &JobId) -> Result<BTreeSet<TimerName>, LogError> {
-        self.0.armed(job).await
-    }
-
-    async fn timers(
-        &self,
-        shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Armed, LogError>>, LogError> {
-        self.0.timers(shard).await
-    }
-
-    async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {
-        self.0.load(shard).await
-    }
-
-    async fn storage(&self) -> Result<Storage, LogError> {
-        self.0.storage().await
-    }
-
-    fn server_info(&self) -> String {
-        self.0.server_info()
-    }
-
-    async fn ping(&self) -> Result<u64, LogError> {
-        self.0.ping().await
-    }
-
-    async fn close(&self) {
-        self.0.close().await;
-    }
-
-    async fn check(&self) -> Result<(), LogError> {
-        self.0.check().await
-    }
-
-    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
-        self.0.purge(job).await
-    }
-
-    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
-        self.0.purge_until(job, until).await
-    }
-
-    async fn object_refs(
-        &self,
-        shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<ObjectRefs>, LogError>>, LogError> {
-        self.0.object_refs(shard).await
     }
 }

@@ -1,4 +1,4 @@
-//! [`Log`] in memory: encodes, sends, settles, reads.
+//! [`Log`](crate::log::Log) in memory: encodes, sends, settles, reads.
 
 use std::{
     collections::BTreeSet,
@@ -32,8 +32,8 @@ use super::{
     write::Publish,
 };
 use crate::log::{
-    Armed, CasOutcome, Delivery, Depth, Feed, Log, LogError, ObjectRefs, Progress, ShardLoad,
-    Storage, Submission, claim,
+    Armed, CasOutcome, Delivery, Depth, Feed, LogError, Maintenance, ObjectRefs, Progress, Queues,
+    Reader, ShardLoad, Storage, Submission, Writer, claim,
     settle::{self, Patience},
 };
 
@@ -147,11 +147,68 @@ impl MemoryLog {
 }
 
 #[async_trait]
-impl Log for MemoryLog {
+impl Reader for MemoryLog {
     fn subjects(&self) -> &Subjects {
         &self.shared.subjects
     }
 
+    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
+        tokio::task::yield_now().await;
+        self.reach(Call::Read)?;
+        self.entries(&self.records_after(job, after)).await
+    }
+
+    async fn watch(
+        &self,
+        job: &JobId,
+        after: Seq,
+    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
+        self.reach(Call::Read)?;
+        let (log, job, mut after) = (self.clone(), job.clone(), after);
+        let news = self.shared.lock().watcher(&job);
+        Ok(Box::pin(async_stream::try_stream! {
+            loop {
+                // From here on nothing is missed, though nobody waits yet.
+                let changed = news.notified();
+                for message in log.records_after(&job, after) {
+                    after = message.seq;
+                    yield log.entry(&message).await?;
+                }
+                changed.await;
+                log.reach(Call::Read)?;
+            }
+        }))
+    }
+
+    async fn submissions(
+        &self,
+        shard: Shard,
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, LogError> {
+        self.reach(Call::Read)?;
+        let messages = self.shared.lock().stream(shard).submissions(before, limit);
+        self.entries(&messages).await
+    }
+
+    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        self.reach(Call::Read)?;
+        let ended = |job: &&JobId| {
+            let records = self.records_after(job, Seq(0));
+            let last = |wanted: &dyn Fn(&Family) -> bool| {
+                records.iter().rfind(|m| wanted(&m.family)).map(|m| m.seq)
+            };
+            let finish = last(&|family| matches!(family, Family::Do(DecisionKind::Finish, _)));
+            finish.is_some()
+                && finish > last(&|family| *family == Family::In(Source::Door))
+                && finish == last(&|family| matches!(family, Family::Do(..)))
+        };
+        Ok(jobs.iter().filter(ended).cloned().collect())
+    }
+}
+
+#[async_trait]
+impl Writer for MemoryLog {
     async fn submit(
         &self,
         job: &JobId,
@@ -215,34 +272,37 @@ impl Log for MemoryLog {
         settle::settle(&write, PATIENCE).await
     }
 
-    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
-        tokio::task::yield_now().await;
-        self.reach(Call::Read)?;
-        self.entries(&self.records_after(job, after)).await
-    }
-
-    async fn watch(
+    async fn arm(
         &self,
         job: &JobId,
-        after: Seq,
-    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
-        self.reach(Call::Read)?;
-        let (log, job, mut after) = (self.clone(), job.clone(), after);
-        let news = self.shared.lock().watcher(&job);
-        Ok(Box::pin(async_stream::try_stream! {
-            loop {
-                // From here on nothing is missed, though nobody waits yet.
-                let changed = news.notified();
-                for message in log.records_after(&job, after) {
-                    after = message.seq;
-                    yield log.entry(&message).await?;
-                }
-                changed.await;
-                log.reach(Call::Read)?;
-            }
-        }))
+        timer: &TimerName,
+        at: Timestamp,
+        trace: TraceContext,
+    ) -> Result<(), LogError> {
+        let fact = Fact::Fired(Fired { timer: timer.clone() });
+        let record = Record::of_fact(&fact, new_id(), &self.broker).map_err(|e| invalid(&e))?;
+        let payload = claim::encode(record, &*self.objects).await?;
+        if self.shared.lock().is_full() {
+            return Err(LogError::Full("the limit of records is reached".into()));
+        }
+        let scheduled = Timer { at, payload, trace };
+        self.change(Call::Timer, |shared| {
+            let mut state = shared.lock();
+            state.stream(shared.subjects.shard_of(job)).next_seq();
+            state.timers.arm(job, timer, scheduled.clone());
+        })
+        .await?;
+        self.shared.timers.wake(&self.shared);
+        Ok(())
     }
 
+    async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError> {
+        self.change(Call::Timer, |shared| shared.lock().timers.disarm(job, timer)).await
+    }
+}
+
+#[async_trait]
+impl Queues for MemoryLog {
     async fn facts(
         &self,
         shard: Shard,
@@ -275,61 +335,10 @@ impl Log for MemoryLog {
     fn ack_wait(&self) -> Duration {
         self.shared.options.ack_wait
     }
+}
 
-    async fn arm(
-        &self,
-        job: &JobId,
-        timer: &TimerName,
-        at: Timestamp,
-        trace: TraceContext,
-    ) -> Result<(), LogError> {
-        let fact = Fact::Fired(Fired { timer: timer.clone() });
-        let record = Record::of_fact(&fact, new_id(), &self.broker).map_err(|e| invalid(&e))?;
-        let payload = claim::encode(record, &*self.objects).await?;
-        if self.shared.lock().is_full() {
-            return Err(LogError::Full("the limit of records is reached".into()));
-        }
-        let scheduled = Timer { at, payload, trace };
-        self.change(Call::Timer, |shared| {
-            let mut state = shared.lock();
-            state.stream(shared.subjects.shard_of(job)).next_seq();
-            state.timers.arm(job, timer, scheduled.clone());
-        })
-        .await?;
-        self.shared.timers.wake(&self.shared);
-        Ok(())
-    }
-
-    async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError> {
-        self.change(Call::Timer, |shared| shared.lock().timers.disarm(job, timer)).await
-    }
-
-    async fn submissions(
-        &self,
-        shard: Shard,
-        before: Option<Seq>,
-        limit: usize,
-    ) -> Result<Vec<Entry>, LogError> {
-        self.reach(Call::Read)?;
-        let messages = self.shared.lock().stream(shard).submissions(before, limit);
-        self.entries(&messages).await
-    }
-
-    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
-        self.reach(Call::Read)?;
-        let ended = |job: &&JobId| {
-            let records = self.records_after(job, Seq(0));
-            let last = |wanted: &dyn Fn(&Family) -> bool| {
-                records.iter().rfind(|m| wanted(&m.family)).map(|m| m.seq)
-            };
-            let finish = last(&|family| matches!(family, Family::Do(DecisionKind::Finish, _)));
-            finish.is_some()
-                && finish > last(&|family| *family == Family::In(Source::Door))
-                && finish == last(&|family| matches!(family, Family::Do(..)))
-        };
-        Ok(jobs.iter().filter(ended).cloned().collect())
-    }
-
+#[async_trait]
+impl Maintenance for MemoryLog {
     async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
         self.reach(Call::Read)?;
         Ok(self.shared.lock().progress(&self.shared.subjects, shard))
@@ -349,6 +358,35 @@ impl Log for MemoryLog {
         let subjects = self.shared.subjects.clone();
         let there = all.into_iter().filter(move |armed| subjects.shard_of(&armed.job) == shard);
         Ok(Box::pin(futures::stream::iter(there.map(Ok))))
+    }
+
+    async fn object_refs(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Vec<ObjectRefs>, LogError>>, LogError> {
+        self.reach(Call::Read)?;
+        let mut state = self.shared.lock();
+        let mention =
+            |message: &Arc<Message>| ObjectRefs::of(Some(message.job.clone()), &message.payload);
+        let mut all: Vec<ObjectRefs> = state.stream(shard).all().map(mention).collect();
+        all.extend(state.timers.mentions(&self.shared.subjects, shard));
+        Ok(Box::pin(futures::stream::iter([Ok(all)])))
+    }
+
+    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
+        let shard = self.shared.subjects.shard_of(job);
+        self.change(Call::Purge, |shared| shared.lock().purge(shard, job)).await
+    }
+
+    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
+        let shard = self.shared.subjects.shard_of(job);
+        let removed = AtomicU64::new(0);
+        self.change(Call::Purge, |shared| {
+            let count = shared.lock().purge_until(shard, job, until);
+            removed.fetch_add(count, Ordering::Relaxed);
+        })
+        .await?;
+        Ok(removed.into_inner())
     }
 
     async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {
@@ -371,40 +409,11 @@ impl Log for MemoryLog {
         self.reach(Call::Read).map(|()| 0)
     }
 
-    async fn close(&self) {}
-
     async fn check(&self) -> Result<(), LogError> {
         Ok(())
     }
 
-    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
-        let shard = self.shared.subjects.shard_of(job);
-        self.change(Call::Purge, |shared| shared.lock().purge(shard, job)).await
-    }
-
-    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
-        let shard = self.shared.subjects.shard_of(job);
-        let removed = AtomicU64::new(0);
-        self.change(Call::Purge, |shared| {
-            let count = shared.lock().purge_until(shard, job, until);
-            removed.fetch_add(count, Ordering::Relaxed);
-        })
-        .await?;
-        Ok(removed.into_inner())
-    }
-
-    async fn object_refs(
-        &self,
-        shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<ObjectRefs>, LogError>>, LogError> {
-        self.reach(Call::Read)?;
-        let mut state = self.shared.lock();
-        let mention =
-            |message: &Arc<Message>| ObjectRefs::of(Some(message.job.clone()), &message.payload);
-        let mut all: Vec<ObjectRefs> = state.stream(shard).all().map(mention).collect();
-        all.extend(state.timers.mentions(&self.shared.subjects, shard));
-        Ok(Box::pin(futures::stream::iter([Ok(all)])))
-    }
+    async fn close(&self) {}
 }
 
 /// Drawn where a simulation can seed it: two runs of one seed must write the same records.

@@ -1,4 +1,4 @@
-//! [`Log`] on JetStream: encodes, sends, settles, reads.
+//! [`Log`](crate::log::Log) on JetStream: encodes, sends, settles, reads.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -30,8 +30,8 @@ use super::{
 };
 use crate::{
     log::{
-        Armed, CasOutcome, Delivery, Depth, Feed, Log, LogError, ObjectRefs, Progress, ShardLoad,
-        Storage, Submission, claim,
+        Armed, CasOutcome, Delivery, Depth, Feed, LogError, Maintenance, ObjectRefs, Progress,
+        Queues, Reader, ShardLoad, Storage, Submission, Writer, claim,
         settle::{self, Patience},
     },
     objects::Objects,
@@ -128,11 +128,60 @@ impl NatsLog {
 }
 
 #[async_trait]
-impl Log for NatsLog {
+impl Reader for NatsLog {
     fn subjects(&self) -> &Subjects {
         &self.subjects
     }
 
+    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
+        let (stream, filter) = (self.stream_of(job), self.subjects.everything_of(job));
+        let found = read::all(&self.link, &stream, &filter, after, self.options.replicas).await?;
+        let mut entries = Vec::with_capacity(found.len());
+        for message in found {
+            entries.extend(self.entry(message).await?);
+        }
+        Ok(entries)
+    }
+
+    async fn watch(
+        &self,
+        job: &JobId,
+        after: Seq,
+    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
+        let tail = Tail {
+            stream: self.stream_of(job),
+            filter: self.subjects.everything_of(job),
+            hints: self.subjects.records_of(job),
+            replicas: self.options.replicas,
+        };
+        let mut watched = tail::watch(Arc::clone(&self.link), tail, after).await?;
+        let log = self.clone();
+        Ok(Box::pin(async_stream::try_stream! {
+            while let Some(watched) = watched.next().await {
+                let Watched::Message(message) = watched? else { continue };
+                if let Some(entry) = log.entry(*message).await? {
+                    yield entry;
+                }
+            }
+        }))
+    }
+
+    async fn submissions(
+        &self,
+        shard: Shard,
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, LogError> {
+        scan::submissions(self, shard, before, limit).await
+    }
+
+    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        load::finished_among(self, jobs).await
+    }
+}
+
+#[async_trait]
+impl Writer for NatsLog {
     async fn submit(
         &self,
         job: &JobId,
@@ -195,78 +244,6 @@ impl Log for NatsLog {
         settle::settle(&write, self.patience(self.options.write_patience_ms)).await
     }
 
-    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
-        let (stream, filter) = (self.stream_of(job), self.subjects.everything_of(job));
-        let found = read::all(&self.link, &stream, &filter, after, self.options.replicas).await?;
-        let mut entries = Vec::with_capacity(found.len());
-        for message in found {
-            entries.extend(self.entry(message).await?);
-        }
-        Ok(entries)
-    }
-
-    async fn watch(
-        &self,
-        job: &JobId,
-        after: Seq,
-    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
-        let tail = Tail {
-            stream: self.stream_of(job),
-            filter: self.subjects.everything_of(job),
-            hints: self.subjects.records_of(job),
-            replicas: self.options.replicas,
-        };
-        let mut watched = tail::watch(Arc::clone(&self.link), tail, after).await?;
-        let log = self.clone();
-        Ok(Box::pin(async_stream::try_stream! {
-            while let Some(watched) = watched.next().await {
-                let Watched::Message(message) = watched? else { continue };
-                if let Some(entry) = log.entry(*message).await? {
-                    yield entry;
-                }
-            }
-        }))
-    }
-
-    async fn facts(
-        &self,
-        shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
-        super::feed::open(self.clone(), shard).await
-    }
-
-    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
-        scan::unsettled(self, shard).await
-    }
-
-    async fn commands(
-        &self,
-        kind: DecisionKind,
-        pool: &Pool,
-        slots: Arc<Semaphore>,
-    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
-        super::commands::open(self.clone(), kind, pool, slots).await
-    }
-
-    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
-        // Whoever scales workers up from none must see what waits for the first one.
-        setup::commands(&self.link, &self.subjects, kind, pool, &self.options).await?;
-        let name = self.subjects.commands_consumer(kind, pool);
-        let each = self
-            .subjects
-            .all_shards()
-            .map(|shard| scan::consumer(&self.link, self.subjects.stream(shard), &name));
-        let all = futures::future::try_join_all(each).await?;
-        Ok(all.iter().fold(Depth::default(), |depth, one| Depth {
-            pending: depth.pending + one.num_pending,
-            in_flight: depth.in_flight + one.num_ack_pending,
-        }))
-    }
-
-    fn ack_wait(&self) -> Duration {
-        self.options.ack_wait()
-    }
-
     async fn arm(
         &self,
         job: &JobId,
@@ -307,20 +284,52 @@ impl Log for NatsLog {
         let patience = self.patience(self.options.write_patience_ms);
         settle::insist(&write, patience).await.map(|_| ())
     }
+}
 
-    async fn submissions(
+#[async_trait]
+impl Queues for NatsLog {
+    async fn facts(
         &self,
         shard: Shard,
-        before: Option<Seq>,
-        limit: usize,
-    ) -> Result<Vec<Entry>, LogError> {
-        scan::submissions(self, shard, before, limit).await
+    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
+        super::feed::open(self.clone(), shard).await
     }
 
-    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
-        load::finished_among(self, jobs).await
+    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
+        scan::unsettled(self, shard).await
     }
 
+    async fn commands(
+        &self,
+        kind: DecisionKind,
+        pool: &Pool,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
+        super::commands::open(self.clone(), kind, pool, slots).await
+    }
+
+    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
+        // Whoever scales workers up from none must see what waits for the first one.
+        setup::commands(&self.link, &self.subjects, kind, pool, &self.options).await?;
+        let name = self.subjects.commands_consumer(kind, pool);
+        let each = self
+            .subjects
+            .all_shards()
+            .map(|shard| scan::consumer(&self.link, self.subjects.stream(shard), &name));
+        let all = futures::future::try_join_all(each).await?;
+        Ok(all.iter().fold(Depth::default(), |depth, one| Depth {
+            pending: depth.pending + one.num_pending,
+            in_flight: depth.in_flight + one.num_ack_pending,
+        }))
+    }
+
+    fn ack_wait(&self) -> Duration {
+        self.options.ack_wait()
+    }
+}
+
+#[async_trait]
+impl Maintenance for NatsLog {
     async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
         progress::of_shard(self, shard).await
     }
@@ -334,6 +343,21 @@ impl Log for NatsLog {
         shard: Shard,
     ) -> Result<BoxStream<'static, Result<Armed, LogError>>, LogError> {
         Ok(progress::timers(self, shard))
+    }
+
+    async fn object_refs(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Vec<ObjectRefs>, LogError>>, LogError> {
+        Ok(removal::object_refs(self, shard))
+    }
+
+    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
+        removal::purge_job(self, job, None).await.map(|_| ())
+    }
+
+    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
+        removal::purge_job(self, job, Some(until)).await
     }
 
     async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {
@@ -359,27 +383,12 @@ impl Log for NatsLog {
         Ok(self.link.losses().seen())
     }
 
-    async fn close(&self) {
-        self.link.close().await;
-    }
-
     async fn check(&self) -> Result<(), LogError> {
         setup::check(&self.link, &self.subjects, &self.options).await
     }
 
-    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
-        removal::purge_job(self, job, None).await.map(|_| ())
-    }
-
-    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
-        removal::purge_job(self, job, Some(until)).await
-    }
-
-    async fn object_refs(
-        &self,
-        shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<ObjectRefs>, LogError>>, LogError> {
-        Ok(removal::object_refs(self, shard))
+    async fn close(&self) {
+        self.link.close().await;
     }
 }
 

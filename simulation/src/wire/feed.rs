@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use broker::log::{Delivery, Feed, Log, LogError};
+use broker::log::{Delivery, Feed, LogError, Queues};
 use futures::{StreamExt, stream::BoxStream};
 use proto::id::Shard;
 
@@ -52,7 +52,7 @@ impl<T> Drop for Place<T> {
 pub(super) fn facts(
     wire: Wire,
     misreading: Arc<Misreading>,
-    log: Arc<dyn Log>,
+    queues: Arc<dyn Queues>,
     shard: Shard,
     first: Stream<Feed>,
 ) -> Stream<Feed> {
@@ -81,7 +81,7 @@ pub(super) fn facts(
                     }
                     place.stream = None;
                     wire.link.hold().await;
-                    match log.facts(shard).await {
+                    match queues.facts(shard).await {
                         Ok(stream) => place.stream = Some(stream),
                         Err(error) => {
                             yield Err(error);

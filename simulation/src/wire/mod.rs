@@ -11,8 +11,7 @@ mod objects;
 
 use std::sync::Arc;
 
-use broker::Broker;
-use futures::future::BoxFuture;
+use broker::{Broker, bus::BusError, kv::KvError, log::LogError, objects::ObjectError};
 use proto::id::WorkerId;
 
 use crate::{
@@ -47,12 +46,41 @@ pub(crate) fn behind(wire: &Wire, broker: Broker) -> Broker {
     }
 }
 
-/// Why a call came to nothing.
+/// The failure of a call.
 enum Lost {
-    /// It was never sent.
+    /// It was not sent, or changes nothing.
     Unsent,
     /// It was sent, or may still arrive; no reply came.
     Unheard,
+}
+
+const DOWN: &str = "the link is down";
+
+impl From<Lost> for LogError {
+    fn from(lost: Lost) -> Self {
+        match lost {
+            Lost::Unsent => Self::Unavailable(DOWN.to_owned()),
+            Lost::Unheard => Self::Unknown("no reply came over the link".to_owned()),
+        }
+    }
+}
+
+impl From<Lost> for BusError {
+    fn from(_: Lost) -> Self {
+        Self::Unavailable(DOWN.to_owned())
+    }
+}
+
+impl From<Lost> for KvError {
+    fn from(_: Lost) -> Self {
+        Self::Unavailable(DOWN.to_owned())
+    }
+}
+
+impl From<Lost> for ObjectError {
+    fn from(_: Lost) -> Self {
+        Self::Unavailable(DOWN.to_owned())
+    }
 }
 
 impl Wire {
@@ -62,28 +90,44 @@ impl Wire {
         self.plant.filter(|_| self.decides)
     }
 
-    /// Carries a call over the link and its reply back. A write that could not leave may still
-    /// arrive, long after the caller gave up.
-    async fn carry<T: Send + 'static>(
+    /// Carries a question over the link and its answer back.
+    async fn ask<T, E: From<Lost>>(
         &self,
-        writes: bool,
-        call: BoxFuture<'static, T>,
-    ) -> Result<T, Lost> {
-        if let Err(Away) = self.link.send().await {
-            if !writes || !self.chance.percent(self.weather.late_percent()) {
-                return Err(Lost::Unsent);
+        call: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        self.send().await?;
+        let reply = call.await;
+        self.link.hear().await.map_err(|Away| Lost::Unsent)?;
+        reply
+    }
+
+    /// Carries a write over the link and its reply back. A write that could not leave may still
+    /// arrive, long after the caller gave up.
+    async fn write<T, E>(
+        &self,
+        call: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Lost> + Send + 'static,
+    {
+        if let Err(unsent) = self.send().await {
+            if !self.chance.percent(self.weather.late_percent()) {
+                return Err(unsent.into());
             }
             let late = self.chance.millis(0..=20_000);
             tokio::spawn(async move {
                 tokio::time::sleep(late).await;
-                call.await;
+                let _ = call.await;
             });
-            return Err(Lost::Unheard);
+            return Err(Lost::Unheard.into());
         }
         let reply = call.await;
-        match self.link.hear().await {
-            Ok(()) => Ok(reply),
-            Err(Away) => Err(Lost::Unheard),
-        }
+        self.link.hear().await.map_err(|Away| Lost::Unheard)?;
+        reply
+    }
+
+    async fn send(&self) -> Result<(), Lost> {
+        self.link.send().await.map_err(|Away| Lost::Unsent)
     }
 }
