@@ -31,6 +31,7 @@ use super::{
     timers::Timer,
     write::Publish,
 };
+use crate::backoff::{Backoff, Retryable};
 use crate::log::{
     Armed, CasOutcome, Delivery, Depth, Feed, LogError, Maintenance, ObjectRefs, Progress, Queues,
     Reader, ShardLoad, Storage, Submission, Writer, claim,
@@ -112,26 +113,29 @@ impl MemoryLog {
         apply: impl Fn(&Shared) + Send + Sync,
     ) -> Result<(), LogError> {
         let start = tokio::time::Instant::now();
-        loop {
+        let send = || async {
             tokio::task::yield_now().await;
-            let error = match self.shared.options.faults.take(call) {
+            match self.shared.options.faults.take(call) {
                 None => {
                     apply(&self.shared);
-                    return Ok(());
+                    Ok(())
                 }
                 Some(Fault::LostReply | Fault::LyingConflict) => {
                     apply(&self.shared);
-                    LogError::Unknown("no reply in time".into())
+                    Err((LogError::Unknown("no reply in time".into()), true))
                 }
-                Some(Fault::LostRequest) => LogError::Unknown("no reply in time".into()),
-                Some(Fault::Unavailable) => LogError::Unavailable("no leader".into()),
-                Some(Fault::Fails(error)) => return Err(error),
-            };
-            if start.elapsed() >= PATIENCE.total {
-                return Err(error);
+                Some(Fault::LostRequest) => {
+                    Err((LogError::Unknown("no reply in time".into()), true))
+                }
+                Some(Fault::Unavailable) => Err((LogError::Unavailable("no leader".into()), true)),
+                Some(Fault::Fails(error)) => Err((error, false)),
             }
-            tokio::time::sleep(PATIENCE.wait_max).await;
-        }
+        };
+        let may_pass = |(_, may_pass): &(LogError, bool)| *may_pass;
+        send.retry(Backoff::constant(PATIENCE.wait_max))
+            .when(|error| may_pass(error) && start.elapsed() < PATIENCE.total)
+            .await
+            .map_err(|(error, _)| error)
     }
 
     fn first_from_the_door(&self, job: &JobId) -> Option<Arc<Message>> {

@@ -30,6 +30,7 @@ use super::{
 };
 use crate::{
     Broker,
+    backoff::{self, Backoff, Retryable},
     bus::Bus,
     kv::{Bucket, Kv, KvError},
     log::LogError,
@@ -41,9 +42,9 @@ const MARKER: &str = "created";
 /// How often a connection is looked at when nothing comes over it.
 const PING: Duration = Duration::from_secs(10);
 /// Wait before a cluster without a leader is asked again.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// Longest wait between two tries to connect again.
-const RECONNECT_MAX: Duration = Duration::from_secs(1);
+const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(100));
+/// Between two attempts to connect again, after the second.
+const RECONNECT: Backoff = Backoff::doubling(Duration::from_millis(20), Duration::from_secs(1));
 
 /// A connection cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -180,24 +181,21 @@ pub(super) async fn open(options: &NatsOptions, who: &str) -> Result<Link, Conne
 /// A cluster that just began takes a moment to choose who leads it.
 async fn wait_for_jetstream(link: &Link, options: &NatsOptions) -> Result<(), ConnectError> {
     let start = tokio::time::Instant::now();
-    loop {
-        let trouble = match link.ask::<Value>("INFO", &json!({})).await {
-            Ok(_) => return Ok(()),
-            Err(trouble) => trouble,
-        };
-        let no_leader = match &trouble {
-            Trouble::Lost(_) => true,
-            Trouble::Refused(refusal) => refusal.err_code == 10008,
-            Trouble::NoResponders(_)
-            | Trouble::Denied(_)
-            | Trouble::TooLarge(_)
-            | Trouble::Malformed(_) => false,
-        };
-        if !no_leader || start.elapsed() >= options.connect_timeout() {
-            return Err(ConnectError::NoJetStream(trouble.to_string()));
-        }
-        tokio::time::sleep(LOOK_AGAIN).await;
-    }
+    let lacks_leader = |trouble: &Trouble| match trouble {
+        Trouble::Lost(_) => true,
+        Trouble::Refused(refusal) => refusal.err_code == 10008,
+        Trouble::NoResponders(_)
+        | Trouble::Denied(_)
+        | Trouble::TooLarge(_)
+        | Trouble::Malformed(_) => false,
+    };
+    let nothing = json!({});
+    (|| link.ask::<Value>("INFO", &nothing))
+        .retry(BACKOFF)
+        .when(|trouble| lacks_leader(trouble) && start.elapsed() < options.connect_timeout())
+        .await
+        .map(|_| ())
+        .map_err(|trouble| ConnectError::NoJetStream(trouble.to_string()))
 }
 
 /// Who connects, how encrypted, and where it is answered: the same for every connection.
@@ -246,9 +244,10 @@ pub(crate) fn authenticated(options: &NatsOptions) -> Result<ConnectOptions, Con
 
 /// At once, then later and later up to a second; at random, so that not all come back at once.
 fn reconnect_delay(attempt: usize) -> Duration {
-    let exponent = u32::try_from(attempt.saturating_sub(1)).unwrap_or(u32::MAX).min(10);
-    let most = Duration::from_millis(20).saturating_mul(2_u32.pow(exponent)).min(RECONNECT_MAX);
-    if attempt <= 1 { Duration::ZERO } else { most.mul_f64(0.5 + fastrand::f64() / 2.0) }
+    match u32::try_from(attempt).unwrap_or(u32::MAX) {
+        0 | 1 => Duration::ZERO,
+        attempt => backoff::jittered(RECONNECT.after(attempt - 1)),
+    }
 }
 
 /// Servers without a user, a password or a token in them.
@@ -271,15 +270,14 @@ async fn prepare_patiently(
 ) -> Result<bool, ConnectError> {
     let start = tokio::time::Instant::now();
     let patience = options.connect_timeout().max(Duration::from_millis(options.write_patience_ms));
-    loop {
-        match prepare(link, kv, subjects, options).await {
-            Err(error @ LogError::Unavailable(_)) if start.elapsed() < patience => {
-                tracing::warn!(%error, "the installation cannot be looked at; trying again");
-                tokio::time::sleep(LOOK_AGAIN).await;
-            }
-            prepared => return prepared.map_err(ConnectError::Installation),
-        }
-    }
+    (|| prepare(link, kv, subjects, options))
+        .retry(BACKOFF)
+        .when(|error| matches!(error, LogError::Unavailable(_)) && start.elapsed() < patience)
+        .notify(|error, _| {
+            tracing::warn!(%error, "the installation cannot be read; trying again");
+        })
+        .await
+        .map_err(ConnectError::Installation)
 }
 
 /// Whether there was no installation before.
@@ -384,7 +382,7 @@ mod tests {
         assert_eq!(reconnect_delay(1), Duration::ZERO);
         assert!(reconnect_delay(3) < Duration::from_millis(100));
         for attempt in [2, 10, 1000, usize::MAX] {
-            assert!(reconnect_delay(attempt) <= RECONNECT_MAX);
+            assert!(reconnect_delay(attempt) <= Duration::from_secs(1));
         }
     }
 }

@@ -76,6 +76,11 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
+    /// Whether no server answered: the same request may succeed later.
+    pub(super) fn is_transient(&self) -> bool {
+        matches!(self, Self::Lost(_) | Self::NoResponders(_))
+    }
+
     /// Whether something else is in the place a write was for, or is said to be.
     pub(super) fn is_conflict(&self) -> bool {
         // Seen before it was proposed to the other replicas, and after.

@@ -21,6 +21,7 @@ use super::{
     setup::{self, Missing},
 };
 use crate::{
+    backoff::{Backoff, Retryable},
     log::LogError,
     objects::{Kept, ObjectError, Objects, is_name},
 };
@@ -29,8 +30,11 @@ use crate::{
 const PIECE: usize = 512 * 1024;
 /// Pieces that are on their way at a time.
 const AT_A_TIME: usize = 8;
-/// How often a value is tried to be written.
-const TRIES: u32 = 5;
+/// Attempts to write a value after the first.
+const RETRIES: usize = 4;
+/// Between two of them.
+const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_millis(200), Duration::from_millis(1_600));
 /// How often pieces that make no value are looked at before they are said to make none.
 const LOOKS: u32 = 3;
 /// Wait before they are looked at again.
@@ -187,17 +191,16 @@ fn at(subject: &str) -> Option<usize> {
 impl Objects for NatsObjects {
     async fn put(&self, bytes: Bytes) -> Result<String, ObjectError> {
         let name = proto::digest::of_bytes(&bytes);
-        let mut tries = 1;
-        loop {
-            match self.try_put(&name, &bytes).await {
-                Ok(()) => return Ok(name),
-                Err(Trouble::Lost(_) | Trouble::NoResponders(_)) if tries < TRIES => tries += 1,
-                Err(Trouble::Refused(refusal)) if refusal.is_full() => {
-                    return Err(ObjectError::Full(refusal.to_string()));
-                }
-                Err(trouble) => return Err(ObjectError::Unavailable(trouble.to_string())),
+        let stored = (|| self.try_put(&name, &bytes))
+            .retry(BACKOFF.take(RETRIES))
+            .when(Trouble::is_transient)
+            .await;
+        match stored {
+            Ok(()) => Ok(name),
+            Err(Trouble::Refused(refusal)) if refusal.is_full() => {
+                Err(ObjectError::Full(refusal.to_string()))
             }
-            tokio::time::sleep(Duration::from_millis(50) * 2_u32.pow(tries)).await;
+            Err(trouble) => Err(ObjectError::Unavailable(trouble.to_string())),
         }
     }
 

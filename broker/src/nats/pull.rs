@@ -26,7 +26,10 @@ use super::{
     scan::{self, ConsumerInfo},
     setup::GROUP,
 };
-use crate::log::LogError;
+use crate::{
+    backoff::{Backoff, Retryable},
+    log::LogError,
+};
 
 /// How much later than it should be a status may come before something is taken to be lost.
 const GRACE: Duration = Duration::from_secs(1);
@@ -134,19 +137,17 @@ impl Puller {
 
     /// What each consumer says of itself; waits for a server that is not there.
     pub(super) async fn infos(&self) -> Result<Vec<ConsumerInfo>, LogError> {
-        loop {
-            let each = self
-                .lanes
-                .iter()
-                .map(|lane| scan::consumer(&self.link, lane.stream.clone(), &lane.consumer));
-            match futures::future::try_join_all(each).await {
-                Err(Trouble::Lost(_) | Trouble::NoResponders(_)) => tokio::time::sleep(AGAIN).await,
-                Err(Trouble::Refused(refusal)) if refusal.code >= 500 => {
-                    tokio::time::sleep(AGAIN).await;
-                }
-                found => return Ok(found?),
-            }
-        }
+        let is_away = |trouble: &Trouble| {
+            trouble.is_transient()
+                || matches!(trouble, Trouble::Refused(refusal) if refusal.code >= 500)
+        };
+        let ask = || {
+            let lanes = self.lanes.iter();
+            futures::future::try_join_all(
+                lanes.map(|lane| scan::consumer(&self.link, lane.stream.clone(), &lane.consumer)),
+            )
+        };
+        Ok(ask.retry(Backoff::constant(AGAIN)).when(is_away).await?)
     }
 
     /// Asks a consumer for `n` messages more.

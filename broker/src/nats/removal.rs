@@ -20,6 +20,7 @@ use super::{
     read::{self, Stored},
 };
 use crate::{
+    backoff::{Backoff, Retryable},
     log::{LogError, ObjectRefs},
     objects::{self, Kept},
 };
@@ -30,8 +31,8 @@ const PAGE: usize = 200;
 const LISTED: usize = 1_000;
 /// How long the server keeps the place of a list that nobody goes on with.
 const LIST_KEPT: Duration = Duration::from_secs(60);
-/// Wait before a removal is tried again; to do it twice does no harm.
-const AGAIN: Duration = Duration::from_millis(100);
+/// Between two attempts of a removal, which may be repeated.
+const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(100));
 
 /// Removes what is stored under a filter, up to a position if there is one, and tells how many messages
 /// it was.
@@ -52,15 +53,11 @@ pub(super) async fn purge(
         // The server takes the first position that stays.
         request["seq"] = json!(until.0.saturating_add(1));
     }
-    loop {
-        match link.ask::<Purged>(&verb, &request).await {
-            Ok(Purged { purged }) => return Ok(purged),
-            Err(Trouble::Lost(_) | Trouble::NoResponders(_)) if start.elapsed() < patience => {
-                tokio::time::sleep(AGAIN).await;
-            }
-            Err(trouble) => return Err(trouble),
-        }
-    }
+    let purged = (|| link.ask::<Purged>(&verb, &request))
+        .retry(BACKOFF)
+        .when(|trouble| trouble.is_transient() && start.elapsed() < patience)
+        .await?;
+    Ok(purged.purged)
 }
 
 /// Removes a job's records, and its timers, up to a position if there is one.

@@ -21,6 +21,7 @@ use super::{
     link::{Link, Trouble, Watching},
     read::{self, Stored},
 };
+use crate::backoff::{Backoff, Retryable};
 
 /// What is watched.
 #[derive(Debug, Clone)]
@@ -53,8 +54,8 @@ const SOON: [Duration; 6] = [
 
 /// How long a watch outlasts a server that is away.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Wait between two tries meanwhile.
-const AGAIN: Duration = Duration::from_millis(100);
+/// Between two attempts meanwhile.
+const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(100));
 
 /// Watches from after a position.
 ///
@@ -94,14 +95,10 @@ pub(super) async fn watch(
 /// Reads, and outlasts a server that is started again.
 async fn read_on(link: &Link, tail: &Tail, after: Seq) -> Result<Vec<Stored>, Trouble> {
     let start = Instant::now();
-    loop {
-        match read::all(link, &tail.stream, &tail.filter, after, tail.replicas).await {
-            Err(Trouble::Lost(_) | Trouble::NoResponders(_)) if start.elapsed() < PATIENCE => {
-                tokio::time::sleep(AGAIN).await;
-            }
-            found => return found,
-        }
-    }
+    (|| read::all(link, &tail.stream, &tail.filter, after, tail.replicas))
+        .retry(BACKOFF)
+        .when(|trouble| trouble.is_transient() && start.elapsed() < PATIENCE)
+        .await
 }
 
 /// What was heard and not read yet.
