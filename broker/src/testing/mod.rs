@@ -5,6 +5,7 @@
 //! use it.
 
 mod cluster;
+pub mod jobs;
 mod lines;
 mod raw;
 pub mod wait;
