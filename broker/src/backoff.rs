@@ -27,6 +27,14 @@ impl Backoff {
         Self { next: first, longest }
     }
 
+    /// The next pause.
+    #[must_use]
+    pub fn pause(&mut self) -> Duration {
+        let pause = self.after(0);
+        self.next = self.after(1);
+        pause
+    }
+
     /// The pause after so many earlier failures.
     #[must_use]
     pub fn after(&self, failures: u32) -> Duration {
@@ -38,9 +46,7 @@ impl Iterator for Backoff {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
-        let pause = self.after(0);
-        self.next = self.after(1);
-        Some(pause)
+        Some(self.pause())
     }
 }
 

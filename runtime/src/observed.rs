@@ -1,5 +1,5 @@
-//! A log that is watched: every write has a span of its own, whose context travels with the record,
-//! and is measured. Changes nothing else, and decides nothing.
+//! Observed writes: every write to the log has a span of its own, whose context travels with the
+//! record, and is measured. Changes nothing else, and decides nothing.
 
 use std::{
     sync::{Arc, LazyLock},
@@ -25,7 +25,7 @@ use broker::{
     log::{CasOutcome, Composed, Log, LogError, Submission, Writer},
 };
 
-/// What is measured about writes.
+/// Metrics of writes.
 struct Instruments {
     duration: Histogram<f64>,
     transitions: Counter<u64>,
@@ -39,7 +39,7 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
         .u64_counter("callboard.conflicts")
         .with_description("Writes that somebody else was ahead of.")
         .build();
-    // A counter that is not there cannot be told from one that is not watched.
+    // A counter without a value cannot be told from a counter that is not exported.
     conflicts.add(0, &[]);
     Instruments {
         duration: telemetry::histogram(
@@ -59,8 +59,8 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
     }
 });
 
-/// Counts a fact that a supervisor took in. The kind is one of the program's words, as
-/// [`proto::record::kind_label`] gives them: whoever may write a record may make kinds up.
+/// Counts a fact that a supervisor has folded. The kind is one of the fixed labels of
+/// [`proto::record::kind_label`]: writers of records may invent kinds.
 pub fn count_fact(kind: &'static str) {
     INSTRUMENTS.transitions.add(1, &transition("in", kind));
 }
@@ -76,7 +76,7 @@ pub fn observed(broker: Broker) -> Broker {
     Broker { log: Arc::new(Composed { writer, ..Composed::from(broker.log) }), ..broker }
 }
 
-/// A log that is watched.
+/// The writer of an observed log.
 struct Observed(Arc<dyn Log>);
 
 impl Observed {
@@ -133,7 +133,7 @@ fn error_type(error: &LogError) -> &'static str {
     if error.is_transient() { "unavailable" } else { "refused" }
 }
 
-/// The unit of work a decision asks for, and which attempt at it.
+/// The unit of work that a decision asks for, and the attempt.
 fn work_of(decision: &Decision) -> Option<(&WorkId, u32)> {
     match decision {
         Decision::Plan(work) => Some((&work.work, work.attempt.0)),
@@ -146,7 +146,7 @@ fn work_of(decision: &Decision) -> Option<(&WorkId, u32)> {
     }
 }
 
-/// The context that travels with a decision. A question's can be derived by whoever sees the answer.
+/// The context that travels with a decision. A question's context can be derived from its answer.
 fn context_of(job: &JobId, decision: &Decision, trace: TraceContext) -> TraceContext {
     match decision {
         Decision::Ask(ask) => trace.child(telemetry::of_ask(job, &ask.question.id)),

@@ -51,7 +51,7 @@ pub(super) struct MemoryLog {
     pub(super) shared: Arc<Shared>,
     objects: Arc<MemoryObjects>,
     writer: WorkerId,
-    /// Who writes the records of timers.
+    /// The writer of timers' records.
     broker: WorkerId,
 }
 
@@ -172,7 +172,7 @@ impl Reader for MemoryLog {
         let news = self.shared.lock().watcher(&job);
         Ok(Box::pin(async_stream::try_stream! {
             loop {
-                // From here on nothing is missed, though nobody waits yet.
+                // Notifications are kept from here on, before the wait begins.
                 let changed = news.notified();
                 for message in log.records_after(&job, after) {
                     after = message.seq;

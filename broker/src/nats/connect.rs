@@ -1,9 +1,8 @@
-//! Opens a connection to an installation: looks at the server, then makes or checks what must be
-//! there.
+//! Opens a connection to an installation: checks the server, then creates or checks streams,
+//! buckets and consumers.
 //!
-//! An installation has a marker that says what it was created with. It is written last, by one of
-//! several processes that may begin at the same time; from then on a stream that is missing is a
-//! stream that was lost.
+//! An installation has a marker with the settings it was created with. One of the processes that
+//! may start at the same time writes it last; from then on a missing stream is a lost stream.
 
 use std::{sync::Arc, time::Duration};
 
@@ -39,9 +38,9 @@ use crate::{
 
 /// The key of the marker.
 const MARKER: &str = "created";
-/// How often a connection is looked at when nothing comes over it.
+/// The interval of pings on a quiet connection.
 const PING: Duration = Duration::from_secs(10);
-/// Wait before a cluster without a leader is asked again.
+/// Between two requests to a cluster without a leader.
 const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(100));
 /// Between two attempts to connect again, after the second.
 const RECONNECT: Backoff = Backoff::doubling(Duration::from_millis(20), Duration::from_secs(1));
@@ -49,7 +48,7 @@ const RECONNECT: Backoff = Backoff::doubling(Duration::from_millis(20), Duration
 /// A connection cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Nobody is there, or it does not let us in.
+    /// No server answers, or it refuses the connection.
     #[error("cannot connect to {servers}: {why}")]
     Unreachable {
         /// The servers that were tried, without what may be secret in them.
@@ -66,7 +65,7 @@ pub enum ConnectError {
     /// The server keeps nothing.
     #[error("JetStream does not answer: is it switched on for this account? ({0})")]
     NoJetStream(String),
-    /// What is on the server is not as it must be.
+    /// The installation on the server has other settings.
     #[error(transparent)]
     Installation(LogError),
 }
@@ -128,17 +127,17 @@ pub async fn set_up(
     Ok(SetUp { is_new: made, queues })
 }
 
-/// What [`set_up`] found or made.
+/// The result of [`set_up`].
 #[derive(Debug, Clone)]
 pub struct SetUp {
-    /// Whether there was no installation before.
+    /// There was no installation before.
     pub is_new: bool,
     /// The kinds of command with their pools, each with a consumer in every shard.
     pub queues: Vec<(DecisionKind, Pool)>,
 }
 
-/// Opens a connection for the bus alone: for clients of the front door, which need no right to look
-/// at streams. Nothing is made and nothing but the server's version is checked.
+/// Opens a connection for the bus alone: for clients of the front door, which need no permission to
+/// read streams. Creates nothing and checks only the server's version.
 ///
 /// # Errors
 /// When the server cannot be reached or is too old.
@@ -198,7 +197,7 @@ async fn wait_for_jetstream(link: &Link, options: &NatsOptions) -> Result<(), Co
         .map_err(|trouble| ConnectError::NoJetStream(trouble.to_string()))
 }
 
-/// Who connects, how encrypted, and where it is answered: the same for every connection.
+/// The identity, encryption and inbox of every connection.
 ///
 /// # Errors
 /// When a credentials file, a seed or a certificate cannot be used.
@@ -260,8 +259,8 @@ fn shown(servers: &[String]) -> String {
     servers.iter().map(bare).collect::<Vec<_>>().join(", ")
 }
 
-/// Prepares, again while that fails for a reason that passes: what another process has just asked
-/// for has no leader yet, and nobody answers for it.
+/// Prepares the installation, with retries: a stream that another process has just created has no
+/// leader yet, and requests for it are not answered.
 async fn prepare_patiently(
     link: &Link,
     kv: &NatsKv,
@@ -280,7 +279,7 @@ async fn prepare_patiently(
         .map_err(ConnectError::Installation)
 }
 
-/// Whether there was no installation before.
+/// There was no installation before.
 async fn prepare(
     link: &Link,
     kv: &NatsKv,

@@ -37,7 +37,7 @@ use crate::{
     objects::Objects,
 };
 
-/// How often a submission is made that finds its place taken, and then nobody there.
+/// Attempts of a submission that meets a conflict and then no record.
 const SUBMIT_TRIES: u32 = 5;
 
 /// The log, as one connection sees it.
@@ -48,7 +48,7 @@ pub(super) struct NatsLog {
     pub(super) objects: Arc<dyn Objects>,
     pub(super) options: Arc<NatsOptions>,
     writer: WorkerId,
-    /// Who writes the records of timers.
+    /// The writer of timers' records.
     broker: WorkerId,
     /// The timer that never fires: its subject takes what is only written for its headers.
     nothing: TimerName,
@@ -103,10 +103,10 @@ impl NatsLog {
         self.write(job, self.subjects.fact(job, fact.source()), record, trace).await
     }
 
-    /// What a job began with, if anything stands there.
+    /// A job's first record, if it has one.
     ///
     /// # Errors
-    /// When it is nothing that anybody had the right to write.
+    /// When a forged message is in its place.
     async fn first(&self, job: &JobId, door: &str) -> Result<Option<Entry>, LogError> {
         let stream = self.stream_of(job);
         let first = read::next_at_leader(&self.link, &stream, door, Seq(0)).await?;
@@ -121,7 +121,7 @@ impl NatsLog {
         self.entry(first).await?.map(Some).ok_or_else(taken)
     }
 
-    /// Whether this is an entry of the log at all, and which.
+    /// The entry of a stored message, if it is one.
     pub(super) async fn entry(&self, message: Stored) -> Result<Option<Entry>, LogError> {
         entry::of(message, &self.subjects, &*self.objects).await
     }
@@ -258,7 +258,7 @@ impl Writer for NatsLog {
         let mut write = self.write(job, self.subjects.timer(job, timer), record, trace).await?;
         write.headers.insert("Nats-Schedule", publish::plain(&format!("@at {at}")));
         write.headers.insert("Nats-Schedule-Target", publish::plain(&target));
-        // Servers before 2.14.3 need to be told that one subject holds one timer.
+        // Servers before 2.14.3 need to know that one subject holds one timer.
         write.headers.insert("Nats-Rollup", "sub");
         let patience = self.patience(self.options.write_patience_ms);
         settle::insist(&write, patience).await.map(|_| ())
@@ -309,7 +309,7 @@ impl Queues for NatsLog {
     }
 
     async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
-        // Whoever scales workers up from none must see what waits for the first one.
+        // An autoscaler that starts the first worker must see the queue before the worker opens it.
         setup::commands(&self.link, &self.subjects, kind, pool, &self.options).await?;
         let name = self.subjects.commands_consumer(kind, pool);
         let each = self

@@ -1,8 +1,8 @@
 //! [`Objects`] on a stream: each value in pieces, named by its SHA-256.
 //!
-//! A piece is only stored when there is none in its place, so that writing twice stores once. A value
-//! that has been there for long is stored anew, piece by piece as it is: whoever collects values
-//! removes only what they have seen. What is read is checked against its name.
+//! A piece is stored only if its place is free, so that writing a value twice stores it once. An
+//! old value is rewritten piece by piece, with the same pieces: garbage collection removes only the
+//! versions that it has listed. Values are checked against their names when they are read.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -35,9 +35,9 @@ const RETRIES: usize = 4;
 /// Between two of them.
 const BACKOFF: Backoff =
     Backoff::doubling(Duration::from_millis(200), Duration::from_millis(1_600));
-/// How often pieces that make no value are looked at before they are said to make none.
+/// Reads of an incomplete value before it counts as missing.
 const LOOKS: u32 = 3;
-/// Wait before they are looked at again.
+/// The wait between two of them.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// The object store.
@@ -130,8 +130,8 @@ impl NatsObjects {
         Ok(found.into_iter().filter_map(|piece| Some((at(&piece.subject)?, piece))).collect())
     }
 
-    /// The pieces that make the value of this name, if those that are there do. They are looked at
-    /// again when they do not: somebody may be replacing them.
+    /// The pieces of the value with this name, if they are complete. Incomplete pieces are read
+    /// again: another writer may be replacing them.
     async fn whole(&self, name: &str) -> Result<Option<(BTreeMap<usize, Stored>, Bytes)>, Trouble> {
         for look in 1..=LOOKS {
             let pieces = self.stored(name).await?;
@@ -151,10 +151,10 @@ impl NatsObjects {
         Ok(None)
     }
 
-    /// Whether some of these are so old that whoever collects values may have seen them already.
+    /// Some of these pieces are so old that garbage collection may have listed them.
     async fn are_old(&self, pieces: &BTreeMap<usize, Stored>) -> bool {
-        // Only the server's time says how long something has been on the server. Whoever may not ask
-        // for it stores too often.
+        // Only the server's time tells the age of a piece. A user who may not ask for it rewrites
+        // too often.
         let Ok(now) = removal::server_time(&self.link, &self.stream()).await else { return true };
         let limit = SignedDuration::try_from(self.renewed_after).unwrap_or(SignedDuration::MAX);
         pieces.values().any(|piece| now.duration_since(piece.time) > limit)
@@ -166,7 +166,7 @@ impl NatsObjects {
         }
         match self.whole(name).await? {
             Some((pieces, _)) if !self.are_old(&pieces).await => return Ok(()),
-            // As it is cut already: whoever reads it meanwhile finds it whole.
+            // With the same cuts: a concurrent reader finds the value whole.
             Some((pieces, _)) => {
                 for (at, piece) in pieces {
                     self.replace(name, at, piece.payload).await?;

@@ -1,8 +1,8 @@
-//! Removing what jobs left behind, as an operator: a job's log up to a position, and large values that
-//! nobody refers to.
+//! Removal of a job's log up to a position, and of unreferenced large values, with an operator's
+//! permissions.
 //!
-//! Nothing here may remove what it has not seen: every removal names the position up to which the log
-//! or the value was looked at, and what others write meanwhile is behind it.
+//! Nothing unread may be removed: every removal names the position up to which the log or the value
+//! was read, and concurrent writes are behind it.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -29,7 +29,7 @@ use crate::{
 const PAGE: usize = 200;
 /// Messages of one page of a list, which come without what they hold.
 const LISTED: usize = 1_000;
-/// How long the server keeps the place of a list that nobody goes on with.
+/// The time after which the server drops an abandoned listing.
 const LIST_KEPT: Duration = Duration::from_secs(60);
 /// Between two attempts of a removal, which may be repeated.
 const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(100));
@@ -149,7 +149,7 @@ pub(super) async fn list(link: &Link, stream: &str) -> Result<Vec<Kept>, Trouble
     Ok(values)
 }
 
-/// What time it is where the stream is kept.
+/// The time of the server that keeps the stream.
 pub(super) async fn server_time(link: &Link, stream: &str) -> Result<Timestamp, Trouble> {
     #[derive(Deserialize)]
     struct Info {
@@ -178,7 +178,8 @@ async fn pieces(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Piece>,
             }
             // `<prefix>.object.<name>.<piece>`
             let Some(name) = message.subject.rsplit('.').nth(1) else { continue };
-            // Whoever may store values may call them `*`: what is removed by such a name is everything.
+            // A user who may store values may name one `*`: a removal by that name would remove
+            // everything.
             if !objects::is_name(name) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What needs a real server and the inside of this module.
+//! Tests of private functions against a real server.
 
 use std::sync::Arc;
 

@@ -132,7 +132,7 @@ pub fn binding(effect: Effect) -> Binding {
 /// A step that is one call of a tool, after others: `b<a` is step `b` after `a`, `c<a,b` after both.
 ///
 /// # Panics
-/// When a name is none.
+/// When a name is malformed.
 #[must_use]
 pub fn step(step: &str, tool: &str, args: Value, binding: Binding) -> Step {
     let id = |step: &str| StepId::new(step).expect("the id of a step");
@@ -165,7 +165,7 @@ pub fn planned(steps: Vec<Step>) -> Planned {
 /// The start of an attempt at a call.
 ///
 /// # Panics
-/// When the name of the work is none.
+/// When the name of the work is malformed.
 #[must_use]
 pub fn started(work: &str, attempt: u32) -> Fact {
     let work = WorkId::new(work).expect("the name of a unit of work");
@@ -175,7 +175,7 @@ pub fn started(work: &str, attempt: u32) -> Fact {
 /// The result of the first attempt at a call.
 ///
 /// # Panics
-/// When the name of the work is none.
+/// When the name of the work is malformed.
 #[must_use]
 pub fn called(work: &str) -> Called {
     Called {

@@ -80,7 +80,7 @@ impl Stage {
     }
 
     fn ago(&self, hours: i64) -> Timestamp {
-        // What was stored at this very moment was stored before.
+        // A record of this very moment counts as earlier.
         let now = self.clock.now() + SignedDuration::from_millis(1);
         now - SignedDuration::from_hours(hours)
     }
@@ -155,7 +155,7 @@ async fn what_others_write_meanwhile_is_not_what_was_seen() {
     let found = stage.find(0).await;
     // A result that comes late belongs to what is removed.
     stage.jobs.append(&late, signaled(&Signal::Pause, "y")).await;
-    // Somebody else removed this one, and somebody submitted it again.
+    // Another operator removed this one, and it was submitted again.
     stage.jobs.broker.log.purge(&anew).await.unwrap();
     stage.submit("anew", "g", None).await;
     let key = kv::inbox_key(&anew, &AskId::new("q1").unwrap());
@@ -211,7 +211,7 @@ async fn buckets_forget_a_job_that_is_removed_and_keep_the_others() {
 #[tokio::test(start_paused = true)]
 async fn a_large_value_goes_with_the_last_job_that_refers_to_it() {
     let stage = Stage::new();
-    // No reason may be that long at the door; the log asks nobody.
+    // The door refuses a reason that long; the log does not.
     let (shared, own) = ("s".repeat(100_000), "o".repeat(70_000));
     let (one, two) =
         (stage.ended("one", &shared, None).await, stage.ended("two", &shared, None).await);
@@ -227,7 +227,7 @@ async fn a_large_value_goes_with_the_last_job_that_refers_to_it() {
     purge(&one).await;
     pass(30).await;
     assert_eq!(stage.garbage(24).await.values, [], "another job refers to it");
-    // What is about to be removed is told apart.
+    // Jobs about to be removed do not count as references.
     let age = Duration::from_secs(24 * 3600);
     let told = garbage(&stage.jobs.broker, age, &BTreeSet::from([&two])).await.unwrap();
     purge(&two).await;
@@ -240,7 +240,7 @@ async fn a_large_value_goes_with_the_last_job_that_refers_to_it() {
     assert!(stage.folded(&id("three")).await.has_ended());
 }
 
-/// A submission may itself be too large to travel: its files are named where nobody looks otherwise.
+/// The body of a large submission is itself a stored value, and it alone names its files.
 #[tokio::test(start_paused = true)]
 async fn files_stay_as_long_as_a_job_has_them() {
     let stage = Stage::new();
@@ -267,7 +267,7 @@ async fn a_value_that_is_written_during_the_collection_is_never_lost() {
     let large = "s".repeat(100_000);
     let first = stage.ended("first", &large, None).await;
     stage.jobs.broker.log.purge(&first).await.unwrap();
-    // Too young, whoever refers to it.
+    // Too young to be removed.
     pass(23).await;
     assert_eq!(stage.garbage(24).await.values, []);
     pass(2).await;
@@ -276,7 +276,7 @@ async fn a_value_that_is_written_during_the_collection_is_never_lost() {
     let second = stage.ended("second", &large, None).await;
     collect(&stage.jobs.broker, &garbage).await.unwrap();
     assert!(stage.folded(&second).await.has_ended(), "its value is there");
-    // Whoever takes too long has seen too little.
+    // A listing that is too old has missed later records.
     pass(1).await;
     assert_eq!(stage.garbage(0).await.values, []);
     stage.jobs.broker.log.purge(&second).await.unwrap();

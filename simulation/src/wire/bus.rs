@@ -1,4 +1,4 @@
-//! The bus behind a link: what is said may be lost, repeated and late; what is asked may be too.
+//! The bus behind a link: messages and requests may be lost, repeated or late.
 
 use std::{sync::Arc, time::Duration};
 
@@ -52,8 +52,8 @@ impl Bus for WiredBus {
         let link = Arc::clone(&self.wire.link);
         Ok(Box::pin(async_stream::stream! {
             while let Some(message) = messages.next().await {
-                // What is sent while nobody can be reached is gone; a process that does not run
-                // finds it when it does.
+                // A message to a process that is cut off is lost; a paused process receives it when
+                // it runs again.
                 if link.standing() != Standing::Cut {
                     link.hold().await;
                     yield message;
@@ -110,7 +110,7 @@ struct WiredReply {
 }
 
 impl WiredReply {
-    /// Whether an answer arrives. Who answers is not told.
+    /// The answer arrives. The service does not learn it.
     async fn arrives(&self) -> Result<bool, BusError> {
         self.wire.send().await?;
         Ok(!self.wire.chance.percent(self.wire.weather.messages_percent()))

@@ -1,6 +1,6 @@
-//! What is handed out, behind a link: late, and only while the process can be reached. A broker that
-//! hears nothing of a process for a while gives the facts of a shard to another one; the process
-//! finds out when it is back.
+//! Deliveries behind a link: late, and only while the process can be reached. After a silence of a
+//! process the broker moves its pin of a shard's facts to another one; the process finds out when
+//! it is back.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,12 +14,12 @@ use crate::{
     plant::Plant,
 };
 
-/// How long the broker keeps the place of a process that it does not hear.
+/// The silence after which the broker closes a process's streams.
 const PLACE_KEPT: Duration = Duration::from_secs(2);
 
 type Stream<T> = BoxStream<'static, Result<T, LogError>>;
 
-/// A stream of the broker's. It notices only after a while that its process has died.
+/// A stream of the broker. The broker notices the death of its process only after a while.
 struct Place<T: 'static> {
     stream: Option<Stream<T>>,
     link: Arc<Link>,

@@ -29,9 +29,9 @@ use crate::{link::Standing, plant::Plant, rehearsal::Reported};
 pub(super) struct WiredLog {
     wire: Wire,
     inner: Arc<dyn Log>,
-    /// What was read first of each job, for a planted bug.
+    /// The first read of each job, for a planted bug.
     first_read: Mutex<BTreeMap<JobId, Vec<Entry>>>,
-    /// What a supervisor takes records for, for a planted bug.
+    /// The misread records of a supervisor, for a planted bug.
     misreading: Arc<Misreading>,
 }
 
@@ -44,7 +44,7 @@ impl WiredLog {
         self.wire.plant == Some(plant)
     }
 
-    /// Whether a process with a planted bug never says this to another job of a family.
+    /// A planted bug keeps this fact from another job of the family.
     fn forgets(&self, fact: &Fact) -> bool {
         match fact {
             Fact::Child(_) => self.planted(Plant::ForgetParent),
@@ -62,7 +62,7 @@ impl WiredLog {
         }
     }
 
-    /// What a process with a planted bug sees of a log.
+    /// The log as a process with a planted bug sees it.
     fn lie(&self, job: &JobId, after: Seq, mut entries: Vec<Entry>) -> Vec<Entry> {
         if self.planted(Plant::DecideBeforeReading) {
             let mut first = self.first_read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,7 +77,7 @@ impl WiredLog {
             };
             entries.retain(|entry| !of_another(entry));
         }
-        // Whoever decides sees it: only workers are to be wrong.
+        // Supervisors see it: only workers have the bug.
         if self.planted(Plant::NeverUnwanted) && !self.wire.decides {
             let end = |entry: &Entry| matches!(entry.family, Family::Do(DecisionKind::Finish, _));
             let signal =

@@ -1,5 +1,5 @@
 //! A broker as one process sees it: every call and every delivery passes the process's link, and is
-//! late, lost or repeated as the weather has it. What the broker itself does is not touched.
+//! late, lost or repeated by the fault rates. The broker itself is not touched.
 
 mod ack;
 mod bus;
@@ -22,7 +22,7 @@ use crate::{
     weather::Weather,
 };
 
-/// What every wire of one process needs.
+/// The parts that every wire of one process shares.
 #[derive(Debug, Clone)]
 pub(crate) struct Wire {
     /// The process.
@@ -31,7 +31,7 @@ pub(crate) struct Wire {
     pub(crate) chance: Chance,
     pub(crate) weather: Weather,
     pub(crate) plant: Option<Plant>,
-    /// Whether the process decides about jobs.
+    /// The process is a supervisor.
     pub(crate) decides: bool,
     pub(crate) stage: Option<Arc<Stage>>,
 }
@@ -84,8 +84,7 @@ impl From<Lost> for ObjectError {
 }
 
 impl Wire {
-    /// The planted bug by which the process takes records for what they are not: only those who
-    /// decide have it.
+    /// The planted bug that makes a supervisor misread records.
     fn misreads(&self) -> Option<Plant> {
         self.plant.filter(|_| self.decides)
     }
