@@ -1,11 +1,12 @@
 //! A worker with the right to write results answers for planner and executor, in the real program.
 //! Neither of the two runs here, so nobody answers before it.
 
-use std::time::Duration;
-
 use broker::{
     Broker,
-    testing::{jobs, wait::until},
+    testing::{
+        jobs,
+        wait::{patiently, until},
+    },
 };
 use callboard_tests::company::Company;
 use client::Client;
@@ -69,9 +70,9 @@ impl Forger {
                 }
             }
         };
-        match tokio::time::timeout(Duration::from_secs(60), found).await {
-            Ok(found) => found,
-            Err(_) => panic!("{:?}", self.client.get(&self.job).await),
+        match patiently(found).await {
+            Some(found) => found,
+            None => panic!("{:?}", self.client.get(&self.job).await),
         }
     }
 
