@@ -2,8 +2,8 @@
 //!
 //! Deleted keys leave a mark behind for a day, which watchers see; then nothing is left of them.
 //!
-//! What the server was made to write in its own name, by somebody who may not write there, is no
-//! value: a key that holds it has none. Watchers are told, since what was there before may still hold.
+//! A value that a sender without the permission made the server write is not trusted: its key has
+//! no value. Watchers are notified, since the value before may still hold.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::{
     log::LogError,
 };
 
-/// How long the mark of a deleted key is kept.
+/// The lifetime of a deletion marker.
 const MARK_KEPT: &str = "24h";
 
 /// The key-value store.
@@ -92,8 +92,8 @@ impl NatsKv {
         found.map_err(|trouble| unavailable(&trouble))
     }
 
-    /// Writes if the last write of the key, or of its mark, is at `seq`, and finds out what became
-    /// of it: no reply but an acknowledgement says that it was not stored.
+    /// Writes if the last write of the key, or of its deletion marker, is at `seq`, and settles the
+    /// outcome: no error reply proves that the write was not stored.
     async fn compare_and_set(
         &self,
         bucket: Bucket,
@@ -235,7 +235,7 @@ impl NatsKv {
     }
 }
 
-/// What says that a key was deleted.
+/// The deletion marker.
 fn mark() -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert("KV-Operation", "PURGE");
@@ -249,13 +249,13 @@ fn is_mark(message: &Stored) -> bool {
         || message.headers.get("Nats-Marker-Reason").is_some()
 }
 
-/// Whether the server was made to write it, as the answer to a read. An answer that found nothing is
-/// stored like an empty value: the readers of a bucket decode what they read, and believe no empty one.
+/// The server wrote it as the answer to a read. An answer that found nothing is stored like an
+/// empty value: readers of a bucket decode values and trust no empty one.
 fn is_foreign(message: &Stored) -> bool {
     message.relayed
 }
 
-/// Whether a key that holds this has no value.
+/// A key with this message has no value.
 fn is_nothing(message: &Stored) -> bool {
     is_foreign(message) || is_mark(message)
 }

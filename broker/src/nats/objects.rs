@@ -1,8 +1,8 @@
 //! [`Objects`] on a stream: each value in pieces, named by its SHA-256.
 //!
-//! A piece is only stored when there is none in its place, so that writing twice stores once. A value
-//! that has been there for long is stored anew, piece by piece as it is: whoever collects values
-//! removes only what they have seen. What is read is checked against its name.
+//! A piece is stored only if its place is free, so that writing a value twice stores it once. An
+//! old value is rewritten piece by piece, with the same pieces: garbage collection removes only the
+//! versions that it has listed. Values are checked against their names when they are read.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -21,6 +21,7 @@ use super::{
     setup::{self, Missing},
 };
 use crate::{
+    backoff::{Backoff, Retryable},
     log::LogError,
     objects::{Kept, ObjectError, Objects, is_name},
 };
@@ -29,11 +30,14 @@ use crate::{
 const PIECE: usize = 512 * 1024;
 /// Pieces that are on their way at a time.
 const AT_A_TIME: usize = 8;
-/// How often a value is tried to be written.
-const TRIES: u32 = 5;
-/// How often pieces that make no value are looked at before they are said to make none.
+/// Attempts to write a value after the first.
+const RETRIES: usize = 4;
+/// Between two of them.
+const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_millis(200), Duration::from_millis(1_600));
+/// Reads of an incomplete value before it counts as missing.
 const LOOKS: u32 = 3;
-/// Wait before they are looked at again.
+/// The wait between two of them.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// The object store.
@@ -126,8 +130,8 @@ impl NatsObjects {
         Ok(found.into_iter().filter_map(|piece| Some((at(&piece.subject)?, piece))).collect())
     }
 
-    /// The pieces that make the value of this name, if those that are there do. They are looked at
-    /// again when they do not: somebody may be replacing them.
+    /// The pieces of the value with this name, if they are complete. Incomplete pieces are read
+    /// again: another writer may be replacing them.
     async fn whole(&self, name: &str) -> Result<Option<(BTreeMap<usize, Stored>, Bytes)>, Trouble> {
         for look in 1..=LOOKS {
             let pieces = self.stored(name).await?;
@@ -147,10 +151,10 @@ impl NatsObjects {
         Ok(None)
     }
 
-    /// Whether some of these are so old that whoever collects values may have seen them already.
+    /// Some of these pieces are so old that garbage collection may have listed them.
     async fn are_old(&self, pieces: &BTreeMap<usize, Stored>) -> bool {
-        // Only the server's time says how long something has been on the server. Whoever may not ask
-        // for it stores too often.
+        // Only the server's time tells the age of a piece. A user who may not ask for it rewrites
+        // too often.
         let Ok(now) = removal::server_time(&self.link, &self.stream()).await else { return true };
         let limit = SignedDuration::try_from(self.renewed_after).unwrap_or(SignedDuration::MAX);
         pieces.values().any(|piece| now.duration_since(piece.time) > limit)
@@ -162,7 +166,7 @@ impl NatsObjects {
         }
         match self.whole(name).await? {
             Some((pieces, _)) if !self.are_old(&pieces).await => return Ok(()),
-            // As it is cut already: whoever reads it meanwhile finds it whole.
+            // With the same cuts: a concurrent reader finds the value whole.
             Some((pieces, _)) => {
                 for (at, piece) in pieces {
                     self.replace(name, at, piece.payload).await?;
@@ -187,17 +191,16 @@ fn at(subject: &str) -> Option<usize> {
 impl Objects for NatsObjects {
     async fn put(&self, bytes: Bytes) -> Result<String, ObjectError> {
         let name = proto::digest::of_bytes(&bytes);
-        let mut tries = 1;
-        loop {
-            match self.try_put(&name, &bytes).await {
-                Ok(()) => return Ok(name),
-                Err(Trouble::Lost(_) | Trouble::NoResponders(_)) if tries < TRIES => tries += 1,
-                Err(Trouble::Refused(refusal)) if refusal.is_full() => {
-                    return Err(ObjectError::Full(refusal.to_string()));
-                }
-                Err(trouble) => return Err(ObjectError::Unavailable(trouble.to_string())),
+        let stored = (|| self.try_put(&name, &bytes))
+            .retry(BACKOFF.take(RETRIES))
+            .when(Trouble::is_transient)
+            .await;
+        match stored {
+            Ok(()) => Ok(name),
+            Err(Trouble::Refused(refusal)) if refusal.is_full() => {
+                Err(ObjectError::Full(refusal.to_string()))
             }
-            tokio::time::sleep(Duration::from_millis(50) * 2_u32.pow(tries)).await;
+            Err(trouble) => Err(ObjectError::Unavailable(trouble.to_string())),
         }
     }
 

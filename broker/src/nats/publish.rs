@@ -1,4 +1,4 @@
-//! One write of a record as it is sent, and what the server says to it.
+//! One write of a record as it is sent, and the server's reply.
 
 use async_nats::{HeaderMap, HeaderValue};
 use async_trait::async_trait;

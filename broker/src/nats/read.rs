@@ -4,8 +4,8 @@
 //! Direct reads are served by any replica. With more than one, what is read is held against the
 //! leader, and what a slow replica does not have yet is read from the leader.
 //!
-//! A stored message may hold any header and any status that its writer put there. What the server
-//! says of a message comes after those and wins; what it says of a *request* has none of it.
+//! A stored message may hold any header and any status that its writer put there. The server's
+//! headers about a message come after those and win; its reply about a *request* has none of them.
 
 use std::time::Duration;
 
@@ -33,18 +33,17 @@ pub(super) struct Stored {
     pub(super) subject: String,
     pub(super) headers: HeaderMap,
     pub(super) payload: Bytes,
-    /// Whether it is the answer to somebody's read, stored because they asked for it on a subject of
-    /// the stream.
+    /// It is the answer to a read, stored because its reply subject is one of the stream.
     pub(super) relayed: bool,
 }
 
-/// Whether headers say more often where a message was read than they should.
+/// The headers name the origin of a read more often than they should.
 pub(super) fn is_relayed(headers: &HeaderMap, read_once: bool) -> bool {
     let said = headers.get_all(SEQUENCE).count();
     said > usize::from(read_once)
 }
 
-/// What the server says of the place of a message it reads out.
+/// The server's headers about the position of a message.
 const SEQUENCE: &str = "Nats-Sequence";
 
 /// A page of messages, and whether there were more.
@@ -109,7 +108,7 @@ pub(super) async fn page(
     ask(link, stream, &json!({"seq": from, "next_by_subj": filter, "batch": limit})).await
 }
 
-/// What any replica has of what a direct request asks for.
+/// The answer of any replica to a direct request.
 pub(super) async fn ask(link: &Link, stream: &str, request: &Value) -> Result<Page, Trouble> {
     let request = request.to_string();
     let lost = |why: String| Trouble::Lost(format!("the stream {stream} was not read: {why}"));
@@ -226,8 +225,8 @@ async fn leader(link: &Link, stream: &str, which: &Value) -> Result<Option<Store
     }))
 }
 
-/// How long a reader that waits for news goes without looking: the more of them there are, the
-/// longer. A thousand of them cost a few hundred small reads a second.
+/// The interval at which a watch reads without a hint: longer with more watches. A thousand watches
+/// cost a few hundred small reads a second.
 pub(super) fn look_interval(watchers: usize) -> Duration {
     Duration::from_millis(u64::try_from(watchers).unwrap_or(u64::MAX).saturating_mul(5))
         .clamp(Duration::from_secs(1), Duration::from_secs(10))

@@ -45,7 +45,7 @@ impl Process {
             roles = presence.roles.join(","),
             shards = watched.broker.log.subjects().shards(),
             prefix = watched.broker.log.subjects().prefix(),
-            log = watched.broker.log.keeper(),
+            log = watched.broker.log.server_info(),
             admin = self.admin.address().map_or_else(|| "off".to_owned(), |a| a.to_string()),
             pid = presence.pid,
             callboard = presence.version,

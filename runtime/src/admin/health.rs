@@ -9,7 +9,7 @@ use std::{
 
 use broker::{
     Broker,
-    log::{Log, LogError},
+    log::{Log, LogError, Maintenance},
 };
 use proto::id::Shard;
 use serde::Serialize;
@@ -184,7 +184,7 @@ impl Health {
 }
 
 /// Whether the broker answers, and over which connection.
-async fn reached(log: &dyn Log) -> (Check, Option<u64>) {
+async fn reached(log: &dyn Maintenance) -> (Check, Option<u64>) {
     let start = Instant::now();
     match tokio::time::timeout(PATIENCE, log.ping()).await {
         Ok(Ok(connection)) => (

@@ -65,20 +65,20 @@ async fn jobs_that_ended_are_told_from_others(f: &impl Fixture) {
     }
     let after = last_decision(&broker, &jobs[1]).await;
     stored(broker.log.decide(&jobs[1], &finish(), after, None, trace(1)).await);
-    assert_eq!(broker.log.ended(&jobs).await.unwrap(), BTreeSet::from([jobs[1].clone()]));
+    assert_eq!(broker.log.finished_among(&jobs).await.unwrap(), BTreeSet::from([jobs[1].clone()]));
     // A late result says nothing of it; something said through the door may have taken the job back.
     append(&broker, &jobs[1], 7..8).await;
-    assert_eq!(broker.log.ended(&jobs).await.unwrap(), BTreeSet::from([jobs[1].clone()]));
+    assert_eq!(broker.log.finished_among(&jobs).await.unwrap(), BTreeSet::from([jobs[1].clone()]));
     broker.log.append(&jobs[1], &signaled(Signal::Pause), trace(2)).await.unwrap();
-    assert!(broker.log.ended(&jobs).await.unwrap().is_empty());
+    assert!(broker.log.finished_among(&jobs).await.unwrap().is_empty());
     // An end that somebody stored who did not know of that is none once more is decided.
     let after = last_decision(&broker, &jobs[1]).await;
     stored(broker.log.decide(&jobs[1], &finish(), after, None, trace(3)).await);
-    assert_eq!(broker.log.ended(&jobs).await.unwrap(), BTreeSet::from([jobs[1].clone()]));
+    assert_eq!(broker.log.finished_among(&jobs).await.unwrap(), BTreeSet::from([jobs[1].clone()]));
     command(&broker, &jobs[1], "p", 8..9).await;
-    assert!(broker.log.ended(&jobs).await.unwrap().is_empty());
-    assert!(broker.log.ended(&[]).await.unwrap().is_empty());
-    assert!(broker.log.ended(&[job_in(Shard(1), "never")]).await.unwrap().is_empty());
+    assert!(broker.log.finished_among(&jobs).await.unwrap().is_empty());
+    assert!(broker.log.finished_among(&[]).await.unwrap().is_empty());
+    assert!(broker.log.finished_among(&[job_in(Shard(1), "never")]).await.unwrap().is_empty());
 }
 
 async fn storage_grows_with_what_is_stored(f: &impl Fixture) {

@@ -7,7 +7,7 @@ use std::sync::{
 
 use broker::{
     Broker,
-    log::{Feed, Guarded, LogError},
+    log::{CasOutcome, Feed, LogError},
     nats::{self, NatsOptions},
     testing::wait::until,
 };
@@ -38,11 +38,11 @@ async fn write_until(
             Err(error) => assert!(error.is_transient(), "{error}"),
         }
         match broker.log.decide(&job, &call("p", n), after, None, trace(n)).await {
-            Ok(Guarded::Stored(seq)) => {
+            Ok(CasOutcome::Stored(seq)) => {
                 acknowledged.push(seq.0);
                 after = seq;
             }
-            Ok(Guarded::Conflict) => panic!("nobody else decides for {job}"),
+            Ok(CasOutcome::Conflict) => panic!("nobody else decides for {job}"),
             Err(error) => {
                 assert!(
                     matches!(error, LogError::Unknown(_) | LogError::Unavailable(_)),

@@ -197,7 +197,8 @@ async fn only_an_end_that_a_supervisor_wrote_is_one() {
     for (n, mark) in MARKS.into_iter().enumerate() {
         let job = job(&format!("not-ended-{n}"));
         let end = subjects.decision(&job, DecisionKind::Finish, &pools::nobody());
-        let ended = async || broker.log.ended(std::slice::from_ref(&job)).await.unwrap().len();
+        let ended =
+            async || broker.log.finished_among(std::slice::from_ref(&job)).await.unwrap().len();
         store(&f, &end, mark, RECORD).await;
         assert_eq!(ended().await, 0);
         let after = broker.log.read(&job, Seq(0)).await.unwrap()[0].seq;
