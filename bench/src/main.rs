@@ -26,6 +26,7 @@ mod table;
 mod tables;
 mod telemetry;
 mod usage;
+mod watching;
 mod workload;
 
 use std::process::ExitCode;

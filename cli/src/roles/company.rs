@@ -220,6 +220,7 @@ impl Parts<'_> {
             people: People::new(&self.config.door),
             submits_per_minute: self.config.door.submits_per_minute,
             watches: proto::limits::WATCHES_MAX,
+            watch_bytes: door::WATCH_BYTES_MAX,
             registry: self.registry.clone(),
             crew: self.crew.clone(),
             clock: self.clock.clone(),
