@@ -172,10 +172,7 @@ fn readable(payload: &[u8]) -> Option<Bytes> {
 
 #[cfg(test)]
 mod tests {
-    use broker::{
-        log::Log,
-        memory::{Memory, MemoryOptions},
-    };
+    use broker::memory::{Memory, MemoryOptions};
     use proto::{fact::Source, id::WorkerId, subject::Subjects};
 
     use super::*;
