@@ -29,17 +29,17 @@ pub(super) enum QueueKey {
 struct Item {
     message: Arc<Message>,
     delivered: u64,
-    place: Place,
+    phase: Phase,
 }
 
 /// The state of a message in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Phase {
     /// Never delivered.
     Fresh,
     /// To be redelivered, at this turn.
     Again(u64),
-    /// Handed out, and again at this time.
+    /// Delivered, and due for redelivery at this time.
     Out(Instant),
 }
 
@@ -87,7 +87,7 @@ impl Queue {
 
     pub(super) fn push(&mut self, message: Arc<Message>) {
         self.fresh.insert(message.ticket);
-        self.items.insert(message.ticket, Item { message, delivered: 0, place: Place::Fresh });
+        self.items.insert(message.ticket, Item { message, delivered: 0, phase: Phase::Fresh });
         self.wake.notify_waiters();
     }
 
@@ -108,7 +108,7 @@ impl Queue {
             (true, Some(ticket)) => *ticket,
             (true, None) | (false, _) => again.or_else(|| self.fresh.first().copied())?,
         };
-        self.move_to(ticket, Place::Out(now + self.ack_wait));
+        self.move_to(ticket, Phase::Out(now + self.ack_wait));
         let item = self.items.get_mut(&ticket)?;
         item.delivered += 1;
         Some((Arc::clone(&item.message), item.delivered))
@@ -122,7 +122,7 @@ impl Queue {
     /// Acknowledges a message, from any recipient and however late.
     pub(super) fn done(&mut self, ticket: u64) {
         if let Some(item) = self.items.remove(&ticket) {
-            self.leave(ticket, item.place);
+            self.leave(ticket, item.phase);
         }
     }
 
@@ -141,7 +141,7 @@ impl Queue {
     pub(super) fn redeliver_now(&mut self) {
         for (_, ticket) in self.due.clone() {
             self.turn += 1;
-            self.move_to(ticket, Place::Again(self.turn));
+            self.move_to(ticket, Phase::Again(self.turn));
         }
         self.wake.notify_waiters();
     }
@@ -171,9 +171,9 @@ impl Queue {
         let mut depth = Depth::default();
         let mut oldest = None;
         for item in self.items.values().filter(|item| is_there(&item.message.job)) {
-            match item.place {
-                Place::Fresh => depth.pending += 1,
-                Place::Again(_) | Place::Out(_) => depth.in_flight += 1,
+            match item.phase {
+                Phase::Fresh => depth.pending += 1,
+                Phase::Again(_) | Phase::Out(_) => depth.in_flight += 1,
             }
             oldest = oldest.min(Some(item.message.time)).or(Some(item.message.time));
         }
@@ -189,7 +189,7 @@ impl Queue {
     ) -> Progress {
         let own = || self.items.values().filter(|item| is_there(&item.message.job));
         let before = |seq: Option<Seq>| seq.map_or(last, |seq| Seq(seq.0.saturating_sub(1)));
-        let is_fresh = |item: &&Item| item.place == Place::Fresh;
+        let is_fresh = |item: &&Item| item.phase == Phase::Fresh;
         Progress {
             queue,
             done: before(own().map(|item| item.message.seq).min()),
@@ -209,33 +209,33 @@ impl Queue {
             && due <= now
         {
             self.turn += 1;
-            self.move_to(ticket, Place::Again(self.turn));
+            self.move_to(ticket, Phase::Again(self.turn));
         }
     }
 
     fn postpone(&mut self, ticket: u64, due: Instant) {
-        match self.items.get(&ticket).map(|item| item.place) {
-            Some(Place::Out(_)) => self.move_to(ticket, Place::Out(due)),
-            Some(Place::Fresh | Place::Again(_)) | None => {}
+        match self.items.get(&ticket).map(|item| item.phase) {
+            Some(Phase::Out(_)) => self.move_to(ticket, Phase::Out(due)),
+            Some(Phase::Fresh | Phase::Again(_)) | None => {}
         }
     }
 
-    fn move_to(&mut self, ticket: u64, place: Place) {
+    fn move_to(&mut self, ticket: u64, phase: Phase) {
         let Some(item) = self.items.get_mut(&ticket) else { return };
-        let before = std::mem::replace(&mut item.place, place);
+        let before = std::mem::replace(&mut item.phase, phase);
         self.leave(ticket, before);
-        match place {
-            Place::Fresh => _ = self.fresh.insert(ticket),
-            Place::Again(turn) => _ = self.again.insert(turn, ticket),
-            Place::Out(due) => _ = self.due.insert((due, ticket)),
+        match phase {
+            Phase::Fresh => _ = self.fresh.insert(ticket),
+            Phase::Again(turn) => _ = self.again.insert(turn, ticket),
+            Phase::Out(due) => _ = self.due.insert((due, ticket)),
         }
     }
 
-    fn leave(&mut self, ticket: u64, place: Place) {
-        match place {
-            Place::Fresh => _ = self.fresh.remove(&ticket),
-            Place::Again(turn) => _ = self.again.remove(&turn),
-            Place::Out(due) => _ = self.due.remove(&(due, ticket)),
+    fn leave(&mut self, ticket: u64, phase: Phase) {
+        match phase {
+            Phase::Fresh => _ = self.fresh.remove(&ticket),
+            Phase::Again(turn) => _ = self.again.remove(&turn),
+            Phase::Out(due) => _ = self.due.remove(&(due, ticket)),
         }
     }
 

@@ -22,7 +22,7 @@ use super::{
     bus::NatsBus,
     keys,
     kv::{self, NatsKv},
-    link::{Events, Link, Trouble},
+    link::{AskError, Events, Link},
     log::NatsLog,
     objects::{self, NatsObjects},
     setup::{self, Missing},
@@ -180,21 +180,21 @@ pub(super) async fn open(options: &NatsOptions, who: &str) -> Result<Link, Conne
 /// A cluster that just began takes a moment to choose who leads it.
 async fn wait_for_jetstream(link: &Link, options: &NatsOptions) -> Result<(), ConnectError> {
     let start = tokio::time::Instant::now();
-    let lacks_leader = |trouble: &Trouble| match trouble {
-        Trouble::Lost(_) => true,
-        Trouble::Refused(refusal) => refusal.err_code == 10008,
-        Trouble::NoResponders(_)
-        | Trouble::Denied(_)
-        | Trouble::TooLarge(_)
-        | Trouble::Malformed(_) => false,
+    let lacks_leader = |error: &AskError| match error {
+        AskError::Lost(_) => true,
+        AskError::Refused(refusal) => refusal.err_code == 10008,
+        AskError::NoResponders(_)
+        | AskError::Denied(_)
+        | AskError::TooLarge(_)
+        | AskError::Malformed(_) => false,
     };
     let nothing = json!({});
     (|| link.ask::<Value>("INFO", &nothing))
         .retry(BACKOFF)
-        .when(|trouble| lacks_leader(trouble) && start.elapsed() < options.connect_timeout())
+        .when(|error| lacks_leader(error) && start.elapsed() < options.connect_timeout())
         .await
         .map(|_| ())
-        .map_err(|trouble| ConnectError::NoJetStream(trouble.to_string()))
+        .map_err(|error| ConnectError::NoJetStream(error.to_string()))
 }
 
 /// The identity, encryption and inbox of every connection.
@@ -360,9 +360,9 @@ impl Marker {
     }
 }
 
-impl From<Trouble> for ConnectError {
-    fn from(trouble: Trouble) -> Self {
-        Self::Installation(trouble.into())
+impl From<AskError> for ConnectError {
+    fn from(error: AskError) -> Self {
+        Self::Installation(error.into())
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     NatsOptions,
     connect::{ConnectError, open},
     kv,
-    link::{Link, Trouble},
+    link::{AskError, Link},
     objects, setup,
 };
 use crate::kv::Bucket;
@@ -106,11 +106,11 @@ async fn one(
 ) -> Result<Vec<Drift>, ConnectError> {
     let found = match link.ask::<Value>(verb, &json!({})).await {
         Ok(found) => found,
-        Err(Trouble::Refused(refusal)) if refusal.is_missing() => return Ok(vec![gone(what)]),
-        Err(trouble @ (Trouble::Denied(_) | Trouble::Refused(_))) => {
-            return Ok(vec![Drift::Unseen { what, why: trouble.to_string() }]);
+        Err(AskError::Refused(refusal)) if refusal.is_missing() => return Ok(vec![gone(what)]),
+        Err(error @ (AskError::Denied(_) | AskError::Refused(_))) => {
+            return Ok(vec![Drift::Unseen { what, why: error.to_string() }]);
         }
-        Err(trouble) => return Err(trouble.into()),
+        Err(error) => return Err(error.into()),
     };
     let differences = setup::differences(wanted, &found["config"]);
     let drift = |(field, found, wanted): (&str, Value, &Value)| Drift::Field {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{
     NatsOptions,
-    link::{Link, PubAck, Trouble},
+    link::{AskError, Link, PubAck},
     read::{self, Stored},
     setup::{self, Missing},
     tail::{self, Tail, Watched},
@@ -81,15 +81,15 @@ impl NatsKv {
     ) -> Result<u64, KvError> {
         match self.link.write(&self.subject(bucket, key), headers, value).await {
             Ok(PubAck { seq, .. }) => Ok(seq),
-            Err(trouble) if trouble.is_conflict() => Err(KvError::Conflict(key.to_owned())),
-            Err(trouble) => Err(unavailable(&trouble)),
+            Err(error) if error.is_conflict() => Err(KvError::Conflict(key.to_owned())),
+            Err(error) => Err(unavailable(&error)),
         }
     }
 
     async fn last(&self, bucket: Bucket, key: &str) -> Result<Option<Stored>, KvError> {
         let (stream, subject) = (self.stream(bucket), self.subject(bucket, key));
         let found = read::last_at_leader(&self.link, &stream, &subject).await;
-        found.map_err(|trouble| unavailable(&trouble))
+        found.map_err(|error| unavailable(&error))
     }
 
     /// Writes if the last write of the key, or of its deletion marker, is at `seq`, and settles the
@@ -192,7 +192,7 @@ impl Kv for NatsKv {
         let mut values = Vec::new();
         for filter in filters {
             let found = read::all(&self.link, &stream, &filter, Seq(0), self.replicas).await;
-            for message in found.map_err(|trouble| unavailable(&trouble))? {
+            for message in found.map_err(|error| unavailable(&error))? {
                 let key = self.key(bucket, &message);
                 if let Change::Put(versioned) = change(key, message) {
                     values.push(versioned);
@@ -215,7 +215,7 @@ impl Kv for NatsKv {
             replicas: self.replicas,
         };
         let watched = tail::watch(Arc::clone(&self.link), tail, Seq(0)).await;
-        let watched = watched.map_err(|trouble| unavailable(&trouble))?;
+        let watched = watched.map_err(|error| unavailable(&error))?;
         let skip = self.subject(bucket, "").len();
         Ok(Box::pin(watched.map(move |watched| match watched {
             Ok(Watched::Message(message)) => {
@@ -223,7 +223,7 @@ impl Kv for NatsKv {
                 Ok(change(key, *message))
             }
             Ok(Watched::CaughtUp) => Ok(Change::CaughtUp),
-            Err(trouble) => Err(unavailable(&trouble)),
+            Err(error) => Err(unavailable(&error)),
         })))
     }
 }
@@ -272,8 +272,8 @@ fn change(key: String, message: Stored) -> Change {
     Change::Put(Versioned { key, value: message.payload, revision: message.seq.0 })
 }
 
-fn unavailable(trouble: &Trouble) -> KvError {
-    KvError::Unavailable(trouble.to_string())
+fn unavailable(error: &AskError) -> KvError {
+    KvError::Unavailable(error.to_string())
 }
 
 fn check(key: &str) -> Result<(), KvError> {

@@ -51,9 +51,9 @@ pub(super) struct Incidents {
     closed: bool,
 }
 
-/// A request that was not answered with what was asked for.
+/// A failed request.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum AskError {
     /// No service answers: the request certainly was not carried out.
     #[error("nobody answers on {0}")]
     NoResponders(String),
@@ -74,7 +74,7 @@ pub(super) enum Trouble {
     Refused(#[from] Refusal),
 }
 
-impl Trouble {
+impl AskError {
     /// No server answered: the same request may succeed later.
     pub(super) fn is_transient(&self) -> bool {
         matches!(self, Self::Lost(_) | Self::NoResponders(_))
@@ -118,19 +118,19 @@ impl Refusal {
     }
 }
 
-impl From<Trouble> for LogError {
-    fn from(trouble: Trouble) -> Self {
-        match &trouble {
-            Trouble::NoResponders(_) | Trouble::Lost(_) | Trouble::Malformed(_) => {
-                Self::Unavailable(trouble.to_string())
+impl From<AskError> for LogError {
+    fn from(error: AskError) -> Self {
+        match &error {
+            AskError::NoResponders(_) | AskError::Lost(_) | AskError::Malformed(_) => {
+                Self::Unavailable(error.to_string())
             }
-            Trouble::Denied(_) => Self::Forbidden(trouble.to_string()),
-            Trouble::TooLarge(_) => Self::TooLarge(trouble.to_string()),
-            Trouble::Refused(refusal) if refusal.is_full() => Self::Full(trouble.to_string()),
-            Trouble::Refused(refusal) if refusal.code >= 500 => {
-                Self::Unavailable(trouble.to_string())
+            AskError::Denied(_) => Self::Forbidden(error.to_string()),
+            AskError::TooLarge(_) => Self::TooLarge(error.to_string()),
+            AskError::Refused(refusal) if refusal.is_full() => Self::Full(error.to_string()),
+            AskError::Refused(refusal) if refusal.code >= 500 => {
+                Self::Unavailable(error.to_string())
             }
-            Trouble::Refused(_) => Self::Drift(trouble.to_string()),
+            AskError::Refused(_) => Self::Drift(error.to_string()),
         }
     }
 }
@@ -236,7 +236,7 @@ impl Link {
         subject: &str,
         headers: Option<HeaderMap>,
         payload: Bytes,
-    ) -> Result<Message, Trouble> {
+    ) -> Result<Message, AskError> {
         let mut incidents = self.incidents.clone();
         let (lost, denials) = {
             let now = incidents.borrow_and_update();
@@ -256,11 +256,11 @@ impl Link {
                 Ok(()) = incidents.changed() => {
                     let now = incidents.borrow_and_update();
                     if let Some(error) = now.denial_of(subject, denials) {
-                        return Err(Trouble::Denied(error.clone()));
+                        return Err(AskError::Denied(error.clone()));
                     }
                     if now.lost != lost {
                         let why = format!("the connection was lost before an answer on {subject}");
-                        return Err(Trouble::Lost(why));
+                        return Err(AskError::Lost(why));
                     }
                 }
             }
@@ -271,16 +271,16 @@ impl Link {
         &self,
         subject: &str,
         answer: Result<Result<Message, async_nats::RequestError>, tokio::time::error::Elapsed>,
-    ) -> Result<Message, Trouble> {
+    ) -> Result<Message, AskError> {
         let timed_out =
-            || Trouble::Lost(format!("no answer on {subject} within {:?}", self.request_timeout));
+            || AskError::Lost(format!("no answer on {subject} within {:?}", self.request_timeout));
         let Ok(answer) = answer else { return Err(timed_out()) };
         answer.map_err(|error| match error.kind() {
-            RequestErrorKind::NoResponders => Trouble::NoResponders(subject.to_owned()),
-            RequestErrorKind::MaxPayloadExceeded => Trouble::TooLarge(error.to_string()),
+            RequestErrorKind::NoResponders => AskError::NoResponders(subject.to_owned()),
+            RequestErrorKind::MaxPayloadExceeded => AskError::TooLarge(error.to_string()),
             RequestErrorKind::TimedOut => timed_out(),
-            RequestErrorKind::InvalidSubject => Trouble::Denied(error.to_string()),
-            RequestErrorKind::Other => Trouble::Lost(error.to_string()),
+            RequestErrorKind::InvalidSubject => AskError::Denied(error.to_string()),
+            RequestErrorKind::Other => AskError::Lost(error.to_string()),
         })
     }
 
@@ -290,8 +290,8 @@ impl Link {
         subject: &str,
         headers: HeaderMap,
         payload: Bytes,
-    ) -> Result<PubAck, Trouble> {
-        let _place = self.writes.acquire().await.map_err(|e| Trouble::Lost(e.to_string()))?;
+    ) -> Result<PubAck, AskError> {
+        let _place = self.writes.acquire().await.map_err(|e| AskError::Lost(e.to_string()))?;
         let answer = self.request(subject, Some(headers), payload).await?;
         read(&answer.payload)
     }
@@ -311,8 +311,8 @@ impl Link {
         &self,
         verb: &str,
         body: &impl Serialize,
-    ) -> Result<T, Trouble> {
-        let body = serde_json::to_vec(body).map_err(|e| Trouble::Malformed(e.to_string()))?;
+    ) -> Result<T, AskError> {
+        let body = serde_json::to_vec(body).map_err(|e| AskError::Malformed(e.to_string()))?;
         let answer = self.request(&format!("$JS.API.{verb}"), None, body.into()).await?;
         read(&answer.payload)
     }
@@ -332,7 +332,7 @@ pub(super) struct PubAck {
     pub(super) seq: u64,
 }
 
-fn read<T: DeserializeOwned>(payload: &[u8]) -> Result<T, Trouble> {
+fn read<T: DeserializeOwned>(payload: &[u8]) -> Result<T, AskError> {
     #[derive(Deserialize)]
     struct Answer {
         error: Option<Refusal>,
@@ -341,9 +341,9 @@ fn read<T: DeserializeOwned>(payload: &[u8]) -> Result<T, Trouble> {
     match serde_json::from_slice(payload) {
         Ok(Answer { error: Some(refusal) }) => Err(refusal.into()),
         Ok(Answer { error: None }) => {
-            serde_json::from_slice(payload).map_err(|e| Trouble::Malformed(e.to_string()))
+            serde_json::from_slice(payload).map_err(|e| AskError::Malformed(e.to_string()))
         }
-        Err(e) => Err(Trouble::Malformed(e.to_string())),
+        Err(e) => Err(AskError::Malformed(e.to_string())),
     }
 }
 

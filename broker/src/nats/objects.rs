@@ -15,7 +15,7 @@ use proto::{id::Seq, subject::Subjects};
 
 use super::{
     NatsOptions,
-    link::{Link, Trouble},
+    link::{AskError, Link},
     read::{self, Stored},
     removal,
     setup::{self, Missing},
@@ -77,13 +77,13 @@ impl NatsObjects {
     }
 
     /// Stores one piece; false when something was in its place.
-    async fn put_piece(&self, name: &str, at: usize, piece: Bytes) -> Result<bool, Trouble> {
+    async fn put_piece(&self, name: &str, at: usize, piece: Bytes) -> Result<bool, AskError> {
         let mut headers = HeaderMap::new();
         headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, HeaderValue::from(0_u64));
         match self.link.write(&self.subjects.object_piece(name, at), headers, piece).await {
             Ok(_) => Ok(true),
-            Err(trouble) if trouble.is_conflict() => Ok(false),
-            Err(trouble) => Err(trouble),
+            Err(error) if error.is_conflict() => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -95,7 +95,7 @@ impl NatsObjects {
     }
 
     /// Stores a value; whether it is certainly whole.
-    async fn put_all(&self, name: &str, bytes: &Bytes) -> Result<bool, Trouble> {
+    async fn put_all(&self, name: &str, bytes: &Bytes) -> Result<bool, AskError> {
         let pieces = self.pieces(bytes).into_iter().enumerate();
         let put = pieces.map(|(at, piece)| self.put_piece(name, at, piece));
         let stored = futures::stream::iter(put).buffer_unordered(AT_A_TIME);
@@ -104,7 +104,7 @@ impl NatsObjects {
 
     /// Stores a value in place of pieces that make no value of its name. They are replaced one by one,
     /// and what is left behind the last is made empty: to purge a stream is a right that no role has.
-    async fn replace_all(&self, name: &str, bytes: &Bytes) -> Result<(), Trouble> {
+    async fn replace_all(&self, name: &str, bytes: &Bytes) -> Result<(), AskError> {
         let pieces = self.pieces(bytes);
         let there = self.stored(name).await?;
         let left = there.into_keys().filter(|at| *at >= pieces.len());
@@ -116,7 +116,7 @@ impl NatsObjects {
     }
 
     /// Stores one piece, whatever is in its place.
-    async fn replace(&self, name: &str, at: usize, piece: Bytes) -> Result<(), Trouble> {
+    async fn replace(&self, name: &str, at: usize, piece: Bytes) -> Result<(), AskError> {
         let mut headers = HeaderMap::new();
         headers.insert("Nats-Rollup", "sub");
         self.link.write(&self.subjects.object_piece(name, at), headers, piece).await.map(|_| ())
@@ -124,7 +124,7 @@ impl NatsObjects {
 
     /// The pieces that are there, by their place. One that is replaced while it is read may be read
     /// twice: what was stored later counts.
-    async fn stored(&self, name: &str) -> Result<BTreeMap<usize, Stored>, Trouble> {
+    async fn stored(&self, name: &str) -> Result<BTreeMap<usize, Stored>, AskError> {
         let filter = self.subjects.object(name);
         let found = read::all(&self.link, &self.stream(), &filter, Seq(0), self.replicas).await?;
         Ok(found.into_iter().filter_map(|piece| Some((at(&piece.subject)?, piece))).collect())
@@ -132,7 +132,10 @@ impl NatsObjects {
 
     /// The pieces of the value with this name, if they are complete. Incomplete pieces are read
     /// again: another writer may be replacing them.
-    async fn whole(&self, name: &str) -> Result<Option<(BTreeMap<usize, Stored>, Bytes)>, Trouble> {
+    async fn whole(
+        &self,
+        name: &str,
+    ) -> Result<Option<(BTreeMap<usize, Stored>, Bytes)>, AskError> {
         for look in 1..=LOOKS {
             let pieces = self.stored(name).await?;
             if pieces.is_empty() {
@@ -160,7 +163,7 @@ impl NatsObjects {
         pieces.values().any(|piece| now.duration_since(piece.time) > limit)
     }
 
-    async fn try_put(&self, name: &str, bytes: &Bytes) -> Result<(), Trouble> {
+    async fn try_put(&self, name: &str, bytes: &Bytes) -> Result<(), AskError> {
         if self.put_all(name, bytes).await? {
             return Ok(());
         }
@@ -178,7 +181,7 @@ impl NatsObjects {
         if self.whole(name).await?.is_some() {
             return Ok(());
         }
-        Err(Trouble::Lost(format!("{name} cannot be stored: others write in its place")))
+        Err(AskError::Lost(format!("{name} cannot be stored: others write in its place")))
     }
 }
 
@@ -193,14 +196,14 @@ impl Objects for NatsObjects {
         let name = proto::digest::of_bytes(&bytes);
         let stored = (|| self.try_put(&name, &bytes))
             .retry(BACKOFF.take(RETRIES))
-            .when(Trouble::is_transient)
+            .when(AskError::is_transient)
             .await;
         match stored {
             Ok(()) => Ok(name),
-            Err(Trouble::Refused(refusal)) if refusal.is_full() => {
+            Err(AskError::Refused(refusal)) if refusal.is_full() => {
                 Err(ObjectError::Full(refusal.to_string()))
             }
-            Err(trouble) => Err(ObjectError::Unavailable(trouble.to_string())),
+            Err(error) => Err(ObjectError::Unavailable(error.to_string())),
         }
     }
 
@@ -211,13 +214,13 @@ impl Objects for NatsObjects {
         match self.whole(sha256).await {
             Ok(Some((_, bytes))) => Ok(bytes),
             Ok(None) => Err(ObjectError::Missing(sha256.to_owned())),
-            Err(trouble) => Err(ObjectError::Unavailable(trouble.to_string())),
+            Err(error) => Err(ObjectError::Unavailable(error.to_string())),
         }
     }
 
     async fn list(&self) -> Result<Vec<Kept>, ObjectError> {
         let listed = removal::list(&self.link, &self.stream()).await;
-        listed.map_err(|trouble| ObjectError::Unavailable(trouble.to_string()))
+        listed.map_err(|error| ObjectError::Unavailable(error.to_string()))
     }
 
     async fn remove(&self, seen: &Kept) -> Result<(), ObjectError> {
@@ -227,6 +230,6 @@ impl Objects for NatsObjects {
         let (stream, filter) = (self.stream(), self.subjects.object(&seen.sha256));
         let until = Some(seen.until);
         let removed = removal::purge(&self.link, &stream, &filter, until, self.patience).await;
-        removed.map(|_| ()).map_err(|trouble| ObjectError::Unavailable(trouble.to_string()))
+        removed.map(|_| ()).map_err(|error| ObjectError::Unavailable(error.to_string()))
     }
 }

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use super::{
     ack::Address,
     lane::Lane,
-    link::{Link, Losses, Trouble},
+    link::{AskError, Link, Losses},
     read::{self, Stored},
     scan::{self, ConsumerInfo},
     setup::GROUP,
@@ -137,9 +137,9 @@ impl Puller {
 
     /// The state of each consumer. Waits for the server.
     pub(super) async fn infos(&self) -> Result<Vec<ConsumerInfo>, LogError> {
-        let is_away = |trouble: &Trouble| {
-            trouble.is_transient()
-                || matches!(trouble, Trouble::Refused(refusal) if refusal.code >= 500)
+        let is_away = |error: &AskError| {
+            error.is_transient()
+                || matches!(error, AskError::Refused(refusal) if refusal.code >= 500)
         };
         let ask = || {
             let lanes = self.lanes.iter();

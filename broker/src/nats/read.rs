@@ -20,7 +20,7 @@ use proto::id::Seq;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::link::{Link, Refusal, Trouble};
+use super::link::{AskError, Link, Refusal};
 
 /// Messages of one page.
 const PAGE: usize = 500;
@@ -60,7 +60,7 @@ pub(super) async fn all(
     filter: &str,
     after: Seq,
     replicas: u8,
-) -> Result<Vec<Stored>, Trouble> {
+) -> Result<Vec<Stored>, AskError> {
     if replicas <= 1 {
         return pages(link, stream, filter, after).await;
     }
@@ -83,7 +83,7 @@ async fn pages(
     stream: &str,
     filter: &str,
     mut after: Seq,
-) -> Result<Vec<Stored>, Trouble> {
+) -> Result<Vec<Stored>, AskError> {
     let mut all = Vec::new();
     loop {
         let Page { messages, more } = page(link, stream, filter, after, PAGE).await?;
@@ -103,15 +103,15 @@ pub(super) async fn page(
     filter: &str,
     after: Seq,
     limit: usize,
-) -> Result<Page, Trouble> {
+) -> Result<Page, AskError> {
     let from = after.0.saturating_add(1);
     ask(link, stream, &json!({"seq": from, "next_by_subj": filter, "batch": limit})).await
 }
 
 /// The answer of any replica to a direct request.
-pub(super) async fn ask(link: &Link, stream: &str, request: &Value) -> Result<Page, Trouble> {
+pub(super) async fn ask(link: &Link, stream: &str, request: &Value) -> Result<Page, AskError> {
     let request = request.to_string();
-    let lost = |why: String| Trouble::Lost(format!("the stream {stream} was not read: {why}"));
+    let lost = |why: String| AskError::Lost(format!("the stream {stream} was not read: {why}"));
     let mut losses = link.losses();
     let inbox = link.client.new_inbox();
     let subscribed = link.client.subscribe(inbox.clone()).await;
@@ -144,12 +144,12 @@ enum Reply {
     End { more: bool },
 }
 
-fn stored(reply: Message) -> Result<Reply, Trouble> {
+fn stored(reply: Message) -> Result<Reply, AskError> {
     let headers = reply.headers.unwrap_or_default();
     let said = |name| headers.get_last(name).map(|value| value.as_str().to_owned());
     let place = (said(SEQUENCE), said("Nats-Subject"), said("Nats-Time-Stamp"));
     if let (Some(seq), Some(subject), Some(time)) = place {
-        let malformed = || Trouble::Malformed(format!("{seq} {time}"));
+        let malformed = || AskError::Malformed(format!("{seq} {time}"));
         return Ok(Reply::Message(Box::new(Stored {
             seq: Seq(seq.parse().map_err(|_| malformed())?),
             time: time.parse().map_err(|_| malformed())?,
@@ -165,7 +165,7 @@ fn stored(reply: Message) -> Result<Reply, Trouble> {
             Ok(Reply::End { more: left.is_some_and(|left| left > 0) })
         }
         Some(404) => Ok(Reply::End { more: false }),
-        Some(503) => Err(Trouble::NoResponders("a stream".to_owned())),
+        Some(503) => Err(AskError::NoResponders("a stream".to_owned())),
         code => {
             let description = reply.description.unwrap_or_default();
             // Only what the server cannot do now is worth another try.
@@ -181,7 +181,7 @@ pub(super) async fn next_at_leader(
     stream: &str,
     filter: &str,
     after: Seq,
-) -> Result<Option<Stored>, Trouble> {
+) -> Result<Option<Stored>, AskError> {
     let from = after.0.saturating_add(1);
     leader(link, stream, &json!({"seq": from, "next_by_subj": filter})).await
 }
@@ -191,20 +191,20 @@ pub(super) async fn last_at_leader(
     link: &Link,
     stream: &str,
     filter: &str,
-) -> Result<Option<Stored>, Trouble> {
+) -> Result<Option<Stored>, AskError> {
     leader(link, stream, &json!({"last_by_subj": filter})).await
 }
 
-async fn leader(link: &Link, stream: &str, which: &Value) -> Result<Option<Stored>, Trouble> {
+async fn leader(link: &Link, stream: &str, which: &Value) -> Result<Option<Stored>, AskError> {
     #[derive(Deserialize)]
     struct Answer {
         message: Value,
     }
     let Answer { message } = match link.ask(&format!("STREAM.MSG.GET.{stream}"), which).await {
-        Err(Trouble::Refused(refusal)) if refusal.err_code == 10037 => return Ok(None),
+        Err(AskError::Refused(refusal)) if refusal.err_code == 10037 => return Ok(None),
         answer => answer?,
     };
-    let malformed = |why: String| Trouble::Malformed(format!("a stored message: {why}"));
+    let malformed = |why: String| AskError::Malformed(format!("a stored message: {why}"));
     let time = message["time"].as_str().and_then(|time| time.parse().ok());
     let time = time.ok_or_else(|| malformed("it has no time".to_owned()))?;
     let mut raw: RawMessage =

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     ack::Address,
-    link::{Link, Trouble},
+    link::{AskError, Link},
     log::NatsLog,
     read::{self, Stored},
 };
@@ -42,7 +42,7 @@ pub(super) async fn purge(
     filter: &str,
     until: Option<Seq>,
     patience: Duration,
-) -> Result<u64, Trouble> {
+) -> Result<u64, AskError> {
     #[derive(Deserialize)]
     struct Purged {
         purged: u64,
@@ -55,7 +55,7 @@ pub(super) async fn purge(
     }
     let purged = (|| link.ask::<Purged>(&verb, &request))
         .retry(BACKOFF)
-        .when(|trouble| trouble.is_transient() && start.elapsed() < patience)
+        .when(|error| error.is_transient() && start.elapsed() < patience)
         .await?;
     Ok(purged.purged)
 }
@@ -113,7 +113,7 @@ struct Piece {
 }
 
 /// Every value that is stored in a stream, by its pieces.
-pub(super) async fn list(link: &Link, stream: &str) -> Result<Vec<Kept>, Trouble> {
+pub(super) async fn list(link: &Link, stream: &str) -> Result<Vec<Kept>, AskError> {
     let now = server_time(link, stream).await?;
     let name = format!("list-{}", uuid::Uuid::now_v7().simple());
     let config = json!({
@@ -150,7 +150,7 @@ pub(super) async fn list(link: &Link, stream: &str) -> Result<Vec<Kept>, Trouble
 }
 
 /// The time of the server that keeps the stream.
-pub(super) async fn server_time(link: &Link, stream: &str) -> Result<Timestamp, Trouble> {
+pub(super) async fn server_time(link: &Link, stream: &str) -> Result<Timestamp, AskError> {
     #[derive(Deserialize)]
     struct Info {
         ts: Timestamp,
@@ -160,7 +160,7 @@ pub(super) async fn server_time(link: &Link, stream: &str) -> Result<Timestamp, 
 }
 
 /// Everything that a consumer gives, and that it gave it without a gap.
-async fn pieces(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Piece>, Trouble> {
+async fn pieces(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Piece>, AskError> {
     let mut all = Vec::new();
     let mut given = 0;
     loop {
@@ -169,12 +169,12 @@ async fn pieces(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Piece>,
             return Ok(all);
         }
         for message in page {
-            let malformed = || Trouble::Malformed(format!("a delivery of {consumer}"));
+            let malformed = || AskError::Malformed(format!("a delivery of {consumer}"));
             let reply = message.reply.as_deref().ok_or_else(malformed)?;
             let address = Address::parse(reply).ok_or_else(malformed)?;
             given += 1;
             if address.consumer_seq != given {
-                return Err(Trouble::Lost(format!("a part of the list of {stream} was lost")));
+                return Err(AskError::Lost(format!("a part of the list of {stream} was lost")));
             }
             // `<prefix>.object.<name>.<piece>`
             let Some(name) = message.subject.rsplit('.').nth(1) else { continue };
@@ -196,8 +196,8 @@ async fn pieces(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Piece>,
 }
 
 /// The next messages of a consumer; none when there are no more.
-async fn page(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Message>, Trouble> {
-    let lost = |why: &str| Trouble::Lost(format!("the list of {stream} was not read: {why}"));
+async fn page(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Message>, AskError> {
+    let lost = |why: &str| AskError::Lost(format!("the list of {stream} was not read: {why}"));
     let mut losses = link.losses();
     let inbox = link.client.new_inbox();
     let subscribed = link.client.subscribe(inbox.clone()).await;
@@ -218,7 +218,7 @@ async fn page(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Message>,
             None => messages.push(reply),
             // Nothing more, or not as much as was asked for.
             Some(404 | 408) => break,
-            Some(503) => return Err(Trouble::NoResponders("a consumer".to_owned())),
+            Some(503) => return Err(AskError::NoResponders("a consumer".to_owned())),
             Some(code) => return Err(lost(&format!("status {code}"))),
         }
     }

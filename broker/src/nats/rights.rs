@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     NatsOptions,
     connect::{ConnectError, open},
-    link::{Link, Trouble},
+    link::{AskError, Link},
 };
 
 /// A stream that no record is stored in.
@@ -101,7 +101,7 @@ impl Rights {
                 headers.insert("Nats-Expected-Stream", NOWHERE);
                 Some(match self.link.write(&subject, headers, Bytes::new()).await {
                     Ok(_) => Right::Unknown("the server stored what it should refuse".to_owned()),
-                    Err(trouble) => told(Err(trouble)),
+                    Err(error) => told(Err(error)),
                 })
             }
             Try::Say(_) => {
@@ -125,15 +125,15 @@ impl Rights {
 }
 
 /// The permission that an answer shows. JetStream's refusal is an answer too.
-fn told(answer: Result<(), Trouble>) -> Right {
+fn told(answer: Result<(), AskError>) -> Right {
     match answer {
-        Ok(()) | Err(Trouble::Refused(_)) => Right::Granted,
-        Err(Trouble::Denied(_)) => Right::Denied,
+        Ok(()) | Err(AskError::Refused(_)) => Right::Granted,
+        Err(AskError::Denied(_)) => Right::Denied,
         Err(
-            trouble @ (Trouble::NoResponders(_)
-            | Trouble::Lost(_)
-            | Trouble::TooLarge(_)
-            | Trouble::Malformed(_)),
-        ) => Right::Unknown(trouble.to_string()),
+            error @ (AskError::NoResponders(_)
+            | AskError::Lost(_)
+            | AskError::TooLarge(_)
+            | AskError::Malformed(_)),
+        ) => Right::Unknown(error.to_string()),
     }
 }

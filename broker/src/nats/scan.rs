@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    link::{Link, Trouble},
+    link::{AskError, Link},
     log::NatsLog,
     read::{self, Page, Stored},
 };
@@ -44,7 +44,7 @@ pub(super) async fn consumer(
     link: &Link,
     stream: String,
     name: &str,
-) -> Result<ConsumerInfo, Trouble> {
+) -> Result<ConsumerInfo, AskError> {
     link.ask(&format!("CONSUMER.INFO.{stream}.{name}"), &json!({})).await
 }
 
@@ -55,7 +55,7 @@ pub(super) async fn unsettled(log: &NatsLog, shard: Shard) -> Result<Vec<JobId>,
     let (stream, name) = (subjects.stream(shard), subjects.facts_consumer());
     let info = match consumer(link, stream.clone(), &name).await {
         // Nobody has ever taken facts.
-        Err(Trouble::Refused(refusal)) if refusal.err_code == 10014 => return Ok(Vec::new()),
+        Err(AskError::Refused(refusal)) if refusal.err_code == 10014 => return Ok(Vec::new()),
         info => info?,
     };
     if info.num_ack_pending == 0 {
@@ -106,7 +106,7 @@ pub(super) async fn submissions(
     Ok(found)
 }
 
-async fn bounds(link: &Link, stream: &str) -> Result<(u64, u64), Trouble> {
+async fn bounds(link: &Link, stream: &str) -> Result<(u64, u64), AskError> {
     #[derive(Deserialize)]
     struct Info {
         state: State,

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     NatsOptions,
-    link::{Link, Trouble},
+    link::{AskError, Link},
 };
 use crate::log::LogError;
 
@@ -188,10 +188,10 @@ pub(super) async fn stream(link: &Link, wanted: &Value, missing: Missing) -> Res
     let name = wanted["name"].as_str().unwrap_or_default();
     let info = format!("STREAM.INFO.{name}");
     let found = match link.ask::<Value>(&info, &json!({})).await {
-        Err(Trouble::Refused(refusal)) if refusal.is_missing() => match missing {
+        Err(AskError::Refused(refusal)) if refusal.is_missing() => match missing {
             Missing::Make => match link.ask(&format!("STREAM.CREATE.{name}"), wanted).await {
                 // Another process made it at the same moment, or it is another one of that name.
-                Err(Trouble::Refused(refusal)) if refusal.err_code == 10058 => {
+                Err(AskError::Refused(refusal)) if refusal.err_code == 10058 => {
                     link.ask(&info, &json!({})).await
                 }
                 made => made,
@@ -224,7 +224,7 @@ async fn ensure_consumer(
     let name = wanted["name"].as_str().unwrap_or_default();
     let info = format!("CONSUMER.INFO.{stream}.{name}");
     let found = match link.ask::<Value>(&info, &json!({})).await {
-        Err(Trouble::Refused(refusal)) if refusal.err_code == 10014 && !create => {
+        Err(AskError::Refused(refusal)) if refusal.err_code == 10014 && !create => {
             let pool = name.strip_prefix("call-").map(|pool| format!(" --tool-pool {pool}"));
             return Err(LogError::Drift(format!(
                 "the consumer {name} of the stream {stream} is not there, and nats.create is off: \
@@ -232,10 +232,10 @@ async fn ensure_consumer(
                 pool.unwrap_or_default()
             )));
         }
-        Err(Trouble::Refused(refusal)) if refusal.err_code == 10014 => {
+        Err(AskError::Refused(refusal)) if refusal.err_code == 10014 => {
             let request = json!({"stream_name": stream, "config": wanted, "action": "create"});
             match link.ask(&format!("CONSUMER.CREATE.{stream}.{name}"), &request).await {
-                Err(Trouble::Refused(refusal))
+                Err(AskError::Refused(refusal))
                     if matches!(refusal.err_code, 10013 | 10105 | 10148) =>
                 {
                     link.ask(&info, &json!({})).await

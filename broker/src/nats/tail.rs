@@ -18,7 +18,7 @@ use proto::id::Seq;
 use tokio::time::Instant;
 
 use super::{
-    link::{Link, Trouble, Watching},
+    link::{AskError, Link, Watching},
     read::{self, Stored},
 };
 use crate::backoff::{Backoff, Retryable};
@@ -65,7 +65,7 @@ pub(super) async fn watch(
     link: Arc<Link>,
     tail: Tail,
     mut after: Seq,
-) -> Result<BoxStream<'static, Result<Watched, Trouble>>, Trouble> {
+) -> Result<BoxStream<'static, Result<Watched, AskError>>, AskError> {
     let mut news = News::subscribe(&link, &tail.hints).await?;
     let watching = Watching::new(link);
     let link = Arc::clone(&watching.0);
@@ -93,11 +93,11 @@ pub(super) async fn watch(
 }
 
 /// Reads, and outlasts a server that is started again.
-async fn read_on(link: &Link, tail: &Tail, after: Seq) -> Result<Vec<Stored>, Trouble> {
+async fn read_on(link: &Link, tail: &Tail, after: Seq) -> Result<Vec<Stored>, AskError> {
     let start = Instant::now();
     (|| read::all(link, &tail.stream, &tail.filter, after, tail.replicas))
         .retry(BACKOFF)
-        .when(|trouble| trouble.is_transient() && start.elapsed() < PATIENCE)
+        .when(|error| error.is_transient() && start.elapsed() < PATIENCE)
         .await
 }
 
@@ -112,12 +112,12 @@ struct News {
 }
 
 impl News {
-    async fn subscribe(link: &Link, subjects: &[String]) -> Result<Self, Trouble> {
+    async fn subscribe(link: &Link, subjects: &[String]) -> Result<Self, AskError> {
         let losses = link.losses();
         let mut hints = futures::stream::SelectAll::new();
         for subject in subjects {
             let subscribed = link.client.subscribe(subject.clone()).await;
-            hints.push(subscribed.map_err(|e| Trouble::Lost(e.to_string()))?);
+            hints.push(subscribed.map_err(|e| AskError::Lost(e.to_string()))?);
         }
         Ok(Self { hints, losses, expected: 0, tries: 0 })
     }
@@ -127,7 +127,7 @@ impl News {
     }
 
     /// Returns when it should be read again.
-    async fn wait(&mut self, link: &Link) -> Result<(), Trouble> {
+    async fn wait(&mut self, link: &Link) -> Result<(), AskError> {
         let watchers = link.watchers.load(std::sync::atomic::Ordering::Relaxed);
         let mut look = read::look_interval(watchers);
         if self.expected > 0 {
@@ -142,7 +142,7 @@ impl News {
             biased;
             hint = self.hints.next() => {
                 if hint.is_none() {
-                    return Err(Trouble::Lost("the connection is closed".to_owned()));
+                    return Err(AskError::Lost("the connection is closed".to_owned()));
                 }
                 self.expected += 1;
                 while let Some(Some(_)) = self.hints.next().now_or_never() {

@@ -119,16 +119,16 @@ async fn start(options: &ChildOptions) -> Child {
         match Child::start(options).await {
             Err(crate::nats_server::StartError::Ended(log))
                 if options.port == 0 && log.contains("address already in use") => {}
-            started => return started.map_err(Said).expect("a nats-server for a test"),
+            started => return started.map_err(Displayed).expect("a nats-server for a test"),
         }
     }
-    Child::start(options).await.map_err(Said).expect("a nats-server for a test")
+    Child::start(options).await.map_err(Displayed).expect("a nats-server for a test")
 }
 
-/// Shows an error to people where a panic shows it.
-struct Said(crate::nats_server::StartError);
+/// An error whose debug form, in a panic, is its message.
+struct Displayed(crate::nats_server::StartError);
 
-impl std::fmt::Debug for Said {
+impl std::fmt::Debug for Displayed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(&self.0, f)
     }

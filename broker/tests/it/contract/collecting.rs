@@ -1,5 +1,4 @@
-//! Large values that nobody refers to any more: what is there, who refers to what, and that nothing is
-//! removed but what was seen.
+//! Unreferenced large values: listings, references, and removals of listed versions alone.
 
 use std::collections::BTreeSet;
 

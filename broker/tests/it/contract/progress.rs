@@ -1,5 +1,4 @@
-//! What whoever proves that nothing was forgotten is told: how far each queue has come, and which
-//! timers are armed.
+//! The progress of queues and the armed timers, from which fsck proves that nothing was forgotten.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +47,7 @@ async fn a_queue_says_how_far_it_has_come(f: &impl Fixture) {
     first.ack.done().await;
     third.ack.done().await;
     until("two acknowledgements", async || unacknowledged().await == 1).await;
-    // Which of the two after the first is not acknowledged nobody says, but that it is one.
+    // One of the two after the first is unacknowledged; the broker does not say which.
     assert_eq!(places().await, [Done, Delivered, Delivered, Queued]);
     second.ack.done().await;
     until("the third", async || unacknowledged().await == 0).await;

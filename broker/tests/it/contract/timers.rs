@@ -40,7 +40,7 @@ async fn arm(broker: &Broker, job: &JobId, name: &str, at: Timestamp) {
     broker.log.arm(job, &timer(name), at, trace(9)).await.unwrap();
 }
 
-/// What fired for a job so far.
+/// The timers that have fired for a job.
 async fn fired_of(broker: &Broker, job: &JobId) -> Vec<Entry> {
     let mut entries = broker.log.read(job, Seq(0)).await.unwrap();
     entries.retain(|e| e.family == Family::In(Source::Clock));

@@ -54,7 +54,7 @@ pub(crate) fn submitted(goal: &str) -> Fact {
     Fact::Submitted(jobs::submitted(goal))
 }
 
-/// A fact from a worker that can be told from others by its number.
+/// A numbered fact from a worker.
 pub(crate) fn called(n: u64) -> Fact {
     called_with(n, &format!("result {n}"))
 }
@@ -80,7 +80,7 @@ pub(crate) fn fired(name: &str) -> Fact {
     Fact::Fired(Fired { timer: timer(name) })
 }
 
-/// A command for a pool that can be told from others by its number.
+/// A numbered command for a pool.
 pub(crate) fn call(name: &str, n: u64) -> Decision {
     call_with(name, n, "")
 }
@@ -111,7 +111,7 @@ pub(crate) fn finish() -> Decision {
     })
 }
 
-/// What an entry says.
+/// The content of an entry.
 pub(crate) fn known(entry: &Entry) -> Known {
     entry.record.as_ref().unwrap().known().unwrap()
 }
@@ -196,7 +196,7 @@ pub(crate) fn slots(n: usize) -> Arc<Semaphore> {
     Arc::new(Semaphore::new(n))
 }
 
-/// The next fact of a feed, whatever else it says before.
+/// The next fact of a feed, past any resets.
 pub(crate) async fn next_fact(
     feed: &mut (impl Stream<Item = Result<Feed, LogError>> + Unpin),
 ) -> Delivery {
