@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::message;
+use super::message::message;
 use proto::{
     event::{
         ErrorEvent, ErrorScope, Happened, JobEvent, PlanEvent, PlanPhase, PlannedStep, StepEvent,

@@ -5,6 +5,7 @@
 
 mod below;
 mod changes;
+mod message;
 mod persons;
 
 use std::collections::BTreeMap;
@@ -13,8 +14,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use proto::event::{
-    ErrorEvent, ErrorScope, Event, EventId, Happened, MessageEvent, Stream, ToolEvent, ToolPhase,
-    UsageEvent,
+    ErrorEvent, ErrorScope, Event, EventId, Happened, Stream, ToolEvent, ToolPhase, UsageEvent,
 };
 use proto::{
     decision::{Decision, Note},
@@ -25,6 +25,8 @@ use proto::{
     record::Known,
     view::{JobView, PlanView},
 };
+
+use self::message::message;
 
 /// Derives the events of one job from its records, in the order of the log.
 #[derive(Debug, Default)]
@@ -340,19 +342,6 @@ fn broke(work: &WorkId, attempt: Attempt, message: String) -> ErrorEvent {
         work: Some(work.clone()),
         attempt: Some(attempt),
         step: None,
-    }
-}
-
-fn message(
-    stream: Stream,
-    step: Option<StepId>,
-    work: Option<&WorkId>,
-    text: &str,
-    events: &mut Vec<Happened>,
-) {
-    if !text.trim().is_empty() {
-        let (work, text) = (work.cloned(), text.to_owned());
-        events.push(Happened::Message(MessageEvent { stream, step, work, text }));
     }
 }
 
