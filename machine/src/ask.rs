@@ -1,10 +1,8 @@
 //! Questions: which should be asked, what their answers lead to, and how they close.
 
-use std::sync::Arc;
-
 use jiff::{SignedDuration, Timestamp};
 use proto::{
-    decision::{AskWork, Closed, PlanTalk},
+    decision::{AskWork, PlanTalk},
     fact::{Answered, AskedKind},
     id::{AskId, JobId, StepId, WorkId},
     interaction::{Answer, Question, QuestionKind, Verdict, edited, plan_digest},
@@ -15,10 +13,10 @@ use proto::{
 use serde_json::Value;
 
 use super::{
+    at::{At, Counted},
     call::{Agreement, Call, CallEnd},
-    fold::{At, Counted},
     names,
-    state::{AskState, Asking, Open, Stage},
+    state::{Asking, Brief, Open, Stage},
     step::{Exec, StepRun},
     text,
     turn::UnitKind,
@@ -40,27 +38,27 @@ impl Open {
     /// The question the stage wants asked.
     pub(super) fn stage_question(&self, job: &JobId) -> Option<Wanted> {
         let wanted = |prompt, kind, default| Wanted {
-            work: names::plan_question(self.generation, self.round),
+            work: self.planning.question(self.generation()),
             prompt,
             kind,
             step: None,
             default,
         };
-        match &self.stage {
+        match self.planning.stage() {
             Stage::Clarify { asked, ask: None } => {
                 let asked = asked.clone();
                 Some(wanted(self.put(&asked.prompt), kind_of(asked.kind), asked.default))
             }
             Stage::Confused { reply, error, ask: None } => {
-                let prompt = text::confused(self.language, reply, error);
+                let prompt = text::confused(self.brief.language, reply, error);
                 Some(wanted(prompt, QuestionKind::Question, None))
             }
             Stage::Check { plan, ask: None } => {
-                let prompt = text::confirm_plan(self.language, &plan.title, plan.steps.len());
+                let prompt = text::confirm_plan(self.brief.language, &plan.title, plan.steps.len());
                 let digest = plan_digest(job, plan);
-                let there = self.completed().into_iter().chain(self.kept());
+                let there = self.execution.completed().into_iter().chain(self.execution.kept());
                 let (plan, completed) = (plan.clone(), there.collect());
-                let revision = self.revision;
+                let revision = self.execution.revision();
                 let kind = QuestionKind::PlanCheck { plan, revision, digest, completed };
                 Some(wanted(prompt, kind, None))
             }
@@ -78,7 +76,7 @@ impl Open {
     pub(super) fn step_question(&self, job: &JobId, step: &StepRun) -> Option<Wanted> {
         let approval = |call: &Call| {
             let kind = call.to_approve(job)?;
-            let prompt = text::approve_call(self.language, call.tool.as_str());
+            let prompt = text::approve_call(self.brief.language, call.tool.as_str());
             let work = names::approval(&call.work);
             Some(Wanted { work, prompt, kind, step: Some(step.id().clone()), default: None })
         };
@@ -102,19 +100,19 @@ impl Open {
     /// How many more questions may be open beside those that are, and those that turns have asked for.
     /// An approval that finds no room waits until a question is answered.
     pub(super) fn room_for_questions(&self) -> usize {
-        let open = self.questions.values().filter(|a| a.state == AskState::Open).count();
-        let coming = usize::try_from(self.coming_questions()).unwrap_or(usize::MAX);
-        limits::OPEN_QUESTIONS_MAX.saturating_sub(open.saturating_add(coming))
+        let coming = usize::try_from(self.execution.unasked()).unwrap_or(usize::MAX);
+        let open = self.questions.open().count().saturating_add(coming);
+        limits::OPEN_QUESTIONS_MAX.saturating_sub(open)
     }
 
     /// The question as it is stored, with its id and deadline.
     pub(super) fn ask_work(&self, wanted: Wanted, now: Timestamp) -> AskWork {
-        let deadline = self.agent.ask.deadline_ms.and_then(|ms| {
+        let deadline = self.brief.agent.ask.deadline_ms.and_then(|ms| {
             let wait = jiff::SignedDuration::from_millis(i64::try_from(ms).ok()?);
             now.checked_add(wait).ok()
         });
         let question = Question {
-            id: names::ask(self.asks.saturating_add(1)),
+            id: self.questions.next_id(),
             prompt: wanted.prompt,
             kind: wanted.kind,
             step: wanted.step,
@@ -126,91 +124,46 @@ impl Open {
 
     /// A question was stored.
     pub(super) fn asked(&mut self, at: Timestamp, job: &JobId, ask: &AskWork) -> bool {
-        let id = ask.question.id.clone();
-        let by_agent = match self.attach(&ask.work, &id, at) {
-            None => return false,
-            Some(by_agent) => by_agent,
-        };
-        self.asks = self.asks.saturating_add(1);
-        self.agent_asks = self.agent_asks.saturating_add(u32::from(by_agent));
-        let asking = Asking {
-            question: ask.question.clone(),
-            work: ask.work.clone(),
-            asked: at,
-            state: AskState::Open,
-        };
-        self.questions.insert(id.clone(), asking);
+        let question = &ask.question;
+        let Some(by_agent) = self.attach(&ask.work, &question.id, at) else { return false };
+        self.questions.ask(Asking::new(question.clone(), ask.work.clone(), at), by_agent);
         // A timer of the same name may be left of a question that was never stored.
         let due = |deadline: Timestamp| deadline <= at.saturating_add(TIMER_SLACK).unwrap_or(at);
-        if self.early.remove(&names::ask_timer(&id)) && ask.question.deadline.is_none_or(due) {
-            self.expired(at, job, &id);
+        let is_early = self.timers.take_early(&names::ask_timer(&question.id));
+        if is_early && question.deadline.is_none_or(due) {
+            self.expired(at, job, &question.id);
         }
         true
     }
 
-    /// Notes at whoever wanted a question that it was asked; says whether an agent did.
+    /// Notes where a question was wanted that it was asked; says whether an agent wanted it.
     fn attach(&mut self, work: &WorkId, id: &AskId, at: Timestamp) -> Option<bool> {
-        if *work == names::plan_question(self.generation, self.round) {
-            return match &mut self.stage {
-                Stage::Clarify { ask: ask @ None, .. } => {
-                    *ask = Some(id.clone());
-                    Some(true)
-                }
-                Stage::Confused { ask: ask @ None, .. } | Stage::Check { ask: ask @ None, .. } => {
-                    *ask = Some(id.clone());
-                    Some(false)
-                }
-                Stage::Clarify { .. }
-                | Stage::Confused { .. }
-                | Stage::Check { .. }
-                | Stage::Plan { .. }
-                | Stage::Execute
-                | Stage::Failing { .. }
-                | Stage::Rejected { .. } => None,
-            };
+        if *work == self.planning.question(self.lineage.generation()) {
+            return self.planning.attach(id);
         }
-        let rules = self.rules;
-        self.steps.iter_mut().find_map(|step| {
-            let by_agent = attach_to_step(step, work, id)?;
-            step.asked_about(at, rules);
-            Some(by_agent)
-        })
+        let (step, by_agent) = self.execution.attach(work, id)?;
+        step.asked_about(at, self.brief.rules);
+        Some(by_agent)
     }
 
     /// A person answered.
     pub(super) fn answered(&mut self, at: At, job: &JobId, answered: &Answered) -> Counted {
-        let (ask, answer) = (&answered.ask, &answered.answer);
-        let is_canceled = self.cancel.is_some();
-        let Some(asking) = self.questions.get_mut(ask).filter(|a| a.state == AskState::Open) else {
+        let is_canceled = self.steering.canceled().is_some();
+        let Some(asking) = self.questions.answer(answered, at.seq, is_canceled) else {
             return Counted::No;
         };
-        // The interaction actor checked this before it became a fact; a fact is only data, so what
-        // is being approved is checked again where it counts.
-        if asking.question.check(answer).is_err() {
-            return Counted::No;
-        }
-        asking.state = if is_canceled {
-            AskState::Closed(Closed::JobEnded)
-        } else {
-            AskState::Answered { winner: Arc::new(answered.clone()), seq: at.seq }
-        };
-        let asking = asking.clone();
-        if asking.question.deadline.is_some() {
-            self.orphans.push(names::ask_timer(ask));
-        }
-        self.deliver(at.time, job, &asking, answer);
+        self.timers.orphan(asking.timer());
+        self.deliver(at.time, job, &asking, &answered.answer);
         Counted::Yes
     }
 
     /// A question's deadline passed.
     pub(super) fn expired(&mut self, at: Timestamp, job: &JobId, ask: &AskId) {
-        let Some(asking) = self.questions.get_mut(ask) else { return };
-        asking.state = AskState::ToClose(Closed::Expired);
-        let asking = asking.clone();
-        if let Some(value) = asking.question.default.clone() {
-            return self.deliver(at, job, &asking, &Answer::respond(value));
+        let Some((asking, default)) = self.questions.expire(ask) else { return };
+        if let Some(answer) = default {
+            return self.deliver(at, job, &asking, &answer);
         }
-        let reason = text::expired(self.language).to_owned();
+        let reason = text::expired(self.brief.language).to_owned();
         match &asking.question.kind {
             QuestionKind::ToolApproval { .. } => {
                 let no = Answer {
@@ -224,21 +177,18 @@ impl Open {
             QuestionKind::PlanCheck { .. }
             | QuestionKind::Question
             | QuestionKind::Choice { .. }
-            | QuestionKind::Form { .. } => {
-                self.stage =
-                    Stage::Failing { reason: FailReason::QuestionExpired, message: reason };
-            }
+            | QuestionKind::Form { .. } => self.planning.fail(FailReason::QuestionExpired, reason),
         }
     }
 
-    /// Hands an answer to whoever asked.
+    /// Delivers an answer to the stage or the step that asked.
     fn deliver(&mut self, at: Timestamp, job: &JobId, asking: &Asking, answer: &Answer) {
-        if asking.work == names::plan_question(self.generation, self.round) {
+        if asking.work == self.planning.question(self.generation()) {
             return self.deliver_to_stage(asking, answer);
         }
-        let (language, rules) = (self.language, self.rules);
+        let Brief { language, rules, .. } = *self.brief;
         let mut answered = Vec::new();
-        for step in &mut self.steps {
+        for step in self.execution.steps_mut() {
             let call = step.call_mut(|call| names::approval(&call.work) == asking.work);
             if let Some((call, _)) = call {
                 agree(call, job, answer);
@@ -264,42 +214,24 @@ impl Open {
 
     fn deliver_to_stage(&mut self, asking: &Asking, answer: &Answer) {
         let words = answer.text.clone().unwrap_or_default();
-        match (&mut self.stage, answer.decision) {
-            (Stage::Check { plan, .. }, Verdict::Approve) => {
-                let plan = std::mem::take(plan);
-                self.adopt(plan);
-            }
+        match (self.planning.stage(), answer.decision) {
+            (Stage::Check { plan, .. }, Verdict::Approve) => self.adopt(plan.clone()),
             (Stage::Check { plan, .. }, Verdict::Respond) => {
-                let talk = PlanTalk::Revised { plan: plan.clone(), words };
-                self.dialogue.push(talk);
-                self.next_round();
+                self.planning.say(PlanTalk::Revised { plan: plan.clone(), words });
+                self.planning.next_round();
             }
             (Stage::Check { plan, .. }, Verdict::Edit) => {
-                let shown = plan.clone();
-                self.edited(shown, asking, answer);
+                self.edited(plan.clone(), asking, answer);
             }
             (Stage::Check { .. }, Verdict::Reject) => {
-                self.stage = Stage::Rejected { reason: answer.text.clone() };
+                self.planning.enter(Stage::Rejected { reason: answer.text.clone() });
             }
-            (Stage::Confused { error, .. }, Verdict::Reject) => {
-                let error = error.clone();
-                self.stage = self.no_plan(&error);
+            (Stage::Confused { error, .. }, Verdict::Reject) => self.no_plan(&error.clone()),
+            (Stage::Clarify { asked, .. }, _) => {
+                self.answer_planner(asked.prompt.clone(), answer);
             }
-            (stage @ (Stage::Clarify { .. } | Stage::Confused { .. }), _) => {
-                let question = match stage {
-                    Stage::Clarify { asked, .. } => asked.prompt.clone(),
-                    Stage::Confused { .. }
-                    | Stage::Plan { .. }
-                    | Stage::Check { .. }
-                    | Stage::Execute
-                    | Stage::Failing { .. }
-                    | Stage::Rejected { .. } => asking.question.prompt.clone(),
-                };
-                let answer = reply_text(answer, self.language);
-                self.remember_answer(&question, &answer);
-                self.dialogue.push(PlanTalk::Asked { question, answer });
-                self.rejected = 0;
-                self.next_round();
+            (Stage::Confused { .. }, _) => {
+                self.answer_planner(asking.question.prompt.clone(), answer);
             }
             (
                 Stage::Plan { .. }
@@ -309,6 +241,15 @@ impl Open {
                 _,
             ) => {}
         }
+    }
+
+    /// A question was answered that planning waited for.
+    fn answer_planner(&mut self, question: String, answer: &Answer) {
+        let answer = reply_text(answer, self.brief.language);
+        self.remember_answer(&question, &answer);
+        self.planning.say(PlanTalk::Asked { question, answer });
+        self.planning.accept();
+        self.planning.next_round();
     }
 
     /// A person changed the plan itself. What they wrote is shown in turn, so that nothing runs that
@@ -325,39 +266,8 @@ impl Open {
         // about once more as it was.
         let fits = |plan: &Plan| self.misfit(plan).is_none();
         let plan = edited(answer, completed).ok().filter(fits).unwrap_or(shown);
-        // Names the question about it.
-        self.round = self.round.saturating_add(1);
-        self.stage = Stage::Check { plan, ask: None };
+        self.planning.show_again(plan);
     }
-
-    /// The inbox was told that a question is closed.
-    pub(super) fn noted_closed(&mut self, ask: &AskId, because: Closed) -> bool {
-        let Some(asking) = self.questions.get_mut(ask) else { return false };
-        match asking.state {
-            AskState::Open | AskState::ToClose(_) => asking.state = AskState::Closed(because),
-            AskState::Answered { .. } | AskState::Closed(_) => {}
-        }
-        true
-    }
-}
-
-fn attach_to_step(step: &mut StepRun, work: &WorkId, id: &AskId) -> Option<bool> {
-    let approved = step.call_mut(|call| names::approval(&call.work) == *work);
-    if let Some((call, _)) = approved {
-        let wanted = call.agreement == Agreement::Wanted;
-        call.agreement = Agreement::Asked(id.clone());
-        return wanted.then_some(false);
-    }
-    let Exec::Acting(acting) = &mut step.exec else { return None };
-    acting.units.iter_mut().find_map(|unit| match &mut unit.kind {
-        UnitKind::Person { work: own, ask: ask @ None, .. } if own == work => {
-            *ask = Some(id.clone());
-            Some(true)
-        }
-        UnitKind::Person { .. } | UnitKind::Tool(_) | UnitKind::Noted(_) | UnitKind::Refused(_) => {
-            None
-        }
-    })
 }
 
 fn agree(call: &mut Call, job: &JobId, answer: &Answer) {
@@ -367,14 +277,6 @@ fn agree(call: &mut Call, job: &JobId, answer: &Answer) {
             call.end = Some(CallEnd::Refused(answer.text.clone().unwrap_or_default()));
         }
     }
-}
-
-/// Questions that a step's turn has asked for and that are not stored yet.
-pub(super) fn unasked(step: &StepRun) -> u32 {
-    let Exec::Acting(acting) = &step.exec else { return 0 };
-    let waiting =
-        acting.units.iter().filter(|unit| matches!(&unit.kind, UnitKind::Person { ask: None, .. }));
-    u32::try_from(waiting.count()).unwrap_or(u32::MAX)
 }
 
 fn kind_of(asked: AskedKind) -> QuestionKind {

@@ -79,9 +79,9 @@ impl Open {
 
     /// Why a planner's plan is not of the shape that the agent plans in.
     pub(super) fn misshapen(&self, plan: &Plan) -> Option<String> {
-        let language = self.language;
+        let language = self.brief.language;
         let mut steps = plan.steps.iter();
-        match self.agent.plan.protocol {
+        match self.brief.agent.plan.protocol {
             PlanProtocol::Steps | PlanProtocol::InlineTools => None,
             PlanProtocol::TaskSteps | PlanProtocol::TitleSteps => {
                 let step = steps.find(|step| is_call(step))?;
@@ -116,11 +116,11 @@ impl Open {
     }
 
     fn call_refusal(&self, call: &TurnCall, turn: &Turn, step: &StepRun) -> Option<String> {
-        let language = self.language;
+        let language = self.brief.language;
         match &call.target {
             CallTarget::Refused { .. } => None,
             CallTarget::Tool { .. } | CallTarget::Person { .. } | CallTarget::Outline { .. }
-                if turn.number >= self.agent.step.max_turns =>
+                if turn.number >= self.brief.agent.step.max_turns =>
             {
                 Some(reason::no_more_calls(language).to_owned())
             }
@@ -142,13 +142,13 @@ impl Open {
         binding: &Binding,
         args: &Value,
     ) -> Option<(&'static str, String)> {
-        let language = self.language;
+        let language = self.brief.language;
         if family::is_agent(binding) {
-            if self.callee(tool.as_str()).is_none() {
-                let why = kin_text::no_such_agent(language, &self.agent, tool.as_str());
+            if self.family.callee(&self.brief.agent, tool.as_str()).is_none() {
+                let why = kin_text::no_such_agent(language, &self.brief.agent, tool.as_str());
                 return Some(("tool", why));
             }
-        } else if self.agent.tools.as_ref().is_some_and(|tools| !tools.contains(tool)) {
+        } else if self.brief.agent.tools.as_ref().is_some_and(|tools| !tools.contains(tool)) {
             let why = NoTool::not_allowed(tool.as_str(), self.tool_names());
             return Some(("tool", why.text(language)));
         }
@@ -160,6 +160,6 @@ impl Open {
     }
 
     fn tool_names(&self) -> impl Iterator<Item = &str> {
-        self.agent.tools.iter().flatten().map(ToolName::as_str)
+        self.brief.agent.tools.iter().flatten().map(ToolName::as_str)
     }
 }

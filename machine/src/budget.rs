@@ -5,16 +5,14 @@
 
 use proto::{
     agent::{Agent, OnFailure},
-    budget::{AtLimit, Axis, Budget, Gauge, Price, Spend},
-    cost::{Cost, Paid, ToolCost},
+    budget::{AtLimit, Axis, Budget, Gauge, Spend},
     decision::PlanTalk,
     fact::{PlanPhase, Planned},
-    id::{Attempt, ToolName},
+    id::Attempt,
     job::FailReason,
     message::Usage,
     notice::Notice,
     policy::{Detector, PlanProtocol},
-    rules::Rules,
 };
 
 use super::{
@@ -24,60 +22,6 @@ use super::{
     text,
     turn::UnitKind,
 };
-
-/// What was spent in units of work. Tokens are in the job's usage, questions are counted with it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Spent {
-    plans: u32,
-    replans: u32,
-    thoughts: u32,
-    turns: u32,
-    calls: u32,
-    steps: u32,
-    /// Model turns of jobs below: turns as those of this job, and none of its steps.
-    below: u32,
-}
-
-impl Spent {
-    /// A unit of work is sent for the first time.
-    pub(super) fn count(&mut self, what: Spend) {
-        if let Some(counter) = self.of(what) {
-            *counter = counter.saturating_add(1);
-        }
-    }
-
-    /// A unit of work that was sent will be sent for the first time once more, by another name.
-    pub(super) fn uncount(&mut self, what: Spend) {
-        if let Some(counter) = self.of(what) {
-            *counter = counter.saturating_sub(1);
-        }
-    }
-
-    fn of(&mut self, what: Spend) -> Option<&mut u32> {
-        Some(match what {
-            Spend::Plan => &mut self.plans,
-            Spend::Replan => &mut self.replans,
-            Spend::Thought => &mut self.thoughts,
-            Spend::Turn => &mut self.turns,
-            Spend::Tool => &mut self.calls,
-            Spend::Step => &mut self.steps,
-            // Spent with the questions themselves.
-            Spend::Ask => return None,
-        })
-    }
-
-    /// Model turns, those of jobs below included.
-    pub(super) fn turns(&self) -> u32 {
-        self.turns.saturating_add(self.below)
-    }
-
-    /// A job below has ended, and took some turns.
-    pub(super) fn below(&mut self, turns: u32, rules: Rules) {
-        // By the first rules they were counted like the job's own.
-        let counter = if rules >= Rules::SECOND { &mut self.below } else { &mut self.turns };
-        *counter = counter.saturating_add(turns);
-    }
-}
 
 /// Something that the next decisions would spend.
 #[derive(Debug, Clone, Copy)]
@@ -110,60 +54,37 @@ impl Wish {
 }
 
 impl Open {
-    /// A result of a tool counts, and with it what it cost.
-    pub(super) fn cost_of_tool(&mut self, tool: ToolName, cost: &Cost) {
-        if cost.is_nothing() {
-            return;
-        }
-        self.usage += cost.usage;
-        self.paid.add(cost);
-        self.tools.entry(tool.clone()).or_insert_with(|| ToolCost::new(tool)).add(cost);
-    }
-
-    /// A model answered. Tokens of one that has a price of its own are paid for at that.
-    pub(super) fn spent_on(&mut self, model: Option<&str>, usage: Usage) {
-        self.usage += usage;
-        if let Some(price) = model.and_then(|model| self.agent.budget.own_price(model)) {
-            self.paid.below(&Paid { money: price.of(usage), usage });
-        }
-    }
-
     /// A round of planning counts: what was spent on the plan, and on whether one is needed.
     pub(super) fn spent_on_planning(&mut self, planned: &Planned) {
         let found_out = planned.detected.as_ref().map(|found| found.usage).unwrap_or_default();
         let planning = planned.usage.without(found_out);
         let found_out = planned.usage.without(planning);
-        let plan = &self.agent.plan;
-        let planner = plan.model.clone().or_else(|| self.agent.model.clone());
-        let detector = plan.detect_model.clone().filter(|_| plan.detect == Detector::Model);
-        self.spent_on(detector.or_else(|| planner.clone()).as_deref(), found_out);
-        self.spent_on(planner.as_deref(), planning);
+        let plan = &self.brief.agent.plan;
+        let planner = plan.model.as_deref().or(self.brief.agent.model.as_deref());
+        let detector = plan.detect_model.as_deref().filter(|_| plan.detect == Detector::Model);
+        self.spending.model(&self.brief, detector.or(planner), found_out);
+        self.spending.model(&self.brief, planner, planning);
     }
 
     /// Once something is wanted that the budget has nothing left for, nothing new is started.
     pub(super) fn settle_budget(&mut self) {
-        if self.agent.budget.is_unlimited() && self.family.callees.is_none() {
+        if self.brief.agent.budget.is_unlimited() && self.family.callees().is_none() {
             return;
         }
-        match &self.stage {
-            Stage::Plan { .. }
-            | Stage::Clarify { .. }
-            | Stage::Confused { .. }
-            | Stage::Check { .. }
-            | Stage::Execute => {}
-            Stage::Failing { .. } | Stage::Rejected { .. } => return,
+        if matches!(self.planning.stage(), Stage::Failing { .. } | Stage::Rejected { .. }) {
+            return;
         }
         let Some(gauge) = self.refusal() else { return };
-        let message = text::used_up(self.language, &gauge);
-        self.stage = Stage::Failing { reason: FailReason::BudgetExceeded, message };
+        let message = text::used_up(self.brief.language, &gauge);
+        self.planning.fail(FailReason::BudgetExceeded, message);
     }
 
     /// Whether work that is out is abandoned when the job fails.
     pub(super) fn abandons(&self, reason: FailReason) -> bool {
         match reason {
-            FailReason::BudgetExceeded => self.agent.budget.at_limit == AtLimit::Abandon,
+            FailReason::BudgetExceeded => self.brief.agent.budget.at_limit == AtLimit::Abandon,
             FailReason::StepFailed | FailReason::NoProgress => {
-                self.agent.step.on_failure == OnFailure::FailRun
+                self.brief.agent.step.on_failure == OnFailure::FailRun
             }
             FailReason::PlanFailed
             | FailReason::DeadlineExceeded
@@ -182,18 +103,18 @@ impl Open {
             return None;
         }
         let wishes = self.wishes();
-        let wants_child = matches!(self.stage, Stage::Execute) && self.wants_child();
+        let wants_child = self.planning.is_executing() && self.wants_child();
         Axis::ALL.into_iter().filter_map(used_up).find(|gauge| {
             wants_child && spent_by_children(gauge.axis)
-                || wishes.iter().any(|wish| wish.spends(gauge.axis, &self.agent.budget))
+                || wishes.iter().any(|wish| wish.spends(gauge.axis, &self.brief.agent.budget))
         })
     }
 
     /// What would be decided now, were there no budget.
     fn wishes(&self) -> Vec<Wish> {
-        match &self.stage {
+        match self.planning.stage() {
             Stage::Plan { tries } => {
-                let again = self.rejected > 0;
+                let again = self.planning.rejected() > 0;
                 let round = |attempt| Wish {
                     what: self.round_kind(),
                     again: again || attempt != Attempt::FIRST,
@@ -206,7 +127,7 @@ impl Open {
             }
             // The plan is ended first, and then it is thought about what has come of it.
             Stage::Execute if self.wants_replan() => {
-                let what = match self.agent.plan.protocol {
+                let what = match self.brief.agent.plan.protocol {
                     PlanProtocol::Phased => Spend::Thought,
                     PlanProtocol::Steps
                     | PlanProtocol::TaskSteps
@@ -233,7 +154,7 @@ impl Open {
         // What a tool costs is known once it has said so.
         let call_of = |call: &Call| {
             let attempt = call.would_send()?;
-            let costs = self.tools.contains_key(&call.tool);
+            let costs = self.spending.has_cost(&call.tool);
             Some(Wish { costs, ..Wish::new(Spend::Tool, attempt) })
         };
         let mut wishes: Vec<Wish> = match &step.exec {
@@ -268,7 +189,7 @@ impl Open {
 
     /// What the next round of planning is.
     pub(super) fn round_kind(&self) -> Spend {
-        let last = self.dialogue.iter().rev().find_map(|talk| match talk {
+        let last = self.planning.dialogue().iter().rev().find_map(|talk| match talk {
             PlanTalk::Noted { note } => Some(match note.phase {
                 PlanPhase::Planned | PlanPhase::Acting | PlanPhase::Replanned => Spend::Thought,
                 PlanPhase::ItemDone => Spend::Replan,
@@ -278,9 +199,9 @@ impl Open {
             PlanTalk::Asked { .. } | PlanTalk::Steered { .. } => Some(Spend::Replan),
             PlanTalk::Rejected { .. } | PlanTalk::Revised { .. } => None,
         });
-        let is_planned = self.revision > 0
-            || self.dialogue.iter().any(|talk| matches!(talk, PlanTalk::Noted { .. }));
-        match (is_planned, self.agent.plan.protocol) {
+        let is_planned = self.execution.revision() > 0
+            || self.planning.dialogue().iter().any(|talk| matches!(talk, PlanTalk::Noted { .. }));
+        match (is_planned, self.brief.agent.plan.protocol) {
             (false, _) => Spend::Plan,
             (true, PlanProtocol::Phased) => last.unwrap_or(Spend::Replan),
             (
@@ -297,24 +218,24 @@ impl Open {
 
     /// How far an axis is used, when it is limited. `age_ms` is the age of the job.
     fn gauge(&self, axis: Axis, age_ms: u64) -> Option<Gauge> {
-        let budget = &self.agent.budget;
-        let Usage { input_tokens, output_tokens } = self.usage;
+        let budget = &self.brief.agent.budget;
+        let Usage { input_tokens, output_tokens } = self.spending.usage();
         let (used, limit) = match axis {
             Axis::Steps => (f64::from(self.steps_spent()), f64::from(budget.steps?)),
-            Axis::Turns => (f64::from(self.spent.turns()), f64::from(budget.turns?)),
+            Axis::Turns => (f64::from(self.spending.turns()), f64::from(budget.turns?)),
             Axis::TokensIn => (float(input_tokens), float(budget.tokens_in?)),
             Axis::TokensOut => (float(output_tokens), float(budget.tokens_out?)),
             Axis::Tokens => {
                 (float(input_tokens.saturating_add(output_tokens)), float(budget.tokens?))
             }
-            Axis::Money => (self.cost(&budget.price?), budget.money?),
-            Axis::Time => (float(age_ms), float(self.agent.deadline_ms?)),
+            Axis::Money => (self.spending.cost(&budget.price?), budget.money?),
+            Axis::Time => (float(age_ms), float(self.brief.agent.deadline_ms?)),
             Axis::Depth => {
-                let above = self.family.callees.as_ref().map(|_| self.family.depth())?;
+                let above = self.family.callees().map(|_| self.family.depth())?;
                 (f64::from(above), f64::from(above.saturating_add(budget.depth)))
             }
             Axis::Children => {
-                self.family.callees.as_ref()?;
+                self.family.callees()?;
                 let children = u32::try_from(self.family.counted()).unwrap_or(u32::MAX);
                 (f64::from(children), f64::from(budget.fan_out.total))
             }
@@ -324,42 +245,23 @@ impl Open {
         Some(Gauge { axis, used, limit, warned })
     }
 
-    /// What was paid as the job above counts it: tokens at the price of this job's model, which may
-    /// be another one than that one's.
-    pub(super) fn paid_in_all(&self) -> Paid {
-        let price = self.agent.budget.price;
-        price.map_or(self.paid, |price| Paid { money: self.cost(&price), usage: self.usage })
-    }
-
-    fn cost(&self, price: &Price) -> f64 {
-        price.with(self.usage, &self.paid)
-    }
-
     fn steps_spent(&self) -> u32 {
-        let Spent { plans, replans, thoughts, turns, calls, steps, below: _ } = self.spent;
-        let each = self.agent.budget.counts.iter().map(|what| match what {
-            Spend::Plan => plans,
-            Spend::Replan => replans,
-            Spend::Thought => thoughts,
-            Spend::Turn => turns,
-            Spend::Tool => calls,
-            Spend::Ask => self.agent_asks,
-            Spend::Step => steps,
-        });
-        each.fold(0, u32::saturating_add)
+        let asked = self.questions.of_agents();
+        let each = self.brief.agent.budget.counts.iter();
+        each.map(|what| self.spending.units(*what, asked)).fold(0, u32::saturating_add)
     }
 
     /// Every limit and how far it is used.
     pub(super) fn gauges(&self, age_ms: u64) -> impl Iterator<Item = Gauge> + '_ {
-        let is_limited = is_limited(&self.agent);
+        let is_limited = is_limited(&self.brief.agent);
         let axes = Axis::ALL.into_iter().filter(move |_| is_limited);
         axes.filter_map(move |axis| self.gauge(axis, age_ms))
     }
 
     /// What a model is told of limits that are near.
-    pub(super) fn budget_notices(&self, age_ms: u64) -> impl Iterator<Item = Notice> + '_ {
+    pub(super) fn budget_notices(&self, age_ms: u64) -> Vec<Notice> {
         let near = self.gauges(age_ms).filter(|gauge| gauge.warned);
-        near.map(|gauge| Notice::BudgetLow { gauge })
+        near.map(|gauge| Notice::BudgetLow { gauge }).collect()
     }
 }
 

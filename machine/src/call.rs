@@ -227,6 +227,11 @@ impl Call {
         self.end.is_none() && self.tries.is_out() && !self.is_agent()
     }
 
+    /// Whether an answer to this attempt counts.
+    pub(super) fn awaits(&self, work: &WorkId, attempt: Attempt) -> bool {
+        self.work == *work && self.end.is_none() && self.tries.awaits(attempt)
+    }
+
     /// Whether it hands a task to another agent.
     pub(super) fn is_agent(&self) -> bool {
         family::is_agent(&self.binding)

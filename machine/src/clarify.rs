@@ -25,22 +25,45 @@ pub(super) enum Guarded {
 }
 
 impl Open {
+    /// Whether the planner may still ask a person.
+    pub(super) fn may_ask_in_planning(&self) -> bool {
+        self.brief.agent.ask.when.in_planning() && self.may_still_ask()
+    }
+
+    /// Whether the model that carries out a step may still ask a person.
+    pub(super) fn may_ask_in_steps(&self) -> bool {
+        self.brief.agent.ask.when.in_steps() && self.may_still_ask()
+    }
+
+    fn may_still_ask(&self) -> bool {
+        self.brief.agent.ask.limit.left_after(self.questions.of_agents()) != Some(0)
+    }
+
+    /// Questions that steps may still ask, those counted that a turn has asked for already.
+    pub(super) fn remaining_questions(&self) -> Option<u32> {
+        let ask = &self.brief.agent.ask;
+        if !ask.when.in_steps() {
+            return Some(0);
+        }
+        let asked = self.questions.of_agents().saturating_add(self.execution.unasked());
+        ask.limit.left_after(asked)
+    }
+
     /// Looks at a question before it is asked. `coming` are questions that were wanted before it and
     /// are not stored yet.
     pub(super) fn guard_question(&mut self, prompt: &str, coming: u32) -> Guarded {
-        if let Some(limit) = self.agent.ask.repeat_limit
-            && let Some(answer) = self.answers.get(&essence(prompt)).cloned()
+        if let Some(limit) = self.brief.agent.ask.repeat_limit
+            && let Some((answer, times)) = self.questions.repeated(prompt)
         {
-            self.repeats = self.repeats.saturating_add(1);
-            if self.repeats >= limit {
-                let message = text::asked_again_and_again(self.language).to_owned();
+            if times >= limit {
+                let message = text::asked_again_and_again(self.brief.language).to_owned();
                 return Guarded::End(FailReason::QuestionRepeated, message);
             }
-            return Guarded::Tell(text::asked_before(self.language, &answer));
+            return Guarded::Tell(text::asked_before(self.brief.language, &answer));
         }
-        match self.agent.ask.rounds {
-            Some(rounds) if self.agent_asks.saturating_add(coming) >= rounds => {
-                let message = text::asked_too_often(self.language).to_owned();
+        match self.brief.agent.ask.rounds {
+            Some(rounds) if self.questions.of_agents().saturating_add(coming) >= rounds => {
+                let message = text::asked_too_often(self.brief.language).to_owned();
                 Guarded::End(FailReason::TooManyQuestions, message)
             }
             Some(_) | None => Guarded::Ask,
@@ -50,35 +73,37 @@ impl Open {
     /// A question of the planner.
     pub(super) fn wants_to_ask(&mut self, question: &proto::fact::Asked) {
         if !self.may_ask_in_planning() {
-            let error = text::no_more_questions(self.language).to_owned();
+            let error = text::no_more_questions(self.brief.language).to_owned();
             return self.unusable(question.prompt.clone(), error);
         }
-        if let Some(why) = self.agent.ask.kinds.refusal(&question.kind, self.language) {
+        if let Some(why) = self.brief.agent.ask.kinds.refusal(&question.kind, self.brief.language) {
             return self.unusable(question.prompt.clone(), why);
         }
         match self.guard_question(&question.prompt, 0) {
             Guarded::Ask => {
-                self.stage = Stage::Clarify { asked: question.clone(), ask: None };
+                self.planning.enter(Stage::Clarify { asked: question.clone(), ask: None });
             }
             Guarded::Tell(why) => {
                 // Told and not counted as a reply that could not be used: the guard counts it.
-                self.dialogue
-                    .push(PlanTalk::Rejected { reply: question.prompt.clone(), error: why });
-                self.next_round();
+                self.planning
+                    .say(PlanTalk::Rejected { reply: question.prompt.clone(), error: why });
+                self.planning.next_round();
             }
-            Guarded::End(reason, message) => self.stage = Stage::Failing { reason, message },
+            Guarded::End(reason, message) => self.planning.fail(reason, message),
         }
     }
 
     /// The calls of a turn, with questions that are not asked told to the model instead.
     pub(super) fn guard_calls(&mut self, mut calls: Vec<TurnCall>) -> Vec<TurnCall> {
-        let (mut coming, may_ask) = (self.coming_questions(), self.may_ask_in_steps());
+        let (mut coming, may_ask) = (self.execution.unasked(), self.may_ask_in_steps());
         for call in &mut calls {
             let CallTarget::Person { question } = &call.target else { continue };
             if !may_ask {
                 continue;
             }
-            if let Some(error) = self.agent.ask.kinds.refusal(&question.kind, self.language) {
+            if let Some(error) =
+                self.brief.agent.ask.kinds.refusal(&question.kind, self.brief.language)
+            {
                 call.target = CallTarget::Refused { error };
                 continue;
             }
@@ -87,7 +112,7 @@ impl Open {
                 Guarded::Tell(error) => call.target = CallTarget::Refused { error },
                 Guarded::End(reason, message) => {
                     call.target = CallTarget::Refused { error: message.clone() };
-                    self.stage = Stage::Failing { reason, message };
+                    self.planning.fail(reason, message);
                 }
             }
         }
@@ -96,15 +121,15 @@ impl Open {
 
     /// A question was answered; it need not be asked again.
     pub(super) fn remember_answer(&mut self, prompt: &str, answer: &str) {
-        if self.agent.ask.repeat_limit.is_some() {
-            self.answers.insert(essence(prompt), answer.to_owned());
+        if self.brief.agent.ask.repeat_limit.is_some() {
+            self.questions.remember(prompt, answer);
         }
     }
 
     /// A question as a person is shown it.
     pub(super) fn put(&self, prompt: &str) -> String {
-        if self.agent.ask.prefix {
-            text::please_confirm(self.language, prompt)
+        if self.brief.agent.ask.prefix {
+            text::please_confirm(self.brief.language, prompt)
         } else {
             prompt.to_owned()
         }
@@ -125,9 +150,4 @@ impl StepRun {
         }
         calls
     }
-}
-
-/// What tells one question from another: its letters and digits.
-fn essence(prompt: &str) -> String {
-    prompt.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -48,13 +48,14 @@ impl Job {
     /// poisoned, or waits for a fact.
     #[must_use]
     pub fn decide(&self) -> Option<Next> {
-        let open = self.open.as_ref().filter(|open| open.outcome.is_none() && self.can_follow())?;
+        let open =
+            self.open.as_ref().filter(|open| open.outcome().is_none() && self.can_follow())?;
         let decision = self.choose(open)?;
         let mut arm: Vec<Arm> = own_timer(&decision).into_iter().collect();
-        if !open.has_decided {
+        if !open.lineage.has_decided() {
             arm.extend(self.deadline(open));
         }
-        let mut disarm = open.orphans.clone();
+        let mut disarm = open.timers.orphans().to_vec();
         if matches!(decision, Decision::Finish(_)) {
             disarm.extend(open.timers());
         }
@@ -63,7 +64,7 @@ impl Job {
     }
 
     fn choose(&self, open: &Open) -> Option<Decision> {
-        let concluded = open.family.concluded.clone();
+        let concluded = open.family.concluded().cloned();
         let ending = concluded.or_else(|| open.ending(self.records));
         if let Some(note) = closing_note(open, ending.is_some()) {
             return Some(note);
@@ -72,32 +73,34 @@ impl Job {
             return Some(Decision::Note(note));
         }
         if let Some(outcome) = ending {
-            if open.family.parent.is_some() && open.family.concluded.is_none() {
+            if open.family.parent().is_some() && open.family.concluded().is_none() {
                 return Some(Decision::Note(Note::Concluded {
                     outcome,
-                    generation: open.generation,
+                    generation: open.generation(),
                 }));
             }
             return Some(Decision::Finish(Finish {
                 outcome,
-                usage: open.usage,
-                generation: open.generation,
+                usage: open.spending.usage(),
+                generation: open.generation(),
             }));
         }
-        if open.paused.is_some() {
+        if open.steering.paused().is_some() {
             // Time goes on: a deadline is armed with the first decision, and there must be one.
-            let held = !open.has_decided && open.agent.deadline_ms.is_some();
-            let generation = open.generation;
+            let held = !open.lineage.has_decided() && open.brief.agent.deadline_ms.is_some();
+            let generation = open.generation();
             return held.then_some(Decision::Note(Note::Held { generation }));
         }
-        match &open.stage {
+        match open.planning.stage() {
             Stage::Plan { tries } => tries
                 .to_send()
                 .map(|attempt| Decision::Plan(open.plan_work(attempt, self.age_ms())))
                 .or_else(|| {
-                    let work = names::plan(open.generation, open.round);
-                    let policy = &open.agent.tool.retry;
-                    tries.to_wait(&work, policy, self.id.as_str(), open.waits).map(Decision::Wait)
+                    let work = open.planning.work(open.generation());
+                    let policy = &open.brief.agent.tool.retry;
+                    tries
+                        .to_wait(&work, policy, self.id.as_str(), open.timers.waits())
+                        .map(Decision::Wait)
                 }),
             Stage::Clarify { .. } | Stage::Confused { .. } | Stage::Check { .. } => open
                 .stage_question(&self.id)
@@ -113,7 +116,7 @@ impl Job {
     /// The command that ends the plan in force, unless a guard says that planning leads nowhere.
     fn replan_or_stop(&self, open: &Open, cause: Cause) -> Decision {
         if let Some(notice) = open.stalled_plans() {
-            let work = names::plan(open.generation, open.round.saturating_add(1));
+            let work = open.planning.next_work(open.generation());
             return Decision::Note(Note::Stopped { work, notice });
         }
         let mut replanned = open.clone();
@@ -124,31 +127,36 @@ impl Job {
     fn for_step(&self, open: &Open, step: &StepRun) -> Option<Decision> {
         let job = self.id.as_str();
         let command = match &step.exec {
-            Exec::Tool(call) => self
-                .for_call(open, step, call)
-                .or_else(|| call.to_wait(&open.agent, &self.id, open.waits).map(Decision::Wait)),
+            Exec::Tool(call) => self.for_call(open, step, call).or_else(|| {
+                call.to_wait(&open.brief.agent, &self.id, open.timers.waits()).map(Decision::Wait)
+            }),
             Exec::Turn(turn) => turn
                 .tries
                 .to_send()
                 .map(|attempt| self.turn_or_stop(open, step, turn, attempt))
                 .or_else(|| {
-                    let policy = &open.agent.tool.retry;
-                    turn.tries.to_wait(&turn.work, policy, job, open.waits).map(Decision::Wait)
+                    let policy = &open.brief.agent.tool.retry;
+                    turn.tries
+                        .to_wait(&turn.work, policy, job, open.timers.waits())
+                        .map(Decision::Wait)
                 }),
             Exec::Acting(acting) => acting.units.iter().find_map(|unit| match &unit.kind {
                 UnitKind::Tool(call) => self.for_call(open, step, call).or_else(|| {
-                    call.to_wait(&open.agent, &self.id, open.waits).map(Decision::Wait)
+                    call.to_wait(&open.brief.agent, &self.id, open.timers.waits())
+                        .map(Decision::Wait)
                 }),
                 UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
             }),
             Exec::Rerun(tries) => {
                 let work = names::step(step.generation, step.revision, step.id());
-                tries.to_wait(&work, &open.agent.step.retry, job, open.waits).map(Decision::Wait)
+                tries
+                    .to_wait(&work, &open.brief.agent.step.retry, job, open.timers.waits())
+                    .map(Decision::Wait)
             }
             Exec::NotBegun | Exec::Ended => None,
         };
         command.or_else(|| {
-            let asked = open.open_questions().count();
+            let asked = open.questions.open_in_order().count();
             let wanted = (asked < limits::OPEN_QUESTIONS_MAX)
                 .then(|| open.step_question(&self.id, step))??;
             Some(Decision::Ask(open.ask_work(wanted, self.updated)))
@@ -160,14 +168,14 @@ impl Job {
         if call.is_agent() {
             return self.spawn(open, step, call).map(|work| Decision::Spawn(Box::new(work)));
         }
-        call.to_send(&self.id, step.id(), open.language).map(Decision::Call)
+        call.to_send(&self.id, step.id(), open.brief.language).map(Decision::Call)
     }
 
     /// The command of a turn, unless a guard says that the run leads nowhere. A turn that was begun
     /// is tried again whatever the guards say.
     fn turn_or_stop(&self, open: &Open, step: &StepRun, turn: &Turn, attempt: Attempt) -> Decision {
         let watch = step.watch.as_deref().filter(|_| !turn.was_begun(attempt));
-        match watch.and_then(|watch| watch.stops(&open.agent.guard)) {
+        match watch.and_then(|watch| watch.stops(&open.brief.agent.guard)) {
             Some(notice) => Decision::Note(Note::Stopped { work: turn.work.clone(), notice }),
             None => Decision::Turn(turn_work(open, self.age_ms(), step, turn, attempt)),
         }
@@ -175,9 +183,9 @@ impl Job {
 
     /// The job's own deadline: armed with its first decision.
     fn deadline(&self, open: &Open) -> Option<Arm> {
-        let left = open.agent.deadline_ms?.saturating_sub(self.lived_ms);
+        let left = open.brief.agent.deadline_ms?.saturating_sub(self.lived_ms);
         let wait = jiff::SignedDuration::from_millis(i64::try_from(left).ok()?);
-        let timer = names::deadline_timer(open.generation);
+        let timer = names::deadline_timer(open.generation());
         Some(Arm { timer, at: self.since.checked_add(wait).ok()? })
     }
 }
@@ -185,37 +193,26 @@ impl Job {
 impl Open {
     /// Timers of what is under way, and the deadline: nothing waits for them once the job ends.
     pub(super) fn timers(&self) -> Vec<TimerName> {
-        let has_deadline = self.agent.deadline_ms.is_some() && !self.deadline_passed;
-        let deadline = has_deadline.then(|| names::deadline_timer(self.generation));
-        let planning = match &self.stage {
-            Stage::Plan { tries } => tries.timer().cloned(),
-            Stage::Clarify { .. }
-            | Stage::Confused { .. }
-            | Stage::Check { .. }
-            | Stage::Execute
-            | Stage::Failing { .. }
-            | Stage::Rejected { .. } => None,
-        };
-        let mut timers: Vec<_> = deadline.into_iter().chain(planning).collect();
-        for mut step in self.steps.iter().cloned() {
-            timers.extend(step.tries_mut().iter().filter_map(|tries| tries.timer().cloned()));
-        }
-        timers
+        let has_deadline =
+            self.brief.agent.deadline_ms.is_some() && !self.timers.has_deadline_passed();
+        let deadline = has_deadline.then(|| names::deadline_timer(self.generation()));
+        let planning = self.planning.stage().tries().and_then(|tries| tries.timer().cloned());
+        deadline.into_iter().chain(planning).chain(self.execution.timers()).collect()
     }
 }
 
 /// The inbox is told of questions that closed without an answer, before anything else.
 fn closing_note(open: &Open, ends: bool) -> Option<Decision> {
-    open.questions.values().find_map(|asking| {
-        let because = match asking.state {
-            AskState::ToClose(because) => because,
+    open.questions.all().find_map(|asking| {
+        let because = match asking.state() {
+            AskState::ToClose(because) => *because,
             AskState::Open if ends => proto::decision::Closed::JobEnded,
             AskState::Open | AskState::Answered { .. } | AskState::Closed(_) => return None,
         };
         Some(Decision::Note(Note::QuestionClosed {
             ask: asking.question.id.clone(),
             because,
-            generation: open.generation,
+            generation: open.generation(),
         }))
     })
 }
@@ -238,12 +235,12 @@ fn own_timer(decision: &Decision) -> Option<Arm> {
 
 fn turn_work(open: &Open, age_ms: u64, step: &StepRun, turn: &Turn, attempt: Attempt) -> TurnWork {
     let task = (turn.number == 1).then(|| StepTask {
-        goal: open.goal.clone(),
+        goal: open.brief.goal.clone(),
         title: step.step.title.clone(),
         description: step.step.description.clone(),
-        dependencies: dependencies(open, step),
-        earlier: open.earlier(),
-        files: open.files_told(),
+        dependencies: open.execution.dependencies(step, &open.brief.agent.observe),
+        earlier: open.brief.earlier(),
+        files: open.brief.files_told(),
         previous_error: turn.previous_error.clone(),
     });
     debug_assert!(matches!(step.step.action, Action::Agent), "only agent steps have turns");
@@ -252,32 +249,21 @@ fn turn_work(open: &Open, age_ms: u64, step: &StepRun, turn: &Turn, attempt: Att
         attempt,
         step: step.id().clone(),
         turn: turn.number,
-        max_turns: open.agent.step.max_turns,
-        language: open.language,
-        model: open.model_choice(),
+        max_turns: open.brief.agent.step.max_turns,
+        language: open.brief.language,
+        model: open.brief.model_choice(open.offered()),
         may_ask: open.may_ask_in_steps(),
-        ask_kinds: open.agent.ask.kinds.clone(),
+        ask_kinds: open.brief.agent.ask.kinds.clone(),
         task,
         outline: step.outline.clone(),
         after: turn.after,
         replies: turn.replies.clone(),
-        notices: turn.notices.iter().cloned().chain(open.budget_notices(age_ms)).collect(),
-        instructions: open.instructions.get(turn.told..).unwrap_or_default().to_vec(),
+        notices: [turn.notices.as_slice(), &open.budget_notices(age_ms)].concat(),
+        instructions: open.steering.after(turn.told),
         must_answer: turn.must_answer,
-        max_calls: (!open.agent.has_all_calls()).then(|| open.agent.calls_per_turn()),
-        window: open.agent.observe.window(),
-        summarise: turn.may_be_summarised(&open.agent),
+        max_calls: (!open.brief.agent.has_all_calls()).then(|| open.brief.agent.calls_per_turn()),
+        window: open.brief.agent.observe.window(),
+        summarise: turn.may_be_summarised(&open.brief.agent),
         summary: turn.summary.clone(),
     }
-}
-
-/// What came of the steps that one needs.
-pub(super) fn dependencies(open: &Open, step: &StepRun) -> Vec<proto::decision::StepEnd> {
-    let depends = |run: &&StepRun| step.step.depends_on.contains(run.id());
-    open.past
-        .iter()
-        .chain(&open.steps)
-        .filter(depends)
-        .map(|run| run.as_end(&open.agent.observe))
-        .collect()
 }

@@ -1,6 +1,6 @@
 //! Which steps may go on: dependencies, order, and what a failed step holds back.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use proto::{
@@ -13,8 +13,9 @@ use proto::{
 use serde_json::Value;
 
 use super::{
-    state::{Open, Stage},
-    step::{Given, StepRun},
+    progress::Given,
+    state::{Brief, Open},
+    step::StepRun,
 };
 
 impl Open {
@@ -22,8 +23,9 @@ impl Open {
     pub(super) fn settle(&mut self, at: Timestamp) {
         self.settle_planning();
         self.settle_agents();
-        for step in &mut self.steps {
-            step.settle(&self.agent, self.language, at);
+        let Brief { agent, language, .. } = &*self.brief;
+        for step in self.execution.steps_mut() {
+            step.settle(agent, *language, at);
         }
         self.release_steps(at);
         self.settle_failures();
@@ -31,27 +33,22 @@ impl Open {
     }
 
     fn settle_planning(&mut self) {
-        let Stage::Plan { tries } = &self.stage else { return };
-        if tries.is_parked(&self.agent) {
+        let Some(tries) = self.planning.stage().tries() else { return };
+        if tries.is_parked(&self.brief.agent) {
             return;
         }
-        if let Some(error) = tries.given_up(&self.agent.tool.retry) {
-            let error = error.message.clone();
-            self.stage = self.no_plan(&error);
+        if let Some(error) = tries.given_up(&self.brief.agent.tool.retry) {
+            self.no_plan(&error.message.clone());
         }
     }
 
     /// Moves steps whose dependencies have ended: to ready, or to blocked.
     fn release_steps(&mut self, at: Timestamp) {
         loop {
-            let states: BTreeMap<StepId, StepState> = self
-                .past
-                .iter()
-                .chain(&self.steps)
-                .map(|run| (run.id().clone(), run.state))
-                .collect();
+            let states: BTreeMap<StepId, StepState> =
+                self.execution.all().map(|run| (run.id().clone(), run.state)).collect();
             let mut moved = false;
-            for index in 0..self.steps.len() {
+            for index in 0..self.execution.steps().len() {
                 moved |= self.release(index, &states, at);
             }
             // A step that was just failed or blocked holds back others in turn.
@@ -67,35 +64,27 @@ impl Open {
         states: &BTreeMap<StepId, StepState>,
         at: Timestamp,
     ) -> bool {
-        let Some(step) = self.steps.get(index).filter(|step| step.state == StepState::Pending)
-        else {
-            return false;
-        };
+        let step = self.execution.steps().get(index);
+        let Some(step) = step.filter(|step| step.state == StepState::Pending) else { return false };
         let of = |id: &StepId| states.get(id).copied().unwrap_or(StepState::Failed);
         let lost = |id: &&StepId| of(id).is_terminal() && of(id) != StepState::Completed;
         if let Some(on) = step.step.depends_on.iter().find(lost) {
             let reason = format!("{on} {}", of(on));
-            let state = match self.agent.step.on_blocked {
+            let state = match self.brief.agent.step.on_blocked {
                 OnBlocked::Error => StepState::Blocked,
                 OnBlocked::Skip => StepState::Skipped,
             };
-            self.change(index, |step| step.end(state, Some(reason.clone()), at));
-            return true;
+            let step = self.execution.steps_mut().get_mut(index);
+            return step.map(|step| step.end(state, Some(reason), at)).is_some();
         }
         if step.step.depends_on.iter().any(|on| of(on) != StepState::Completed) {
             return false;
         }
         let values = self.values_for(step);
-        let (agent, language) = (Arc::clone(&self.agent), self.language);
-        let given = Given { presets: &agent.tool.presets, rules: self.rules, language };
-        self.change(index, |step| step.ready(&|id| values.get(id).cloned(), given, at));
-        true
-    }
-
-    fn change(&mut self, index: usize, change: impl Fn(&mut StepRun)) {
-        if let Some(step) = self.steps.get_mut(index) {
-            change(step);
-        }
+        let Brief { agent, rules, language, .. } = &*self.brief;
+        let given = Given { presets: &agent.tool.presets, rules: *rules, language: *language };
+        let step = self.execution.steps_mut().get_mut(index);
+        step.map(|step| step.ready(&|id| values.get(id).cloned(), given, at)).is_some()
     }
 
     /// The results that a step's arguments read.
@@ -105,14 +94,8 @@ impl Open {
         placeholder::references(args)
             .into_iter()
             .filter(declared)
-            .filter_map(|id| self.result_of(&id).map(|value| (id, value)))
+            .filter_map(|id| self.execution.result_of(&id).map(|value| (id, value)))
             .collect()
-    }
-
-    /// The result of a completed step of any plan so far.
-    pub(super) fn result_of(&self, id: &StepId) -> Option<Value> {
-        let done = |run: &&StepRun| run.id() == id && run.state == StepState::Completed;
-        self.steps.iter().chain(&self.past).find(done).and_then(|run| run.result.clone())
     }
 
     /// Steps that may be given commands now, in the order of the plan.
@@ -127,54 +110,33 @@ impl Open {
                 && run.state != StepState::Pending
                 && !(held && run.started.is_none())
         };
-        match self.agent.dispatch {
-            Dispatch::Parallel => self.steps.iter().filter(active).collect(),
+        match self.brief.agent.dispatch {
+            Dispatch::Parallel => self.execution.steps().iter().filter(active).collect(),
             // A step that waits for a later one of the list is passed by; what was begun is always
             // the first that is not, as nothing else can have become ready meanwhile.
-            Dispatch::Sequential => self.steps.iter().find(active).into_iter().collect(),
+            Dispatch::Sequential => {
+                self.execution.steps().iter().find(active).into_iter().collect()
+            }
             Dispatch::Levels => {
-                let open = self.steps.iter().filter(|run| !run.state.is_terminal());
+                let open = self.execution.steps().iter().filter(|run| !run.state.is_terminal());
                 let level = open.map(|run| run.level).min();
-                self.steps.iter().filter(|run| Some(run.level) == level).filter(active).collect()
+                self.execution
+                    .steps()
+                    .iter()
+                    .filter(|run| Some(run.level) == level)
+                    .filter(active)
+                    .collect()
             }
-        }
-    }
-
-    /// Gives each step of the plan in force its level: how many steps come one after the other above
-    /// it. Those that have ended are above nobody.
-    pub(super) fn level(&mut self) {
-        if self.agent.dispatch != Dispatch::Levels {
-            return;
-        }
-        let mut levels: BTreeMap<StepId, u32> = BTreeMap::new();
-        // A plan has no circle, so there are at most as many rounds as steps.
-        loop {
-            let mut moved = false;
-            for run in &self.steps {
-                let above = run.step.depends_on.iter().filter_map(|on| levels.get(on)).max();
-                let level = above.map_or(0, |above| above.saturating_add(1));
-                moved |= levels.insert(run.id().clone(), level) != Some(level);
-            }
-            if !moved {
-                break;
-            }
-        }
-        for run in &mut self.steps {
-            run.level = levels.get(run.id()).copied().unwrap_or_default();
         }
     }
 
     /// Whether a failed step means that nothing new is started.
-    pub(super) fn is_held_by_failure(&self) -> bool {
-        match self.agent.step.on_failure {
+    fn is_held_by_failure(&self) -> bool {
+        match self.brief.agent.step.on_failure {
             OnFailure::Continue => false,
             OnFailure::Stop | OnFailure::Replan | OnFailure::FailRun => {
-                self.first_failed().is_some()
+                self.execution.first_failed().is_some()
             }
         }
-    }
-
-    pub(super) fn first_failed(&self) -> Option<&StepRun> {
-        self.steps.iter().find(|run| run.state == StepState::Failed)
     }
 }

@@ -17,9 +17,7 @@ use proto::{
 };
 
 use super::{
-    call::Call,
-    state::{Job, Open},
-    step::Exec,
+    state::Job,
     timeline::{Timeline, Turn},
 };
 
@@ -180,24 +178,12 @@ impl Job {
     /// a command of its unit of work is in the log so far.
     fn repeats(&self, (work, attempt): &Run, was_sent: bool) -> bool {
         let open = self.open.as_ref();
-        let Some(call) = open.and_then(|open| open.call_under_way(work.unit())) else {
+        let Some(call) = open.and_then(|open| open.execution.call_under_way(work.unit())) else {
             // The unit has ended, or it has not begun.
             return !was_sent;
         };
         // A roll-back that left a generation behind was refused or allowed for what that had begun.
         work.generation() > call.work.generation()
             || work.generation() == call.work.generation() && !call.tries.has_heard(*attempt)
-    }
-}
-
-impl Open {
-    /// The call that a unit of work is, unless it has ended.
-    fn call_under_way(&self, unit: &str) -> Option<&Call> {
-        let is_it = |call: &&Call| call.end.is_none() && call.work.unit() == unit;
-        self.steps.iter().find_map(|step| match &step.exec {
-            Exec::Tool(call) => Some(call.as_ref()).filter(is_it),
-            Exec::Acting(acting) => acting.calls().find(is_it),
-            Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => None,
-        })
     }
 }

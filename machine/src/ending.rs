@@ -12,7 +12,7 @@ use proto::{
 use serde_json::{Map, Value};
 
 use super::{
-    state::{Asking, Job, Open, Stage},
+    state::{Job, Open, Stage},
     step::StepRun,
     text,
 };
@@ -21,45 +21,47 @@ impl Open {
     /// A failed step ends the job: once nothing runs any more, or at once. That the plan is made anew
     /// is not concluded here: see [`Open::wants_replan`].
     pub(super) fn settle_failures(&mut self) {
-        let at_once = self.agent.step.on_failure == OnFailure::FailRun;
-        if !matches!(self.stage, Stage::Execute) || (self.has_anything_out() && !at_once) {
+        let at_once = self.brief.agent.step.on_failure == OnFailure::FailRun;
+        if !self.planning.is_executing() || (self.has_anything_out() && !at_once) {
             return;
         }
-        let Some(failed) = self.first_failed() else { return };
+        let Some(failed) = self.execution.first_failed() else { return };
         let message = text::step_failed(
-            self.language,
+            self.brief.language,
             failed.id().as_str(),
             failed.response.as_deref().unwrap_or_default(),
         );
-        match self.agent.step.on_failure {
+        match self.brief.agent.step.on_failure {
             OnFailure::Continue => {}
             OnFailure::Stop | OnFailure::FailRun => {
-                self.stage = Stage::Failing { reason: failed.fail_reason(), message }
+                self.planning.fail(failed.fail_reason(), message);
             }
             OnFailure::Replan if self.wants_replan() => {}
             OnFailure::Replan => {
-                let message = text::replans_used_up(self.language, self.replans, &message);
-                self.stage = Stage::Failing { reason: FailReason::ReplanLimit, message };
+                let message =
+                    text::replans_used_up(self.brief.language, self.execution.replans(), &message);
+                self.planning.fail(FailReason::ReplanLimit, message);
             }
         }
     }
 
     /// The end that should be written now, if any.
     pub(super) fn ending(&self, records: u64) -> Option<Outcome> {
-        if let Some(cancel) = &self.cancel {
+        if let Some(cancel) = self.steering.canceled() {
             return Some(Outcome::Canceled { reason: cancel.reason.clone() });
         }
-        if self.deadline_passed {
-            let message = text::deadline_passed(self.language).to_owned();
+        if self.timers.has_deadline_passed() {
+            let message = text::deadline_passed(self.brief.language).to_owned();
             return Some(self.failed(FailReason::DeadlineExceeded, message));
         }
         // Room is left for the records that end a job.
         if records + 100 >= limits::RECORDS_MAX {
-            return Some(
-                self.failed(FailReason::HistoryFull, text::history_full(self.language, records)),
-            );
+            return Some(self.failed(
+                FailReason::HistoryFull,
+                text::history_full(self.brief.language, records),
+            ));
         }
-        match &self.stage {
+        match self.planning.stage() {
             Stage::Failing { reason, message }
                 if !self.has_anything_out() || self.abandons(*reason) =>
             {
@@ -81,35 +83,39 @@ impl Open {
     }
 
     fn executed(&self) -> Option<Outcome> {
-        if self.wants_replan() || !self.steps.iter().all(|run| run.state.is_terminal()) {
+        if self.wants_replan() || !self.execution.are_all_over() {
             return None;
         }
-        if let Some(failed) = self.first_failed().filter(|_| !self.completes_with_what_it_has()) {
+        if let Some(failed) =
+            self.execution.first_failed().filter(|_| !self.completes_with_what_it_has())
+        {
             let error = failed.response.as_deref().unwrap_or_default();
-            let message = text::step_failed(self.language, failed.id().as_str(), error);
+            let message = text::step_failed(self.brief.language, failed.id().as_str(), error);
             return Some(self.failed(failed.fail_reason(), message));
         }
-        let mut summary = self.answer.clone().unwrap_or_else(|| self.summary());
-        if let Some(failed) = self.first_failed() {
+        let answer = self.planning.answer().map(str::to_owned);
+        let mut summary = answer.unwrap_or_else(|| self.summary());
+        if let Some(failed) = self.execution.first_failed() {
             let error = failed.response.as_deref().unwrap_or_default();
-            let failed = text::step_failed(self.language, failed.id().as_str(), error);
-            summary = text::without(self.language, &summary, &failed, &self.skipped());
+            let failed = text::step_failed(self.brief.language, failed.id().as_str(), error);
+            summary = text::without(self.brief.language, &summary, &failed, &self.skipped());
         }
         Some(Outcome::Completed { summary, results: self.results() })
     }
 
     /// Whether a step that failed leaves a job that completes.
     fn completes_with_what_it_has(&self) -> bool {
-        match self.agent.step.on_blocked {
+        match self.brief.agent.step.on_blocked {
             OnBlocked::Error => false,
             OnBlocked::Skip => {
-                self.agent.step.on_failure == OnFailure::Continue && self.done().next().is_some()
+                self.brief.agent.step.on_failure == OnFailure::Continue
+                    && self.execution.done().next().is_some()
             }
         }
     }
 
     fn skipped(&self) -> Vec<&str> {
-        let skipped = self.steps.iter().filter(|run| run.state == StepState::Skipped);
+        let skipped = self.execution.steps().iter().filter(|run| run.state == StepState::Skipped);
         skipped.map(|run| run.id().as_str()).collect()
     }
 
@@ -117,7 +123,7 @@ impl Open {
         let message = match reason {
             FailReason::BudgetExceeded | FailReason::NoProgress => self.report(reason, &message),
             FailReason::DeadlineExceeded | FailReason::ReplanLimit
-                if self.rules >= Rules::SECOND =>
+                if self.brief.rules >= Rules::SECOND =>
             {
                 self.report(reason, &message)
             }
@@ -136,30 +142,30 @@ impl Open {
     /// What a person is told of a job that was ended before its goal: what was reached, what was
     /// not and why, and what can be done.
     fn report(&self, reason: FailReason, headline: &str) -> String {
-        let done: Vec<String> = self.done().map(StepRun::in_a_line).collect();
-        text::report(self.language, reason, headline, &done, &self.remaining())
+        let done: Vec<String> = self.execution.done().map(StepRun::in_a_line).collect();
+        text::report(self.brief.language, reason, headline, &done, &self.remaining())
     }
 
     /// What was not reached: steps that have not completed; what was intended beyond them, where one
     /// action is planned at a time; else the goal itself.
     fn remaining(&self) -> Vec<&str> {
-        let steps = self.steps.iter().filter(|run| run.state != StepState::Completed);
+        let steps = self.execution.steps().iter().filter(|run| run.state != StepState::Completed);
         let is_open = |item: &&Item| !matches!(item.status, ItemStatus::Done | ItemStatus::Skipped);
-        let items = self.outline.iter().filter(is_open);
+        let items = self.planning.outline().iter().filter(is_open);
         let steps: Vec<&str> = steps.map(|run| run.step.label()).collect();
         let items: Vec<&str> = items.map(|item| item.title.as_str()).collect();
-        if self.rules < Rules::SECOND {
+        if self.brief.rules < Rules::SECOND {
             return steps;
         }
-        [steps, items].into_iter().find(|open| !open.is_empty()).unwrap_or_else(|| vec![&self.goal])
-    }
-
-    fn done(&self) -> impl Iterator<Item = &StepRun> {
-        self.past.iter().chain(&self.steps).filter(|run| run.state == StepState::Completed)
+        [steps, items]
+            .into_iter()
+            .find(|open| !open.is_empty())
+            .unwrap_or_else(|| vec![&self.brief.goal])
     }
 
     fn results(&self) -> Value {
         let by_id: Map<_, _> = self
+            .execution
             .done()
             .map(|run| (run.id().to_string(), run.result.clone().unwrap_or(Value::Null)))
             .collect();
@@ -169,9 +175,9 @@ impl Open {
     fn summary(&self) -> String {
         // What a plan that stands alone has replaced is no part of what was reached; it is all there
         // is to tell when that plan had nothing left to do.
-        let stands = self.done().any(|run| run.left.is_none());
+        let stands = self.execution.done().any(|run| run.left.is_none());
         let steps = |unsuccessful| {
-            let done = self.done().filter(move |run| !stands || run.left.is_none());
+            let done = self.execution.done().filter(move |run| !stands || run.left.is_none());
             done.filter(move |run| run.unsuccessful == unsuccessful)
         };
         let list = |head: String, unsuccessful| {
@@ -182,21 +188,21 @@ impl Open {
         let (good, bad) = (steps(false).count(), steps(true).count());
         let mut parts = Vec::new();
         if good > 0 || bad == 0 {
-            parts.push(list(text::succeeded(self.language, good), false));
+            parts.push(list(text::succeeded(self.brief.language, good), false));
         }
         if bad > 0 {
-            parts.push(list(text::unsuccessful(self.language, bad), true));
+            parts.push(list(text::unsuccessful(self.brief.language, bad), true));
         }
         parts.join("\n")
     }
 
     /// The job's end was stored.
     pub(super) fn finished(&mut self, at: Timestamp, outcome: &Outcome) {
-        for step in self.steps.iter_mut().filter(|run| !run.state.is_terminal()) {
+        for step in self.execution.steps_mut().iter_mut().filter(|run| !run.state.is_terminal()) {
             step.end(StepState::Canceled, None, at);
         }
-        self.questions.values_mut().for_each(Asking::end);
-        self.outcome = Some(outcome.clone());
+        self.questions.end();
+        self.end(outcome);
     }
 }
 

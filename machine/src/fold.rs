@@ -1,14 +1,11 @@
 //! Takes the next record of a job's log.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use proto::{
     budget::Spend,
-    decision::{Decision, Note},
-    entry::Entry,
+    decision::{CallWork, Decision, Note, PlanWork, SpawnWork, TurnWork, Wait},
     fact::{Called, Fact, Fired, Signal, Signaled, Source, Submitted, TurnReply, Turned},
-    id::{Attempt, Seq, WorkId},
+    id::{Attempt, JobId, WorkId},
     limits,
     notice::Notice,
     record::{Known, Unreadable},
@@ -16,43 +13,14 @@ use proto::{
 };
 
 use super::{
-    ask, names,
-    state::{AskState, Awake, Job, Open, Poison, Stage},
-    step::{Exec, StepRun},
+    at::{At, Counted},
+    call::Call,
+    names,
+    state::{Asking, Awake, Brief, Job, Open, Poison, Stage},
+    step::Exec,
     text,
     turn::{Acting, Asks},
 };
-
-/// Where a record stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct At {
-    /// Its position.
-    pub seq: Seq,
-    /// When it was stored, by the server's clock.
-    pub time: Timestamp,
-}
-
-impl At {
-    /// The position of an entry.
-    #[must_use]
-    pub fn of(entry: &Entry) -> Self {
-        Self { seq: entry.seq, time: entry.time }
-    }
-}
-
-/// Whether a fact changed anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counted {
-    Yes,
-    /// Too late, twice, or for nothing that is known.
-    No,
-}
-
-impl From<bool> for Counted {
-    fn from(counted: bool) -> Self {
-        if counted { Self::Yes } else { Self::No }
-    }
-}
 
 impl Job {
     /// Applies the next record of the log. A record at or before the last one is passed over.
@@ -114,7 +82,7 @@ impl Job {
                 self.ignored += 1;
             }
         }
-        if let Some(open) = self.open.as_mut().filter(|open| open.outcome.is_none()) {
+        if let Some(open) = self.open.as_mut().filter(|open| open.outcome().is_none()) {
             open.settle(at.time);
         }
     }
@@ -142,10 +110,10 @@ impl Job {
             }
             return Counted::Yes;
         };
-        if open.outcome.is_some() || open.family.concluded.is_some() {
+        if open.outcome().is_some() || open.family.concluded().is_some() {
             // How the job ends is settled. What its children spent until they heard of it is not.
             return match fact {
-                Fact::Child(said) => open.heard_late(said),
+                Fact::Child(said) => open.heard_end(said),
                 Fact::Submitted(_)
                 | Fact::Signaled(_)
                 | Fact::Planned(_)
@@ -170,22 +138,19 @@ impl Job {
     }
 
     fn decision(&mut self, at: At, decision: &Decision) {
-        let Some(open) = self.open.as_mut().filter(|open| open.outcome.is_none()) else {
+        let Some(open) = self.open.as_mut().filter(|open| open.outcome().is_none()) else {
             self.ignored += 1;
             return;
         };
-        if decision.generation() < open.generation {
+        if decision.generation() < open.generation() {
             // Decided by somebody who did not know yet that the job was rolled back.
             open.fence(at.time, decision);
             self.ignored += 1;
             return;
         }
-        open.has_decided = true;
-        // Every stored decision carried the cancellation of the first timer that nothing waits for.
-        if !open.orphans.is_empty() {
-            open.orphans.remove(0);
-        }
-        let follows = decision.generation() == open.generation
+        open.lineage.decided();
+        open.timers.canceled_one();
+        let follows = decision.generation() == open.generation()
             && match decision {
                 Decision::Plan(work) => open.sent_plan(at.time, work),
                 Decision::Turn(work) => open.sent_turn(at.time, work),
@@ -193,7 +158,7 @@ impl Job {
                 Decision::Ask(work) => open.asked(at.time, &self.id, work),
                 Decision::Wait(wait) => open.waits(wait),
                 Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
-                    open.noted_closed(ask, *because)
+                    open.questions.noted_closed(ask, *because)
                 }
                 Decision::Note(Note::Stopped { work, notice }) => {
                     open.stopped(at.time, work, notice);
@@ -207,7 +172,7 @@ impl Job {
                     | Note::ChildTold { .. }
                     | Note::ParentTold { .. }
                     | Note::Concluded { .. }),
-                ) => open.noted_of_family(note),
+                ) => open.family.noted(note),
                 Decision::Finish(finish) => {
                     open.finished(at.time, &finish.outcome);
                     true
@@ -225,7 +190,7 @@ fn begin(submitted: &Submitted) -> Open {
     let mut open = Open::new(submitted.clone());
     match &submitted.plan {
         Some(plan) => open.adopt_given(plan),
-        None if open.needs_no_planner() => open.adopt_goal_as_plan(),
+        None if open.brief.needs_no_planner() => open.adopt_goal_as_plan(),
         None => {}
     }
     open
@@ -233,18 +198,16 @@ fn begin(submitted: &Submitted) -> Open {
 
 impl Open {
     fn signaled(&mut self, at: At, signaled: &Signaled) -> Counted {
-        if !self.heeds(at.seq, signaled) {
+        if !self.family.heeds(at.seq, signaled) {
             return Counted::No;
         }
         match &signaled.signal {
-            Signal::Cancel => {
-                self.cancel.get_or_insert_with(|| signaled.clone());
-            }
-            Signal::Pause => self.paused = Some(signaled.clone()),
-            Signal::Resume => self.paused = None,
+            Signal::Cancel => self.steering.cancel(signaled),
+            Signal::Pause => self.steering.pause(signaled),
+            Signal::Resume => self.steering.resume(),
             Signal::Retry => return Counted::from(self.try_again()),
             Signal::Steer { text } => self.steered(text),
-            Signal::Snapshot { name } => return Counted::from(self.named(at, name)),
+            Signal::Snapshot { name } => return Counted::from(self.lineage.name(at, name)),
             // Known before it comes here.
             Signal::RollBack { .. } => return Counted::No,
         }
@@ -253,9 +216,9 @@ impl Open {
 
     fn turned(&mut self, at: At, turned: &Turned) -> Counted {
         let asks = Asks { left: self.remaining_questions(), open: self.room_for_questions() };
-        let (agent, language) = (Arc::clone(&self.agent), self.language);
-        let agent = agent.as_ref();
-        let heard = self.steps.iter().enumerate().find_map(|(index, step)| match &step.exec {
+        let heard = self.execution.steps().iter().enumerate().find_map(|(index, step)| match &step
+            .exec
+        {
             Exec::Turn(turn) if turn.work == turned.work && turn.tries.awaits(turned.attempt) => {
                 let granted = self.granted_calls(&turned.reply, turn, step);
                 Some((turn.clone(), index, granted))
@@ -269,7 +232,9 @@ impl Open {
         });
         let Some((turn, index, granted)) = heard else { return Counted::No };
         let calls = self.guard_calls(granted);
-        let Some(step) = self.steps.get_mut(index) else { return Counted::No };
+        let Brief { agent, language, .. } = &*self.brief;
+        let language = *language;
+        let Some(step) = self.execution.steps_mut().get_mut(index) else { return Counted::No };
         let is_summary = matches!(turned.reply, TurnReply::Summarised { .. });
         step.turns += u32::from(!is_summary);
         match &turned.reply {
@@ -299,73 +264,45 @@ impl Open {
                 }
             }
         }
-        let model = self.agent.model.clone();
-        self.spent_on(model.as_deref(), turned.usage);
+        self.spending.model(&self.brief, agent.model.as_deref(), turned.usage);
         Counted::Yes
     }
 
     fn called(&mut self, at: Timestamp, called: &Called) -> Counted {
-        let rules = self.rules;
-        let found = self.steps.iter_mut().find_map(|step| {
-            step.call_mut(|call| {
-                call.work == called.work && call.end.is_none() && call.tries.awaits(called.attempt)
-            })
-        });
-        let Some((call, is_step)) = found else { return Counted::No };
-        call.answered(called, is_step, rules, at);
-        let tool = call.tool.clone();
-        self.cost_of_tool(tool, &called.cost);
+        let awaits = |call: &Call| call.awaits(&called.work, called.attempt);
+        let Some((call, is_step)) = self.execution.call_mut(awaits) else { return Counted::No };
+        call.answered(called, is_step, self.brief.rules, at);
+        self.spending.tool(call.tool.clone(), &called.cost);
         Counted::Yes
     }
 
-    fn fired(&mut self, at: Timestamp, job: &proto::id::JobId, fired: &Fired) -> Counted {
-        if fired.timer == names::deadline_timer(self.generation) {
-            self.deadline_passed = true;
+    fn fired(&mut self, at: Timestamp, job: &JobId, fired: &Fired) -> Counted {
+        if fired.timer == names::deadline_timer(self.generation()) {
+            self.timers.pass_deadline();
             return Counted::Yes;
         }
-        let due = self
-            .questions
-            .values()
-            .find(|a| a.state == AskState::Open && names::ask_timer(&a.question.id) == fired.timer)
-            .map(|a| a.question.id.clone());
+        let is_due = |asking: &&Asking| names::ask_timer(&asking.question.id) == fired.timer;
+        let due = self.questions.open().find(is_due).map(|asking| asking.question.id.clone());
         if let Some(ask) = due {
             self.expired(at, job, &ask);
             return Counted::Yes;
         }
-        let planning = self.stage_tries().is_some_and(|tries| tries.fired(&fired.timer));
+        let planning = self.planning.tries_mut().is_some_and(|tries| tries.fired(&fired.timer));
         let coming = [
-            names::retry_timer(self.generation, self.waits.saturating_add(1)),
-            names::ask_timer(&names::ask(self.asks.saturating_add(1))),
+            self.timers.next_retry(self.generation()),
+            names::ask_timer(&self.questions.next_id()),
         ];
         if coming.contains(&fired.timer) {
-            self.early.insert(fired.timer.clone());
+            self.timers.fired_early(fired.timer.clone());
             return Counted::Yes;
         }
-        let mut in_steps = || {
-            self.steps
-                .iter_mut()
-                .flat_map(StepRun::tries_mut)
-                .any(|tries| tries.fired(&fired.timer))
-        };
-        Counted::from(planning || in_steps())
-    }
-
-    pub(super) fn stage_tries(&mut self) -> Option<&mut super::tries::Tries> {
-        match &mut self.stage {
-            Stage::Plan { tries } => Some(tries),
-            Stage::Clarify { .. }
-            | Stage::Confused { .. }
-            | Stage::Check { .. }
-            | Stage::Execute
-            | Stage::Failing { .. }
-            | Stage::Rejected { .. } => None,
-        }
+        Counted::from(planning || self.execution.tries_mut().any(|tries| tries.fired(&fired.timer)))
     }
 
     /// A command to plan was stored. The first one of the next round ends the plan in force.
-    fn sent_plan(&mut self, at: Timestamp, work: &proto::decision::PlanWork) -> bool {
-        if work.work == names::plan(self.generation, self.round.saturating_add(1)) {
-            if matches!(self.stage, Stage::Failing { .. }) {
+    fn sent_plan(&mut self, at: Timestamp, work: &PlanWork) -> bool {
+        if work.work == self.planning.next_work(self.generation()) {
+            if matches!(self.planning.stage(), Stage::Failing { .. }) {
                 // A question expired between deciding and storing: whatever the planner says, the
                 // job fails.
                 return true;
@@ -373,9 +310,9 @@ impl Open {
             let Some(cause) = self.replan_cause() else { return false };
             self.replan(at, cause);
         }
-        let sent = self.stage_tries().is_some_and(|tries| tries.sent(work.attempt));
-        if sent && work.attempt == Attempt::FIRST && self.rejected == 0 {
-            self.spent.count(self.round_kind());
+        let sent = self.planning.tries_mut().is_some_and(|tries| tries.sent(work.attempt));
+        if sent && work.attempt == Attempt::FIRST && self.planning.rejected() == 0 {
+            self.spending.count(self.round_kind());
         }
         if sent {
             self.heard_by_plan(work);
@@ -383,77 +320,73 @@ impl Open {
         sent
     }
 
-    fn sent_turn(&mut self, at: Timestamp, work: &proto::decision::TurnWork) -> bool {
-        let (spent, mut told) = (&mut self.spent, 0);
-        let sent = self.steps.iter_mut().any(|step| {
+    fn sent_turn(&mut self, at: Timestamp, work: &TurnWork) -> bool {
+        let mut told = 0;
+        let sent = self.execution.steps_mut().iter_mut().any(|step| {
             let Exec::Turn(turn) = &mut step.exec else { return false };
             let sent = turn.work == work.work && turn.tries.sent(work.attempt);
             if sent {
                 turn.must_answer = work.must_answer;
                 (told, turn.carries) = (turn.told, work.instructions.len());
                 let again = turn.was_begun(work.attempt);
-                step.begun(at, spent, Spend::Turn, again);
+                step.begun(at, &mut self.spending, Spend::Turn, again);
             }
             sent
         });
         if sent {
-            self.heard_by_turn(work, told);
+            // What the turns before it of the same run carried, and what it carries.
+            self.steering.heard(told.saturating_add(work.instructions.len()));
         }
         sent
     }
 
-    fn sent_call(&mut self, at: Timestamp, work: &proto::decision::CallWork) -> bool {
-        let (sent, rules) = (self.sent_unit(at, &work.work, work.attempt), self.rules);
-        if let Some(error) = work.refused.as_ref().filter(|_| sent) {
-            for step in &mut self.steps {
-                if let Some((call, _)) = step.call_mut(|call| call.work == work.work) {
-                    call.broke(error.clone(), rules, at);
-                }
-            }
+    fn sent_call(&mut self, at: Timestamp, work: &CallWork) -> bool {
+        let sent = self.sent_unit(at, &work.work, work.attempt);
+        if let Some(error) = work.refused.as_ref().filter(|_| sent)
+            && let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work)
+        {
+            call.broke(error.clone(), self.brief.rules, at);
         }
         sent
     }
 
-    fn sent_spawn(&mut self, at: Timestamp, work: &proto::decision::SpawnWork) -> bool {
-        self.spawned(work);
-        for step in &mut self.steps {
-            if let Some((call, _)) = step.call_mut(|call| call.work == work.work) {
-                call.asks_below = false;
-            }
+    fn sent_spawn(&mut self, at: Timestamp, work: &SpawnWork) -> bool {
+        self.family.spawned(work, self.lineage.generation());
+        if let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work) {
+            call.asks_below = false;
         }
         self.sent_unit(at, &work.work, work.attempt)
     }
 
     fn sent_unit(&mut self, at: Timestamp, work: &WorkId, attempt: Attempt) -> bool {
-        let spent = &mut self.spent;
-        self.steps.iter_mut().any(|step| {
+        self.execution.steps_mut().iter_mut().any(|step| {
             let sent = step
                 .call_mut(|call| call.work == *work)
                 .is_some_and(|(call, _)| call.end.is_none() && call.tries.sent(attempt));
             if sent {
-                step.begun(at, spent, Spend::Tool, attempt != Attempt::FIRST);
+                step.begun(at, &mut self.spending, Spend::Tool, attempt != Attempt::FIRST);
             }
             sent
         })
     }
 
-    fn waits(&mut self, wait: &proto::decision::Wait) -> bool {
-        self.waits = self.waits.saturating_add(1);
+    fn waits(&mut self, wait: &Wait) -> bool {
+        self.timers.count_wait();
         let waits = self.begin_wait(wait);
-        if self.early.remove(&wait.timer) {
-            let mut planning = self.stage_tries().into_iter();
+        if self.timers.take_early(&wait.timer) {
+            let mut planning = self.planning.tries_mut().into_iter();
             let over = planning.any(|tries| tries.fired(&wait.timer));
-            let mut steps = self.steps.iter_mut().flat_map(StepRun::tries_mut);
+            let mut steps = self.execution.tries_mut();
             return waits && (over || steps.any(|tries| tries.fired(&wait.timer)));
         }
         waits
     }
 
-    fn begin_wait(&mut self, wait: &proto::decision::Wait) -> bool {
-        if wait.work == names::plan(self.generation, self.round) {
-            return self.stage_tries().is_some_and(|tries| tries.waits(wait));
+    fn begin_wait(&mut self, wait: &Wait) -> bool {
+        if wait.work == self.planning.work(self.generation()) {
+            return self.planning.tries_mut().is_some_and(|tries| tries.waits(wait));
         }
-        self.steps.iter_mut().any(|step| {
+        self.execution.steps_mut().iter_mut().any(|step| {
             let own = names::step(step.generation, step.revision, step.id());
             let waits = match &mut step.exec {
                 Exec::Turn(turn) if turn.work == wait.work => turn.tries.waits(wait),
@@ -468,18 +401,5 @@ impl Open {
             }
             waits
         })
-    }
-
-    /// Questions that turns have asked for and that are not stored yet.
-    pub(super) fn coming_questions(&self) -> u32 {
-        self.steps.iter().map(ask::unasked).sum()
-    }
-
-    /// Questions that steps may still ask, those counted that a turn has asked for already.
-    fn remaining_questions(&self) -> Option<u32> {
-        if !self.agent.ask.when.in_steps() {
-            return Some(0);
-        }
-        self.agent.ask.limit.left_after(self.agent_asks.saturating_add(self.coming_questions()))
     }
 }

@@ -5,19 +5,18 @@
 use jiff::Timestamp;
 use proto::{
     budget::Spend,
-    decision::{Closed, Decision},
+    decision::Decision,
     fork::Forked,
-    id::{ConversationId, Generation, SnapshotName, StepId},
-    limits,
+    id::{ConversationId, Generation, StepId},
     view::{Origin, Snapshot},
 };
 
 use super::{
+    at::At,
     call::Call,
-    fold::At,
     names,
     replay::Replay,
-    state::{AskState, Asking, Awake, Job, Open, Poison, Stage},
+    state::{Asking, Awake, Job, Open, Poison},
     step::{Exec, StepRun},
     timeline,
     tries::Tries,
@@ -36,8 +35,8 @@ impl Job {
         base.awake = Awake { seq: at.seq, time: at.time, ask: None };
         if let (Some(open), Some(now)) = (&mut base.open, &self.open) {
             open.leave_behind(now);
-            open.go_on(now.generation.next());
-            if open.outcome.is_none() && base.poison.is_none() {
+            open.go_on(now.generation().next());
+            if open.outcome().is_none() && base.poison.is_none() {
                 open.settle(at.time);
             }
         }
@@ -47,7 +46,7 @@ impl Job {
     /// Points of its log that people gave names, oldest first.
     #[must_use]
     pub fn snapshots(&self) -> &[Snapshot] {
-        self.open.as_ref().map_or(&[], |open| &open.snapshots)
+        self.open.as_ref().map_or(&[], |open| open.lineage.snapshots())
     }
 
     /// Records in its log.
@@ -59,35 +58,32 @@ impl Job {
     /// Whether an operator has canceled it and it has not ended yet.
     #[must_use]
     pub fn is_being_canceled(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| open.cancel.is_some() && open.outcome.is_none())
+        self.open
+            .as_ref()
+            .is_some_and(|open| open.steering.canceled().is_some() && open.outcome().is_none())
     }
 
     /// Whether it was rolled back and nothing was decided since: work that is out is not wanted.
     #[must_use]
     pub fn begins_anew(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| !open.generation.is_first() && !open.has_decided)
+        self.open
+            .as_ref()
+            .is_some_and(|open| !open.generation().is_first() && !open.lineage.has_decided())
     }
 
     /// The revision of the last plan that a step is in.
     #[must_use]
     pub fn revision_of(&self, step: &StepId) -> Option<u32> {
         let open = self.open.as_ref()?;
-        let mut runs = open.past.iter().chain(&open.steps).rev();
+        let mut runs = open.execution.all().rev();
         runs.find(|run| run.id() == step).map(|run| run.revision)
     }
 
     /// Whether a step is in a plan that waits for a person to confirm it.
     #[must_use]
     pub fn is_proposed(&self, step: &StepId) -> bool {
-        self.open.as_ref().is_some_and(|open| match &open.stage {
-            Stage::Check { plan, .. } => plan.steps.iter().any(|one| one.id == *step),
-            Stage::Plan { .. }
-            | Stage::Clarify { .. }
-            | Stage::Confused { .. }
-            | Stage::Execute
-            | Stage::Failing { .. }
-            | Stage::Rejected { .. } => false,
-        })
+        let plan = self.open.as_ref().and_then(|open| open.planning.stage().proposed());
+        plan.is_some_and(|plan| plan.steps.iter().any(|one| one.id == *step))
     }
 
     /// The job begins where another one was.
@@ -99,8 +95,7 @@ impl Job {
         };
         self.lived_ms = base.age_ms();
         let Some(mut open) = base.open else { return };
-        open.begin_as_fork();
-        open.origin = Some(Origin { job: forked.job.clone(), seq: forked.seq });
+        open.begin_as_fork(Origin { job: forked.job.clone(), seq: forked.seq });
         self.open = Some(open);
     }
 }
@@ -128,66 +123,43 @@ impl Open {
     /// Questions and timers that the job has now are closed and canceled, and numbers that were used
     /// are not used again.
     fn leave_behind(&mut self, now: &Self) {
-        let (mut questions, mut orphans) = (now.questions.clone(), now.orphans.clone());
-        for asking in questions.values_mut() {
-            if asking.state == AskState::Open {
-                orphans.extend(asking.close());
-            }
-        }
-        if now.outcome.is_none() {
+        let mut orphans = now.timers.orphans().to_vec();
+        orphans.extend(self.questions.leave_behind(&now.questions));
+        if now.outcome().is_none() {
             orphans.extend(now.timers());
         }
-        (self.questions, self.orphans, self.asks) = (questions, orphans, now.asks);
-        // What the job above has said since stands: it is said once.
-        if now.family.heard_more_than(&self.family) {
-            self.paused.clone_from(&now.paused);
-        }
-        if let Some(cancel) = now.cancel.as_ref().filter(|cancel| cancel.parent_seq.is_some()) {
-            self.cancel = Some(cancel.clone());
-        }
-        self.leave_children(&now.family);
+        self.timers.replace_orphans(orphans);
+        let has_said_more = now.family.heard_more_than(&self.family);
+        self.steering.keep_of_parent(&now.steering, has_said_more);
+        let execution = &self.execution;
+        self.family.leave_behind(&now.family, |spawn| execution.awaits(spawn));
     }
 
-    /// Another job's questions, timers and names are none of this one's, nor is what was said to it
-    /// by its operators.
-    fn begin_as_fork(&mut self) {
+    /// A fork takes over neither questions, timers and names of the other job, nor what its operators
+    /// said to it.
+    fn begin_as_fork(&mut self, origin: Origin) {
         self.questions.clear();
-        self.orphans.clear();
-        self.snapshots.clear();
+        self.timers.replace_orphans(Vec::new());
+        self.lineage.fork_of(origin);
         self.family.leave();
-        (self.cancel, self.paused) = (None, None);
-        for step in &mut self.steps {
-            step.take_along();
-        }
-        self.go_on(self.generation.next());
+        self.steering.clear_signals();
+        self.execution.take_along();
+        self.go_on(self.generation().next());
     }
 
-    /// What was under way is decided anew.
+    /// What was under way is decided again.
     fn go_on(&mut self, generation: Generation) {
-        (self.generation, self.has_decided) = (generation, false);
-        self.early.clear();
+        self.lineage.begin(generation);
+        self.timers.forget_early();
         let kind = self.round_kind();
-        let asked_again = match &mut self.stage {
-            Stage::Plan { tries } => {
-                if tries.attempts() > 0 && self.rejected == 0 {
-                    self.spent.uncount(kind);
-                }
-                *tries = Tries::Idle;
-                0
-            }
-            Stage::Clarify { ask, .. } => u32::from(ask.take().is_some()),
-            Stage::Confused { ask, .. } | Stage::Check { ask, .. } => {
-                *ask = None;
-                0
-            }
-            Stage::Execute | Stage::Failing { .. } | Stage::Rejected { .. } => 0,
-        };
-        self.agent_asks = self.agent_asks.saturating_sub(asked_again);
-        for step in self.steps.iter_mut().filter(|step| !step.state.is_terminal()) {
+        let (was_sent, asked_again) = self.planning.go_on();
+        self.spending.uncount(kind, u32::from(was_sent));
+        self.questions.uncount(asked_again);
+        for step in self.execution.steps_mut().iter_mut().filter(|step| !step.state.is_terminal()) {
             let again = step.go_on(generation);
-            (0..again.turns).for_each(|_| self.spent.uncount(Spend::Turn));
-            (0..again.calls).for_each(|_| self.spent.uncount(Spend::Tool));
-            self.agent_asks = self.agent_asks.saturating_sub(again.asks);
+            self.spending.uncount(Spend::Turn, again.turns);
+            self.spending.uncount(Spend::Tool, again.calls);
+            self.questions.uncount(again.asks);
         }
     }
 
@@ -196,16 +168,12 @@ impl Open {
     pub(super) fn fence(&mut self, at: Timestamp, decision: &Decision) {
         match decision {
             Decision::Ask(work) => {
-                let id = work.question.id.clone();
-                self.asks = self.asks.max(names::ask_number(&id));
-                let (question, work) = (work.question.clone(), work.work.clone());
-                let mut asking = Asking { question, work, asked: at, state: AskState::Open };
-                self.orphans.extend(asking.close());
-                self.questions.insert(id, asking);
+                let asking = Asking::new(work.question.clone(), work.work.clone(), at);
+                self.timers.orphan(self.questions.fence(asking));
             }
-            Decision::Wait(wait) => self.orphans.push(wait.timer.clone()),
+            Decision::Wait(wait) => self.timers.orphan([wait.timer.clone()]),
             // Whoever decided it may have begun it before he knew: it is known, and called off.
-            Decision::Spawn(work) => self.spawned(work),
+            Decision::Spawn(work) => self.family.spawned(work, self.lineage.generation()),
             Decision::Plan(_)
             | Decision::Turn(_)
             | Decision::Call(_)
@@ -214,28 +182,10 @@ impl Open {
         }
     }
 
-    /// A person gave this point a name. Whether there is room for it.
-    pub(super) fn named(&mut self, at: At, name: &SnapshotName) -> bool {
-        self.snapshots.retain(|snapshot| snapshot.name != *name);
-        let has_room = self.snapshots.len() < limits::SNAPSHOTS_MAX;
-        if has_room {
-            let (name, seq, time) = (name.clone(), at.seq, at.time);
-            self.snapshots.push(Snapshot { name, seq, time });
-        }
-        has_room
-    }
-
     /// The conversation it belongs to. A fork is told what the other job was, and belongs to none.
     pub(super) fn conversation_id(&self) -> Option<ConversationId> {
-        self.conversation.as_ref().filter(|_| self.origin.is_none()).map(|c| c.id.clone())
-    }
-}
-
-impl Asking {
-    /// It is called off. Gives the timer that nothing waits for any more.
-    fn close(&mut self) -> Option<proto::id::TimerName> {
-        self.state = AskState::ToClose(Closed::RolledBack);
-        self.question.deadline.map(|_| names::ask_timer(&self.question.id))
+        let conversation = self.brief.conversation.as_ref();
+        conversation.filter(|_| self.lineage.origin().is_none()).map(|c| c.id.clone())
     }
 }
 
@@ -271,20 +221,6 @@ impl StepRun {
         }
         self.follow();
         again
-    }
-
-    /// The records it refers to are those of another job.
-    fn take_along(&mut self) {
-        match &mut self.exec {
-            Exec::Turn(turn) => {
-                turn.after = turn.after.map(proto::id::Seq::taken_along);
-                if let Some(summary) = &mut turn.summary {
-                    summary.through = summary.through.taken_along();
-                }
-            }
-            Exec::Acting(acting) => acting.heard = acting.heard.taken_along(),
-            Exec::Tool(_) | Exec::Rerun(_) | Exec::NotBegun | Exec::Ended => {}
-        }
     }
 }
 

@@ -14,6 +14,7 @@
 mod anomaly;
 mod arguments;
 mod ask;
+mod at;
 mod authorize;
 mod authorize_text;
 mod budget;
@@ -37,8 +38,10 @@ mod generation;
 pub mod golden;
 pub mod intent;
 mod kin_text;
+mod loops;
 mod names;
 mod planning;
+mod progress;
 mod questions;
 mod replanning;
 mod replay;
@@ -55,10 +58,10 @@ mod view;
 mod waits;
 
 pub use self::{
+    at::At,
     authorize::registry_refusal,
     decide::{Arm, Next},
     effects::{Effects, Repeated},
-    fold::At,
     questions::QuestionStatus,
     replay::{Replay, replay, rollback_target},
     state::{Awake, Job, Poison, Standing},

@@ -50,7 +50,7 @@ impl Job {
     #[must_use]
     pub fn has_open_questions(&self) -> bool {
         let open = self.open.as_ref().filter(|open| !open.only_ends());
-        open.is_some_and(|open| open.open_questions().next().is_some())
+        open.is_some_and(|open| open.questions.open_in_order().next().is_some())
     }
 
     /// The last fact from a person, whether it counts or not; an answer is stored only right after it.
@@ -62,32 +62,34 @@ impl Job {
     /// The goal; empty when the job was never submitted.
     #[must_use]
     pub fn goal(&self) -> &str {
-        self.open.as_ref().map_or("", |open| &open.goal)
+        self.open.as_ref().map_or("", |open| &open.brief.goal)
     }
 
     /// The language in which people are answered.
     #[must_use]
     pub fn language(&self) -> Language {
-        self.open.as_ref().map_or_else(Language::default, |open| open.language)
+        self.open.as_ref().map_or_else(Language::default, |open| open.brief.language)
     }
 
     /// The agent with its policies; nothing when the job was never submitted.
     #[must_use]
     pub fn agent(&self) -> Option<&Agent> {
-        self.open.as_ref().map(|open| &*open.agent)
+        self.open.as_ref().map(|open| &open.brief.agent)
     }
 }
 
 impl Open {
     /// Whether the job is being canceled or its outcome is settled: nothing is asked any more.
     fn only_ends(&self) -> bool {
-        self.cancel.is_some() || self.family.concluded.is_some() || self.outcome.is_some()
+        self.steering.canceled().is_some()
+            || self.family.concluded().is_some()
+            || self.outcome().is_some()
     }
 }
 
 impl Asking {
     fn status(&self, open: &Open) -> QuestionStatus<'_> {
-        match &self.state {
+        match self.state() {
             AskState::Open if open.only_ends() => {
                 QuestionStatus::Closed { because: Closed::JobEnded }
             }
@@ -96,15 +98,6 @@ impl Asking {
             AskState::ToClose(because) | AskState::Closed(because) => {
                 QuestionStatus::Closed { because: *because }
             }
-        }
-    }
-
-    /// The job has ended.
-    pub(super) fn end(&mut self) {
-        match self.state {
-            AskState::Open => self.state = AskState::Closed(Closed::JobEnded),
-            AskState::ToClose(because) => self.state = AskState::Closed(because),
-            AskState::Answered { .. } | AskState::Closed(_) => {}
         }
     }
 }

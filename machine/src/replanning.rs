@@ -4,28 +4,22 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use proto::{
-    agent::{Listed, OnFailure, ReplanApply, ReplanWhen},
-    decision::{PlanTalk, PlanWork, TurnWork},
-    id::StepId,
-    plan::{Action, Plan},
-    revision::{Cause, Change, Instruction, Line, Revision},
+    agent::{OnFailure, ReplanWhen},
+    decision::{PlanTalk, PlanWork},
+    id::WorkId,
+    plan::Action,
+    revision::Cause,
     rules::Rules,
     step::StepState,
 };
 
 use super::{
+    anomaly::ended_steps,
     names,
-    state::{AskState, Open, Stage},
+    state::Open,
     step::{Exec, StepRun},
     turn::UnitKind,
 };
-
-/// A plan that has been in force.
-#[derive(Debug, Clone)]
-pub(super) struct Force {
-    title: String,
-    cause: Option<Cause>,
-}
 
 impl Open {
     /// Whether the plan is made anew now. The decision to plan is what ends the plan in force, not
@@ -46,7 +40,7 @@ impl Open {
         match cause {
             Cause::Failed | Cause::Turn => Some(cause),
             Cause::Listed | Cause::Completed | Cause::Steered => {
-                (!self.steps.iter().any(is_begun)).then_some(cause)
+                (!self.execution.steps().iter().any(is_begun)).then_some(cause)
             }
         }
     }
@@ -54,13 +48,13 @@ impl Open {
     /// Why nothing new of the plan in force is begun: it will be made anew as soon as it can be.
     pub(super) fn replan_wish(&self) -> Option<Cause> {
         // A planner that said that the goal is reached is not asked again.
-        if !matches!(self.stage, Stage::Execute) || self.answer.is_some() {
+        if !self.planning.is_executing() || self.planning.answer().is_some() {
             return None;
         }
-        let when = self.agent.replan_when();
+        let when = self.brief.agent.replan_when();
         let turn_by_turn = matches!(when, ReplanWhen::EveryTurn | ReplanWhen::AfterEachItem);
-        if self.first_failed().is_some() {
-            match self.agent.step.on_failure {
+        if self.execution.first_failed().is_some() {
+            match self.brief.agent.step.on_failure {
                 OnFailure::Replan if turn_by_turn => return Some(Cause::Turn),
                 OnFailure::Replan => return self.replan_left().then_some(Cause::Failed),
                 OnFailure::Stop | OnFailure::FailRun => return None,
@@ -69,17 +63,20 @@ impl Open {
         }
         let cause = match when {
             ReplanWhen::EveryTurn | ReplanWhen::AfterEachItem => {
-                let over = self.steps.iter().all(|run| run.state.is_terminal());
-                return (over && !self.steps.is_empty()).then_some(Cause::Turn);
+                let over = self.execution.are_all_over();
+                return (over && !self.execution.steps().is_empty()).then_some(Cause::Turn);
             }
             ReplanWhen::Never | ReplanWhen::OnFailure => None,
-            ReplanWhen::AfterListed => self.listed_completed().then_some(Cause::Listed),
+            ReplanWhen::AfterListed => {
+                let listed = self.brief.agent.replan.listed;
+                self.execution.listed_completed(listed).then_some(Cause::Listed)
+            }
             ReplanWhen::AfterEachStep => {
                 let completed = |run: &StepRun| run.state == StepState::Completed;
-                self.steps.iter().any(completed).then_some(Cause::Completed)
+                self.execution.steps().iter().any(completed).then_some(Cause::Completed)
             }
         };
-        let may = self.rules >= Rules::SECOND && self.agent.replan.max > 0;
+        let may = self.brief.rules >= Rules::SECOND && self.brief.agent.replan.max > 0;
         let is_free = |cause: &Cause| *cause == Cause::Steered && may;
         let cause = cause.filter(|_| self.replan_left());
         cause
@@ -88,177 +85,60 @@ impl Open {
     }
 
     fn replan_left(&self) -> bool {
-        self.replans < self.agent.replan.max
-    }
-
-    fn listed_completed(&self) -> bool {
-        let completed = |id: &StepId| {
-            let done = |run: &&StepRun| run.state == StepState::Completed;
-            self.steps.iter().filter(done).any(|run| run.id() == id)
-        };
-        match self.agent.replan.listed {
-            Listed::Each => self.listed.iter().any(completed),
-            Listed::All => !self.listed.is_empty() && self.listed.iter().all(completed),
-        }
+        self.execution.replans() < self.brief.agent.replan.max
     }
 
     /// Whether a person told the job something that nothing of the plan in force will hear.
     fn is_unheard(&self) -> bool {
         let may_hear =
             |run: &StepRun| !run.state.is_terminal() && matches!(run.step.action, Action::Agent);
-        self.instructions.len() > self.heard
-            && self.agent.has_planner()
-            && self.agent.replan.when != Some(ReplanWhen::Never)
-            && !self.steps.iter().any(may_hear)
+        self.steering.is_unheard()
+            && self.brief.agent.has_planner()
+            && self.brief.agent.replan.when != Some(ReplanWhen::Never)
+            && !self.execution.steps().iter().any(may_hear)
     }
 
-    /// Ends the plan in force and has its rest made anew; what has completed stays.
+    /// Ends the plan in force; a round of planning follows. Steps that have completed stay.
     pub(super) fn replan(&mut self, at: Timestamp, cause: Cause) {
-        let apply = self.agent.replan.apply;
-        let stays = |run: &StepRun| apply == ReplanApply::Append && !run.state.is_terminal();
-        self.close_questions_of_plan(&stays);
-        self.watch_plan();
-        let plan = self.plan_in_force();
-        let (mut ended, mut kept) = (Vec::new(), Vec::new());
-        for mut step in std::mem::take(&mut self.steps) {
-            if stays(&step) {
-                kept.push(step);
-                continue;
-            }
-            if step.state.is_terminal() {
-                ended.push(step.as_end(&self.agent.observe));
-            } else {
-                self.orphans.extend(step.tries_mut().iter().filter_map(|t| t.timer().cloned()));
-                step.end(StepState::Skipped, None, at);
-            }
-            let gone = step.state != StepState::Completed || apply == ReplanApply::ReplaceAll;
-            step.left = gone.then_some(self.revision);
-            self.past.push(step);
-        }
-        if apply == ReplanApply::ReplaceAll {
-            let revision = self.revision;
-            self.past.iter_mut().for_each(|run| run.left = run.left.or(Some(revision)));
-        }
-        let ids = kept.iter().map(|run| run.id().clone()).collect();
-        self.steps = kept;
-        self.listed.retain(|id| self.steps.iter().any(|run| run.id() == id));
-        self.dialogue.push(PlanTalk::Progressed { plan, steps: ended, kept: ids, because: cause });
-        self.cause = Some(cause);
+        let agent = &self.brief.agent;
+        let apply = agent.replan.apply;
+        let steps = self.execution.steps().iter().filter(|run| run.stays(apply));
+        let stay: BTreeSet<_> = steps.flat_map(questions_of).collect();
+        self.timers.orphan(self.questions.supersede(|work| stay.contains(work)));
+        let ended = ended_steps(self.execution.steps(), self.brief.rules);
+        self.planning.plan_is_over(&ended, &agent.guard);
+        let ended = self.execution.end_plan(at, cause, apply, &agent.observe);
+        self.timers.orphan(ended.orphans);
+        let (plan, steps, kept) = (ended.plan, ended.steps, ended.kept);
+        self.planning.say(PlanTalk::Progressed { plan, steps, kept, because: cause });
         let counts = match cause {
             Cause::Turn => false,
             // What people say costs none of what the job may do by itself.
-            Cause::Steered => self.rules < Rules::SECOND,
+            Cause::Steered => self.brief.rules < Rules::SECOND,
             Cause::Failed | Cause::Listed | Cause::Completed => true,
         };
         if counts {
-            self.replans = self.replans.saturating_add(1);
+            self.execution.count_replan();
         }
-        self.rejected = 0;
-        self.next_round();
-    }
-
-    /// Closes questions of steps that go.
-    fn close_questions_of_plan(&mut self, stays: &impl Fn(&StepRun) -> bool) {
-        let wanted: BTreeSet<_> =
-            self.steps.iter().filter(|run| stays(run)).flat_map(questions_of).collect();
-        for asking in self.questions.values_mut() {
-            if asking.state == AskState::Open && !wanted.contains(&asking.work) {
-                asking.state = AskState::ToClose(proto::decision::Closed::Superseded);
-                if asking.question.deadline.is_some() {
-                    self.orphans.push(names::ask_timer(&asking.question.id));
-                }
-            }
-        }
-    }
-
-    /// Steps of the plan in force that stay in it whatever is planned.
-    pub(super) fn kept(&self) -> BTreeSet<StepId> {
-        self.steps.iter().map(|run| run.id().clone()).collect()
-    }
-
-    /// Whether a plan without steps is one.
-    pub(super) fn may_be_empty(&self) -> bool {
-        let nothing_left = self.cause.is_some_and(Cause::may_leave_nothing);
-        self.agent.plan.allow_empty || nothing_left || !self.steps.is_empty()
-    }
-
-    /// Puts a plan in force.
-    pub(super) fn adopt(&mut self, plan: Plan) {
-        let revision = self.revision;
-        self.revision = revision.saturating_add(1);
-        self.forces.push(Force { title: plan.title.clone(), cause: self.cause.take() });
-        self.plan_title = plan.title;
-        self.listed.extend(plan.replan);
-        let run = |step| StepRun::new(step, self.generation, revision);
-        self.steps.extend(plan.steps.into_iter().map(run));
-        self.level();
-        self.stage = Stage::Execute;
+        self.planning.accept();
+        self.planning.next_round();
     }
 
     /// A person told the job something.
     pub(super) fn steered(&mut self, words: &str) {
-        self.instructions.push(words.to_owned());
-        self.dialogue.push(PlanTalk::Steered { words: words.to_owned() });
+        self.steering.instruct(words);
+        self.planning.say(PlanTalk::Steered { words: words.to_owned() });
     }
 
-    /// A command to plan was stored: it carries what was said before it.
+    /// A command to plan was stored: it carries the instructions before it.
     pub(super) fn heard_by_plan(&mut self, work: &PlanWork) {
         let told = |talk: &&PlanTalk| matches!(talk, PlanTalk::Steered { .. });
-        self.heard = self.heard.max(work.dialogue.iter().filter(told).count());
-    }
-
-    /// A command of a turn was stored: it carries what was said before it. `told` is what the turns
-    /// before it of the same run carried.
-    pub(super) fn heard_by_turn(&mut self, work: &TurnWork, told: usize) {
-        self.heard = self.heard.max(told.saturating_add(work.instructions.len()));
-    }
-
-    /// What people said, as it is looked at.
-    pub(super) fn instructions_view(&self) -> Vec<Instruction> {
-        let heard = |number| number < self.heard;
-        let said = self.instructions.iter().enumerate();
-        said.map(|(n, text)| Instruction { text: text.clone(), heard: heard(n) }).collect()
-    }
-
-    /// Every plan so far as a change of the one before; nothing as long as there is one.
-    pub(super) fn revisions(&self) -> Vec<Revision> {
-        if self.forces.len() < 2 {
-            return Vec::new();
-        }
-        let forces = self.forces.iter().zip(0u32..);
-        forces
-            .map(|(force, number)| Revision {
-                number,
-                title: force.title.clone(),
-                cause: force.cause,
-                steps: self.lines(number),
-            })
-            .collect()
-    }
-
-    fn lines(&self, number: u32) -> Vec<Line> {
-        let line = |run: &StepRun| {
-            let change = match (run.revision == number, run.left) {
-                _ if run.revision > number => return None,
-                (_, Some(left)) if left < number => return None,
-                (_, Some(left)) if left == number => Change::Dropped,
-                (true, _) => Change::Added,
-                (false, _) => Change::Kept,
-            };
-            Some(Line {
-                change,
-                id: run.id().clone(),
-                label: super::excerpt::line(run.step.label(), 200),
-                depends_on: run.step.depends_on.clone(),
-                state: run.state,
-            })
-        };
-        self.past.iter().chain(&self.steps).filter_map(line).collect()
+        self.steering.heard(work.dialogue.iter().filter(told).count());
     }
 }
 
 /// The units of work that a step's questions are for.
-fn questions_of(run: &StepRun) -> Vec<proto::id::WorkId> {
+fn questions_of(run: &StepRun) -> Vec<WorkId> {
     match &run.exec {
         Exec::Tool(call) => vec![names::approval(&call.work)],
         Exec::Acting(acting) => acting

@@ -15,7 +15,7 @@ use proto::{
 };
 
 use crate::{
-    fold::At,
+    at::At,
     state::Job,
     timeline::{self, Timeline, Turn},
 };

@@ -20,14 +20,14 @@ impl Open {
     /// What the next child may spend; nothing when it must wait until one of those alive has ended.
     pub(super) fn share(&self) -> Option<Share> {
         let Budget { turns, tokens_in, tokens_out, tokens, money, price, fan_out, .. } =
-            &self.agent.budget;
+            &self.brief.agent.budget;
         let alive: Vec<&SpawnWork> = self.family.alive().map(|child| &*child.spawn).collect();
         let room = usize::try_from(fan_out.alive).unwrap_or(usize::MAX).saturating_sub(alive.len());
         let sharing = u64::try_from(self.wanted_children().min(room)).unwrap_or(u64::MAX);
         if sharing == 0 {
             return None;
         }
-        let Usage { input_tokens, output_tokens } = self.usage;
+        let Usage { input_tokens, output_tokens } = self.spending.usage();
         let both = input_tokens.saturating_add(output_tokens);
         let left = |limit: &Option<u64>, used: u64, held: fn(&Budget) -> Option<u64>| {
             let Some(limit) = limit else { return Some(None) };
@@ -36,7 +36,7 @@ impl Open {
             (left > 0).then(|| Some((left / sharing).max(1)))
         };
         let turns =
-            left(&turns.map(u64::from), self.spent.turns().into(), |b| b.turns.map(u64::from))?;
+            left(&turns.map(u64::from), self.spending.turns().into(), |b| b.turns.map(u64::from))?;
         Some(Share {
             turns: turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
             tokens_in: left(tokens_in, input_tokens, |b| b.tokens_in)?,
@@ -45,7 +45,7 @@ impl Open {
             money: match (money, price) {
                 (Some(money), Some(price)) => {
                     let held: f64 = alive.iter().filter_map(|s| s.agent.budget.money).sum();
-                    let left = money - price.with(self.usage, &self.paid) - held;
+                    let left = money - self.spending.cost(price) - held;
                     #[expect(clippy::cast_precision_loss, reason = "at most 64 share")]
                     let each = left / sharing as f64;
                     Some(each).filter(|each| *each > 0.0).map(Some)?
@@ -70,7 +70,7 @@ impl Open {
 
     /// Whether a child is wanted.
     pub(super) fn wants_child(&self) -> bool {
-        self.family.callees.is_some() && self.wanted_children() > 0
+        self.family.callees().is_some() && self.wanted_children() > 0
     }
 }
 

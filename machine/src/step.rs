@@ -4,18 +4,15 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use proto::{
-    agent::{Agent, OnUnsuccessful, StepExec},
+    agent::ReplanApply,
     budget::Spend,
     decision::StepEnd,
-    fact::WorkError,
-    id::{Attempt, Generation, Seq, StepId},
+    id::{AskId, Generation, Seq, StepId, WorkId},
     job::FailReason,
-    lang::Language,
     notice::Notice,
     observe::Observe,
     outline::Item,
-    plan::{Action, Step},
-    preset::Presets,
+    plan::Step,
     rules::Rules,
     step::StepState,
     view::CallView,
@@ -23,13 +20,12 @@ use proto::{
 use serde_json::Value;
 
 use super::{
-    anomaly::Watch,
-    arguments,
-    budget::Spent,
-    call::{Call, CallEnd, why},
-    names, text,
+    call::{Agreement, Call},
+    loops::Watch,
+    names,
+    state::Spending,
     tries::Tries,
-    turn::{Acting, Turn, UnitKind},
+    turn::{Acting, Turn, Unit, UnitKind},
 };
 
 /// A step of a plan that is or was in force.
@@ -88,14 +84,6 @@ pub(super) enum Exec {
     Ended,
 }
 
-/// What of its job a step is begun with.
-#[derive(Clone, Copy)]
-pub(super) struct Given<'a> {
-    pub(super) presets: &'a Presets,
-    pub(super) rules: Rules,
-    pub(super) language: Language,
-}
-
 impl StepRun {
     pub(super) fn new(step: Step, generation: Generation, revision: u32) -> Self {
         Self {
@@ -126,165 +114,6 @@ impl StepRun {
         &self.step.id
     }
 
-    /// Everything it depends on is there: prepares its first command, or fails it when its
-    /// arguments cannot be resolved.
-    pub(super) fn ready(
-        &mut self,
-        lookup: &impl Fn(&StepId) -> Option<Value>,
-        given: Given<'_>,
-        at: Timestamp,
-    ) {
-        let Given { presets, rules, language } = given;
-        match &self.step.action {
-            Action::Tool { tool, args, binding } => {
-                let reads = (args, self.step.depends_on.as_slice());
-                match arguments::resolved(reads, lookup, rules, language) {
-                    Ok(args) => {
-                        let work = names::step(self.generation, self.revision, self.id());
-                        // What is fixed is no text of a plan: nothing in it is looked up.
-                        let args = presets.fill(tool, args);
-                        let call = Call::new(work, tool.clone(), binding.clone(), args);
-                        self.exec = Exec::Tool(Box::new(call));
-                        self.become_state(StepState::Ready);
-                    }
-                    Err(missing) => self.fail(text::unresolved(language, &missing), at),
-                }
-            }
-            Action::Agent => {
-                self.exec = Exec::Turn(self.first_turn(1, None));
-                self.become_state(StepState::Ready);
-            }
-        }
-    }
-
-    fn first_turn(&self, run: u32, previous_error: Option<String>) -> Turn {
-        Turn {
-            run,
-            number: 1,
-            work: names::turn(self.generation, self.revision, self.id(), run, 1),
-            tries: Tries::Idle,
-            after: None,
-            replies: Vec::new(),
-            previous_error,
-            notices: Vec::new(),
-            must_answer: false,
-            told: 0,
-            carries: 0,
-            summarised: false,
-            summary: None,
-        }
-    }
-
-    /// Draws the conclusions of what has been answered so far.
-    pub(super) fn settle(&mut self, agent: &Agent, language: Language, at: Timestamp) {
-        match std::mem::replace(&mut self.exec, Exec::Ended) {
-            Exec::Tool(mut call) => {
-                call.settle(agent);
-                self.attempts = call.tries.attempts();
-                match call.end.take() {
-                    None => self.exec = Exec::Tool(call),
-                    Some(end) => self.tool_ended(*call, end, language, at),
-                }
-            }
-            Exec::Turn(turn) => {
-                self.attempts = turn.run;
-                let is_parked = turn.tries.is_parked(agent);
-                match turn.tries.given_up(&agent.tool.retry).map(|e| e.message.clone()) {
-                    _ if is_parked => self.exec = Exec::Turn(turn),
-                    None => self.exec = Exec::Turn(turn),
-                    Some(error) => self.run_failed(turn.run, error, agent, at),
-                }
-            }
-            Exec::Acting(mut acting) => {
-                acting.settle(agent);
-                self.settle_acting(acting, agent, language, at);
-            }
-            Exec::Rerun(tries) => match (tries.to_send(), tries.given_up(&agent.step.retry)) {
-                (Some(run), _) => {
-                    let error = self.response.take();
-                    (self.watch, self.notices) = (None, Vec::new());
-                    self.exec = Exec::Turn(self.first_turn(run.0, error));
-                }
-                (None, Some(error)) => self.fail(error.message.clone(), at),
-                (None, None) => self.exec = Exec::Rerun(tries),
-            },
-            exec @ (Exec::NotBegun | Exec::Ended) => self.exec = exec,
-        }
-        self.follow();
-    }
-
-    fn settle_acting(&mut self, acting: Acting, agent: &Agent, language: Language, at: Timestamp) {
-        let name =
-            |number| names::turn(self.generation, self.revision, &self.step.id, acting.run, number);
-        let Some(mut next) = acting.next(name, &agent.observe, language) else {
-            self.exec = Exec::Acting(acting);
-            return;
-        };
-        self.calls.extend(acting.calls().map(Call::view));
-        if agent.step.exec == StepExec::SingleAction
-            && let Some(action) = acting.action()
-        {
-            return self.acted(action, acting.run, agent, language, at);
-        }
-        let verdict = self.watch.get_or_insert_default().over(&acting.ended(), &agent.guard);
-        self.notices.clone_from(&verdict.notices);
-        (next.notices, next.must_answer) = (verdict.notices, verdict.must_answer);
-        if next.number > agent.step.max_turns {
-            let error = text::turns_used_up(language, agent.step.max_turns);
-            self.run_failed(acting.run, error, agent, at);
-        } else {
-            self.exec = Exec::Turn(next);
-        }
-    }
-
-    /// The one action of a step was taken: what came of it is what came of the step.
-    fn acted(
-        &mut self,
-        action: &UnitKind,
-        run: u32,
-        agent: &Agent,
-        language: Language,
-        at: Timestamp,
-    ) {
-        let ended = match action {
-            UnitKind::Tool(call) => match &call.end {
-                Some(CallEnd::Answered(result)) if result.success => {
-                    Ok((result.value(), said(result)))
-                }
-                Some(CallEnd::Answered(result)) => Err(why(result)),
-                Some(CallEnd::Unknown(result)) => {
-                    return self.fail(text::effect_unknown(language, &why(result)), at);
-                }
-                Some(CallEnd::Refused(reason)) => Err(text::not_approved(language, reason)),
-                None => return,
-            },
-            UnitKind::Person { reply, .. } => {
-                let reply = reply.clone().unwrap_or_default();
-                Ok((Value::String(reply.clone()), reply))
-            }
-            UnitKind::Noted(_) => return,
-            UnitKind::Refused(error) => Err(error.clone()),
-        };
-        match ended {
-            Ok((result, response)) => self.complete(result, response, at),
-            Err(error) => self.run_failed(run, error, agent, at),
-        }
-    }
-
-    /// A guard ended the run.
-    pub(super) fn stop(
-        &mut self,
-        notice: Notice,
-        run: u32,
-        error: String,
-        agent: &Agent,
-        at: Timestamp,
-    ) {
-        self.notices = vec![notice];
-        self.run_failed(run, error, agent, at);
-        self.follow();
-    }
-
     /// Why a job has failed that this step fails.
     pub(super) fn fail_reason(&self) -> FailReason {
         let stopped = |notice: &Notice| match notice {
@@ -298,55 +127,6 @@ impl StepRun {
         } else {
             FailReason::StepFailed
         }
-    }
-
-    fn tool_ended(&mut self, mut call: Call, end: CallEnd, language: Language, at: Timestamp) {
-        let ended = match &end {
-            CallEnd::Answered(result) if result.success => Ok((result.value(), said(result))),
-            CallEnd::Answered(result) => Err(why(result)),
-            CallEnd::Unknown(result) => Err(text::effect_unknown(language, &why(result))),
-            CallEnd::Refused(reason) => Err(text::not_approved(language, reason)),
-        };
-        call.end = Some(end);
-        self.calls.push(call.view());
-        match ended {
-            Ok((result, response)) => self.complete(result, response, at),
-            Err(error) => self.fail(error, at),
-        }
-    }
-
-    /// The model reported the step's end.
-    pub(super) fn reported(
-        &mut self,
-        (success, attachments): (bool, Vec<String>),
-        response: String,
-        run: u32,
-        agent: &Agent,
-        at: Timestamp,
-    ) {
-        match (success, agent.step.on_unsuccessful) {
-            (true, _) | (false, OnUnsuccessful::Complete) => {
-                (self.unsuccessful, self.attachments) = (!success, attachments);
-                self.complete(Value::String(response.clone()), response, at);
-            }
-            (false, OnUnsuccessful::Fail) => self.run_failed(run, response, agent, at),
-        }
-        self.follow();
-    }
-
-    /// A run of the step failed: another follows by the step's policy, or the step has failed.
-    fn run_failed(&mut self, run: u32, error: String, agent: &Agent, at: Timestamp) {
-        if agent.step.retry.delay(Attempt(run), 0).is_none() {
-            return self.fail(error, at);
-        }
-        let broken = WorkError { message: error.clone(), transient: true, retry_after_ms: None };
-        self.response = Some(error);
-        self.exec = Exec::Rerun(Tries::Broken { attempt: Attempt(run), error: broken, at });
-    }
-
-    fn complete(&mut self, result: Value, response: String, at: Timestamp) {
-        self.result = Some(result);
-        self.end(StepState::Completed, Some(response), at);
     }
 
     pub(super) fn fail(&mut self, error: String, at: Timestamp) {
@@ -367,12 +147,18 @@ impl StepRun {
     }
 
     /// A command of it was stored.
-    pub(super) fn begun(&mut self, at: Timestamp, spent: &mut Spent, what: Spend, again: bool) {
+    pub(super) fn begun(
+        &mut self,
+        at: Timestamp,
+        spending: &mut Spending,
+        what: Spend,
+        again: bool,
+    ) {
         if !again {
-            spent.count(what);
+            spending.count(what);
         }
         if !self.counted {
-            spent.count(Spend::Step);
+            spending.count(Spend::Step);
             self.counted = true;
         }
         self.started.get_or_insert(at);
@@ -482,14 +268,71 @@ impl StepRun {
         self.exec = Exec::Acting(acting);
         self.follow();
     }
-}
 
-/// What a result says, for people.
-fn said(result: &proto::tool::ToolResult) -> String {
-    match (&result.message, &result.data) {
-        (Some(message), _) => message.clone(),
-        (None, Some(Value::String(text))) => text.clone(),
-        (None, Some(data)) => data.to_string(),
-        (None, None) => String::new(),
+    /// Every set of tries that a timer may be for.
+    pub(super) fn tries(&self) -> impl Iterator<Item = &Tries> {
+        let own = match &self.exec {
+            Exec::Turn(turn) => Some(&turn.tries),
+            Exec::Rerun(tries) => Some(tries),
+            Exec::Tool(_) | Exec::Acting(_) | Exec::NotBegun | Exec::Ended => None,
+        };
+        own.into_iter().chain(self.calls_now().map(|call| &call.tries))
+    }
+
+    /// The calls that are carried out now.
+    pub(super) fn calls_now(&self) -> impl Iterator<Item = &Call> {
+        let (one, acting) = match &self.exec {
+            Exec::Tool(call) => (Some(call.as_ref()), None),
+            Exec::Acting(acting) => (None, Some(acting)),
+            Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => (None, None),
+        };
+        one.into_iter().chain(acting.into_iter().flat_map(Acting::calls))
+    }
+
+    /// Questions that its turn has asked for and that are not stored yet.
+    pub(super) fn unasked(&self) -> u32 {
+        let Exec::Acting(acting) = &self.exec else { return 0 };
+        let is_unasked = |unit: &&Unit| matches!(&unit.kind, UnitKind::Person { ask: None, .. });
+        u32::try_from(acting.units.iter().filter(is_unasked).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Notes that a question was stored which it waits for; says whether an agent wanted it.
+    pub(super) fn attach(&mut self, work: &WorkId, id: &AskId) -> Option<bool> {
+        let approved = self.call_mut(|call| names::approval(&call.work) == *work);
+        if let Some((call, _)) = approved {
+            let wanted = call.agreement == Agreement::Wanted;
+            call.agreement = Agreement::Asked(id.clone());
+            return wanted.then_some(false);
+        }
+        let Exec::Acting(acting) = &mut self.exec else { return None };
+        acting.units.iter_mut().find_map(|unit| match &mut unit.kind {
+            UnitKind::Person { work: own, ask: ask @ None, .. } if own == work => {
+                *ask = Some(id.clone());
+                Some(true)
+            }
+            UnitKind::Person { .. }
+            | UnitKind::Tool(_)
+            | UnitKind::Noted(_)
+            | UnitKind::Refused(_) => None,
+        })
+    }
+
+    /// Whether it stays when the plan it is in makes way for another one.
+    pub(super) fn stays(&self, apply: ReplanApply) -> bool {
+        apply == ReplanApply::Append && !self.state.is_terminal()
+    }
+
+    /// The records that it refers to have other names now.
+    pub(super) fn refer_to(&mut self, named: impl Fn(Seq) -> Seq) {
+        match &mut self.exec {
+            Exec::Turn(turn) => {
+                turn.after = turn.after.map(&named);
+                if let Some(summary) = &mut turn.summary {
+                    summary.through = named(summary.through);
+                }
+            }
+            Exec::Acting(acting) => acting.heard = named(acting.heard),
+            Exec::Tool(_) | Exec::Rerun(_) | Exec::NotBegun | Exec::Ended => {}
+        }
     }
 }

@@ -47,10 +47,15 @@ impl Job {
             Decision::Note(note) => self.tell(open, note),
             Decision::Finish(Finish { outcome, usage, .. }) => {
                 let (outcome, usage) = (outcome.clone(), *usage);
-                let turns = open.spent.turns();
+                let turns = open.spending.turns();
                 self.to_parent(
                     open,
-                    News::Ended { outcome, usage, turns, paid: open.paid_in_all() },
+                    News::Ended {
+                        outcome,
+                        usage,
+                        turns,
+                        paid: open.spending.paid_in_all(&open.brief),
+                    },
                 )
             }
             Decision::Plan(_)
@@ -66,21 +71,25 @@ impl Job {
     fn tell(&self, open: &Open, note: &Note) -> Option<Tell> {
         match note {
             Note::Spawned { work, attempt, .. } => {
-                let child = open.family.children.get(&(work.clone(), *attempt))?;
+                let child = open.family.child(work, *attempt)?;
                 Some(self.submit(open, &child.spawn))
             }
             Note::ChildTold { work, attempt, signal, .. } => {
-                let child = open.family.children.get(&(work.clone(), *attempt))?;
+                let child = open.family.child(work, *attempt)?;
                 let reason = match signal {
-                    Signal::Cancel => Some(kin_text::ended_above(open.language, self.id.as_str())),
-                    Signal::Pause => open.paused.as_ref().and_then(|paused| paused.reason.clone()),
+                    Signal::Cancel => {
+                        Some(kin_text::ended_above(open.brief.language, self.id.as_str()))
+                    }
+                    Signal::Pause => {
+                        open.steering.paused().and_then(|paused| paused.reason.clone())
+                    }
                     Signal::Resume
                     | Signal::Retry
                     | Signal::Steer { .. }
                     | Signal::Snapshot { .. }
                     | Signal::RollBack { .. } => None,
                 };
-                let (signal, parent_seq) = (signal.clone(), Some(open.family.halted));
+                let (signal, parent_seq) = (signal.clone(), Some(open.family.halted()));
                 let said = Signaled { signal, reason, by: None, parent_seq };
                 let (job, fact) = (child.spawn.child.clone(), Box::new(Fact::Signaled(said)));
                 Some(Tell::Say { job, fact })
@@ -102,7 +111,7 @@ impl Job {
     }
 
     fn to_parent(&self, open: &Open, news: News) -> Option<Tell> {
-        let parent = open.family.parent.as_ref()?;
+        let parent = open.family.parent()?;
         let (work, attempt) = (parent.work.clone(), parent.attempt);
         let said = ChildSaid { work, attempt, child: self.id.clone(), news };
         Some(Tell::Say { job: parent.job.clone(), fact: Box::new(Fact::Child(said)) })
@@ -114,11 +123,11 @@ impl Job {
             job: self.id.clone(),
             work: spawn.work.clone(),
             attempt: spawn.attempt,
-            root: open.family.parent.as_ref().map_or(&self.id, |above| &above.root).clone(),
-            path: format!("{}/{}", open.path(&self.id), spawn.step),
+            root: open.family.parent().map_or(&self.id, |above| &above.root).clone(),
+            path: format!("{}/{}", open.family.path(&self.id), spawn.step),
             depth: open.family.depth().saturating_add(1),
         };
-        let callees = open.family.callees.as_deref();
+        let callees = open.family.callees();
         let submitted = Submitted {
             goal: spawn.goal.clone(),
             agent: spawn.agent.clone(),
@@ -130,10 +139,10 @@ impl Job {
             agents: callees.map(|all| family::reachable(&spawn.agent, all)).unwrap_or_default(),
             forked: None,
             plan: None,
-            files: open.files.to_vec(),
-            rules: open.rules,
+            files: open.brief.files.clone(),
+            rules: open.brief.rules,
         };
-        let message = kin_text::id_taken(open.language, spawn.child.as_str());
+        let message = kin_text::id_taken(open.brief.language, spawn.child.as_str());
         let reason = proto::job::FailReason::StepFailed;
         let outcome = Outcome::Failed { reason, message, results: serde_json::Value::Null };
         let refused = ChildSaid {
@@ -154,20 +163,21 @@ impl Job {
         call: &super::call::Call,
     ) -> Option<SpawnWork> {
         let attempt = call.would_send()?;
-        let sub = open.agent.sub_agent(call.tool.as_str())?;
-        let callee = open.family.callees.as_ref()?.get(&sub.name)?;
+        let sub = open.brief.agent.sub_agent(call.tool.as_str())?;
+        let callee = open.family.callees()?.get(&sub.name)?;
         let share = open.share()?;
         let mut agent = sub.policies(&callee.agent);
-        share.bound(&mut agent, &open.agent);
-        if let Some(ms) = open.agent.deadline_ms {
+        share.bound(&mut agent, &open.brief.agent);
+        if let Some(ms) = open.brief.agent.deadline_ms {
             let left = ms.saturating_sub(self.age_ms()).max(1);
             agent.deadline_ms = Some(agent.deadline_ms.map_or(left, |own| own.min(left)));
         }
         let task = call.task().ok()?;
-        let language = agent.language.unwrap_or(open.language);
-        let life = (open.rules >= Rules::SECOND).then_some(self.first);
+        let language = agent.language.unwrap_or(open.brief.language);
+        let life = (open.brief.rules >= Rules::SECOND).then_some(self.first);
         let is_step = matches!(step.exec, Exec::Tool(_));
-        let before = if is_step { super::decide::dependencies(open, step) } else { Vec::new() };
+        let observe = &open.brief.agent.observe;
+        let before = if is_step { open.execution.dependencies(step, observe) } else { Vec::new() };
         Some(SpawnWork {
             work: call.work.clone(),
             attempt,

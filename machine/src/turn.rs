@@ -11,10 +11,11 @@ use proto::{
     observe::{Observe, Shortened, Summary},
     tool::ToolResult,
 };
+use serde_json::Value;
 
 use super::{
-    anomaly::signature,
     call::{Call, CallEnd, why},
+    loops::{Came, Ended, signature},
     names, text,
     tries::Tries,
 };
@@ -281,6 +282,11 @@ impl Acting {
     pub(super) fn has_work_out(&self) -> bool {
         self.calls().any(Call::has_work_out)
     }
+
+    /// The calls of the turn, once all have ended, in the model's order.
+    pub(super) fn ended(&self) -> Vec<Ended<'_>> {
+        self.units.iter().map(Unit::ended).collect()
+    }
 }
 
 impl Unit {
@@ -322,6 +328,32 @@ impl Unit {
             | UnitKind::Noted(_)
             | UnitKind::Refused(_) => None,
         }
+    }
+
+    fn ended(&self) -> Ended<'_> {
+        let (call, came) = match &self.kind {
+            // It says nothing of the tool that there was no room for the call.
+            UnitKind::Refused(_) if self.withheld => (None, Came::Neither),
+            UnitKind::Refused(_) => (None, Came::Failure),
+            // A list that changed is a step further; one that is written again as it is is none.
+            UnitKind::Noted(_) => (Some(self.signature), Came::Result(self.signature)),
+            UnitKind::Person { reply, .. } => {
+                let answer = Value::from(reply.as_deref().unwrap_or_default());
+                (Some(self.signature), Came::Result(signature("", &answer)))
+            }
+            UnitKind::Tool(call) => match &call.end {
+                Some(CallEnd::Answered(result)) if result.success => {
+                    let data = result.data.as_ref().unwrap_or(&Value::Null);
+                    let said = result.message.as_deref().unwrap_or_default();
+                    (Some(self.signature), Came::Result(signature(said, data)))
+                }
+                Some(CallEnd::Answered(_)) => (Some(self.signature), Came::Failure),
+                Some(CallEnd::Unknown(_) | CallEnd::Refused(_)) | None => {
+                    (Some(self.signature), Came::Neither)
+                }
+            },
+        };
+        Ended { call, name: &self.name, came }
     }
 }
 

@@ -10,9 +10,10 @@ use proto::{
 };
 
 use super::{
+    call::Call,
     excerpt,
-    state::{AskState, Job, Open, Stage},
-    step::{Exec, StepRun},
+    state::{Job, Open, Stage},
+    step::StepRun,
 };
 
 impl Job {
@@ -26,26 +27,26 @@ impl Job {
             state,
             sub_status,
             reason,
-            goal: open.goal.clone(),
-            agent: open.agent.name.clone(),
-            language: open.language,
-            files: open.files_told(),
+            goal: open.brief.goal.clone(),
+            agent: open.brief.agent.name.clone(),
+            language: open.brief.language,
+            files: open.brief.files_told(),
             plan: open.plan_view(),
-            detected: open.detected.clone(),
-            outline: open.outline.clone(),
-            revisions: open.revisions(),
-            instructions: open.instructions_view(),
-            questions: open.open_questions().map(|a| a.question.clone()).collect(),
-            parent: open.family.parent.as_deref().cloned().map(Box::new),
-            children: open.family.views(open.path(&self.id)),
-            outcome: open.outcome.clone(),
-            usage: open.usage,
-            tools: open.tools.values().cloned().collect(),
+            detected: open.planning.detected().cloned(),
+            outline: open.planning.outline().to_vec(),
+            revisions: open.execution.revisions(),
+            instructions: open.steering.view(),
+            questions: open.questions.open_in_order().map(|a| a.question.clone()).collect(),
+            parent: open.family.parent().cloned().map(Box::new),
+            children: open.family.views(&self.id),
+            outcome: open.outcome().cloned(),
+            usage: open.spending.usage(),
+            tools: open.spending.tools().cloned().collect(),
             budget: open.gauges(self.age_ms()).collect(),
             conversation: open.conversation_id(),
-            generation: open.generation,
-            forked: open.origin.clone(),
-            snapshots: open.snapshots.clone(),
+            generation: open.generation(),
+            forked: open.lineage.origin().cloned(),
+            snapshots: open.lineage.snapshots().to_vec(),
             ignored: self.ignored,
             records: self.records,
             seq: self.seq,
@@ -60,19 +61,24 @@ impl Job {
         let open = self.open.as_ref()?;
         let (state, sub_status, _) = self.status(open);
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let steps =
-            || open.past.iter().filter(|r| r.state == StepState::Completed).chain(&open.steps);
+        let steps = || {
+            open.execution
+                .past()
+                .iter()
+                .filter(|r| r.state == StepState::Completed)
+                .chain(open.execution.steps())
+        };
         Some(JobSummary {
             job: self.id.clone(),
             state,
             sub_status,
-            goal: excerpt::line(&open.goal, 200),
-            agent: open.agent.name.clone(),
+            goal: excerpt::line(&open.brief.goal, 200),
+            agent: open.brief.agent.name.clone(),
             conversation: open.conversation_id(),
-            parent: open.family.parent.as_ref().map(|parent| parent.job.clone()),
+            parent: open.family.parent().map(|parent| parent.job.clone()),
             steps_done: count(steps().filter(|run| run.state.is_done()).count()),
             steps: count(steps().count()),
-            questions: count(open.open_questions().count()),
+            questions: count(open.questions.open_in_order().count()),
             created: self.created,
             updated: self.updated,
         })
@@ -86,9 +92,10 @@ impl Job {
                 .poison
                 .as_ref()
                 .map(|poison| format!("record {}: {}", poison.seq, poison.reason)),
-            Some(SubStatus::Paused) => open.paused.as_ref().and_then(|p| p.reason.clone()),
+            Some(SubStatus::Paused) => open.steering.paused().and_then(|p| p.reason.clone()),
             Some(SubStatus::Parked) => {
-                let asked = open.open_questions().next().map(|a| a.question.prompt.clone());
+                let asked =
+                    open.questions.open_in_order().next().map(|a| a.question.prompt.clone());
                 let below = || {
                     let below = open.family.questions().next()?;
                     Some(format!("{}: {}", below.path, below.question.prompt))
@@ -109,15 +116,15 @@ impl Job {
 
     /// Its state, and what it is at.
     pub(super) fn state(&self, open: &Open) -> (JobState, Option<SubStatus>) {
-        if let Some(outcome) = &open.outcome {
+        if let Some(outcome) = open.outcome() {
             return (outcome.state(), None);
         }
         if self.poison.is_some() {
             return (JobState::Working, Some(SubStatus::Poisoned));
         }
-        let asks = open.questions.values().any(|a| a.state == AskState::Open)
-            || open.family.questions().next().is_some();
-        if open.paused.is_some() {
+        let asks =
+            open.questions.open().next().is_some() || open.family.questions().next().is_some();
+        if open.steering.paused().is_some() {
             let state = if asks { JobState::InputRequired } else { JobState::Working };
             return (state, Some(SubStatus::Paused));
         }
@@ -142,12 +149,12 @@ impl Job {
 
 impl Open {
     fn busy_with(&self) -> SubStatus {
-        match &self.stage {
+        match self.planning.stage() {
             Stage::Plan { .. }
             | Stage::Clarify { .. }
             | Stage::Confused { .. }
             | Stage::Check { .. } => {
-                if self.revision == 0 {
+                if self.execution.revision() == 0 {
                     SubStatus::Planning
                 } else {
                     SubStatus::Replanning
@@ -159,29 +166,28 @@ impl Open {
 
     /// The steps that people see as the plan: all so far, or those of a plan that stands alone.
     pub(super) fn in_sight(&self) -> impl Iterator<Item = &StepRun> {
-        let alone = self.agent.replan.apply == ReplanApply::ReplaceAll;
-        let past = self.past.iter().filter(move |run| !alone || run.left.is_none());
-        past.chain(&self.steps)
+        let alone = self.brief.agent.replan.apply == ReplanApply::ReplaceAll;
+        let past = self.execution.past().iter().filter(move |run| !alone || run.left.is_none());
+        past.chain(self.execution.steps())
     }
 
     fn plan_view(&self) -> Option<PlanView> {
-        if let Stage::Check { plan, .. } = &self.stage {
-            let proposed = plan
-                .steps
-                .iter()
-                .map(|step| StepRun::new(step.clone(), self.generation, self.revision).view());
+        if let Some(plan) = self.planning.stage().proposed() {
+            let proposed = plan.steps.iter().map(|step| {
+                StepRun::new(step.clone(), self.generation(), self.execution.revision()).view()
+            });
             let there = self.in_sight().map(StepRun::view);
             let steps = there.chain(proposed).collect();
             return Some(PlanView {
                 title: plan.title.clone(),
-                revision: self.revision,
+                revision: self.execution.revision(),
                 confirmed: false,
                 steps,
             });
         }
-        (self.revision > 0).then(|| PlanView {
-            title: self.plan_title.clone(),
-            revision: self.revision - 1,
+        (self.execution.revision() > 0).then(|| PlanView {
+            title: self.execution.title().to_owned(),
+            revision: self.execution.revision() - 1,
             confirmed: true,
             steps: self.in_sight().map(StepRun::view).collect(),
         })
@@ -191,11 +197,7 @@ impl Open {
 impl StepRun {
     fn view(&self) -> StepView {
         let mut calls = self.calls.clone();
-        match &self.exec {
-            Exec::Tool(call) => calls.push(call.view()),
-            Exec::Acting(acting) => calls.extend(acting.calls().map(super::call::Call::view)),
-            Exec::NotBegun | Exec::Turn(_) | Exec::Rerun(_) | Exec::Ended => {}
-        }
+        calls.extend(self.calls_now().map(Call::view));
         StepView {
             id: self.step.id.clone(),
             title: self.step.title.clone(),

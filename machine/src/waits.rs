@@ -5,12 +5,10 @@ use jiff::Timestamp;
 use proto::id::{self, AskId, Attempt, JobId, TimerName, WorkId};
 
 use super::{
-    call::Call,
     names,
-    state::{AskState, Job, Open, Stage},
+    state::{Asking, Job, Open},
     step::Exec,
     tries::Tries,
-    turn::UnitKind,
 };
 
 /// What a job waits for that has not ended and can be read.
@@ -49,9 +47,9 @@ impl Job {
     /// What the job waits for; nothing when it was never submitted, has ended or is poisoned.
     #[must_use]
     pub fn waits(&self) -> Waits {
-        let open = self.open.as_ref().filter(|o| o.outcome.is_none() && self.can_follow());
+        let open = self.open.as_ref().filter(|o| o.outcome().is_none() && self.can_follow());
         let Some(open) = open else { return Waits::default() };
-        let mut waits = Waits { paused: open.paused.is_some(), ..Waits::default() };
+        let mut waits = Waits { paused: open.steering.paused().is_some(), ..Waits::default() };
         for Unit { work, tries, .. } in open.units() {
             match tries {
                 Tries::Out { attempt } => {
@@ -65,15 +63,14 @@ impl Job {
             }
         }
         waits.children = open.family.alive().map(|child| child.spawn.child.clone()).collect();
-        for asking in open.open_questions() {
+        for asking in open.questions.open_in_order() {
             waits.questions.push(asking.question.id.clone());
-            if asking.question.deadline.is_some() {
-                waits.timers.push(names::ask_timer(&asking.question.id));
-            }
+            waits.timers.extend(asking.timer());
         }
-        let has_deadline = open.agent.deadline_ms.is_some() && !open.deadline_passed;
-        if has_deadline && open.has_decided {
-            waits.timers.push(names::deadline_timer(open.generation));
+        let has_deadline =
+            open.brief.agent.deadline_ms.is_some() && !open.timers.has_deadline_passed();
+        if has_deadline && open.lineage.has_decided() {
+            waits.timers.push(names::deadline_timer(open.generation()));
         }
         waits.given_up = open.given_up();
         waits
@@ -83,7 +80,7 @@ impl Job {
     #[must_use]
     pub fn is_asking(&self, ask: &AskId) -> bool {
         let asked = self.open.as_ref().and_then(|open| open.questions.get(ask));
-        asked.is_some_and(|asking| asking.state == AskState::Open)
+        asked.is_some_and(Asking::is_open)
     }
 }
 
@@ -98,33 +95,25 @@ struct Unit<'a> {
 impl Open {
     /// Every unit of work that is under way.
     fn units(&self) -> Vec<Unit<'_>> {
-        let agent = &*self.agent;
+        let agent = &self.brief.agent;
         let retried =
             |work: WorkId, tries| Unit { work, is_parked: Tries::is_parked(tries, agent), tries };
-        let is_open = |call: &Call| call.end.is_none();
         let mut units = Vec::new();
-        if let Stage::Plan { tries } = &self.stage {
-            units.push(retried(names::plan(self.generation, self.round), tries));
+        if let Some(tries) = self.planning.stage().tries() {
+            units.push(retried(self.planning.work(self.generation()), tries));
         }
-        for step in &self.steps {
-            let called = |call: &Call| (call.work.clone(), call.is_parked(agent));
+        for step in self.execution.steps() {
             match &step.exec {
-                Exec::Tool(one) if is_open(one) => {
-                    let (work, is_parked) = called(one);
-                    units.push(Unit { work, tries: &one.tries, is_parked });
-                }
                 Exec::Turn(turn) => units.push(retried(turn.work.clone(), &turn.tries)),
                 Exec::Rerun(tries) => {
                     let work = names::step(step.generation, step.revision, step.id());
                     units.push(Unit { work, tries, is_parked: false });
                 }
-                Exec::Acting(acting) => {
-                    for one in acting.calls().filter(|one| is_open(one)) {
-                        let (work, is_parked) = called(one);
-                        units.push(Unit { work, tries: &one.tries, is_parked });
-                    }
-                }
-                Exec::Tool(_) | Exec::NotBegun | Exec::Ended => {}
+                Exec::Tool(_) | Exec::Acting(_) | Exec::NotBegun | Exec::Ended => {}
+            }
+            for call in step.calls_now().filter(|call| call.end.is_none()) {
+                let (work, is_parked) = (call.work.clone(), call.is_parked(agent));
+                units.push(Unit { work, tries: &call.tries, is_parked });
             }
         }
         units
@@ -136,7 +125,7 @@ impl Open {
             Tries::Backing { until, reason, .. } => Some(format!("until {until}: {reason}")),
             Tries::Idle | Tries::Out { .. } | Tries::Broken { .. } | Tries::Due { .. } => None,
         };
-        if let Stage::Plan { tries } = &self.stage {
+        if let Some(tries) = self.planning.stage().tries() {
             return backing(tries);
         }
         self.units().into_iter().find_map(|unit| backing(unit.tries))
@@ -158,42 +147,34 @@ impl Open {
     /// An operator wants what waits for the clock, or was given up, to be tried now. Whether there
     /// was anything.
     pub(super) fn try_again(&mut self) -> bool {
-        let agent = std::sync::Arc::clone(&self.agent);
+        let agent = &self.brief.agent;
         let (mut again, mut orphans) = (false, Vec::new());
         let mut one = |tries: &mut Tries, is_parked: bool| {
             orphans.extend(tries.timer().cloned());
             again |= tries.again(is_parked);
         };
-        if let Stage::Plan { tries } = &mut self.stage {
-            let is_parked = tries.is_parked(&agent);
+        if let Some(tries) = self.planning.tries_mut() {
+            let is_parked = tries.is_parked(agent);
             one(tries, is_parked);
         }
-        for step in &mut self.steps {
+        for step in self.execution.steps_mut() {
             match &mut step.exec {
-                Exec::Tool(call) if call.end.is_none() => {
-                    let is_parked = call.is_parked(&agent);
-                    one(&mut call.tries, is_parked);
-                }
                 Exec::Turn(turn) => {
-                    let is_parked = turn.tries.is_parked(&agent);
+                    let is_parked = turn.tries.is_parked(agent);
                     one(&mut turn.tries, is_parked);
                 }
                 Exec::Rerun(tries) => one(tries, false),
-                Exec::Acting(acting) => {
-                    for unit in &mut acting.units {
-                        if let UnitKind::Tool(call) = &mut unit.kind
-                            && call.end.is_none()
-                        {
-                            let is_parked = call.is_parked(&agent);
-                            one(&mut call.tries, is_parked);
-                        }
-                    }
-                }
-                Exec::Tool(_) | Exec::NotBegun | Exec::Ended => {}
+                Exec::Tool(_) | Exec::Acting(_) | Exec::NotBegun | Exec::Ended => {}
             }
+            step.calls_mut(&mut |call| {
+                if call.end.is_none() {
+                    let is_parked = call.is_parked(agent);
+                    one(&mut call.tries, is_parked);
+                }
+            });
             step.follow();
         }
-        self.orphans.extend(orphans);
+        self.timers.orphan(orphans);
         again
     }
 }

@@ -21,11 +21,8 @@ use crate::{
 
 pub use self::{
     flaw::{Flaw, Unaskable},
-    kinds::{AskKind, AskKinds},
+    kinds::{ASK_USER, AskKind, AskKinds},
 };
-
-/// The name the tool is offered under. No registered tool is offered or called under it.
-pub const ASK_USER: &str = "ask_user";
 
 /// Longest prompt of a question, in bytes.
 const PROMPT_BYTES_MAX: usize = 8 * 1024;

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    cost::Paid,
     lang::Language,
     limits,
-    message::Usage,
     price::{self, ModelPrice},
 };
+
+pub use crate::price::Price;
 
 /// Most steps, turns or calls a budget may name.
 const COUNT_MAX: u32 = 100_000;
@@ -121,16 +121,6 @@ pub enum AtLimit {
     Abandon,
 }
 
-/// What a model's tokens cost, in US dollars for a million.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Price {
-    /// Tokens that are read.
-    pub input_per_million: f64,
-    /// Tokens that are written.
-    pub output_per_million: f64,
-}
-
 /// One thing that can run out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -186,27 +176,6 @@ impl Default for Budget {
             depth: USUAL_DEPTH,
             fan_out: FanOut::default(),
         }
-    }
-}
-
-impl Price {
-    /// What some tokens cost, in US dollars.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "tokens of one job are far below 2^53")]
-    pub fn of(&self, usage: Usage) -> f64 {
-        let cost = |tokens: u64, per_million: f64| tokens as f64 * per_million / 1_000_000.0;
-        cost(usage.input_tokens, self.input_per_million)
-            + cost(usage.output_tokens, self.output_per_million)
-    }
-
-    /// What a job costs: its tokens, without those that were paid for otherwise, and what was paid.
-    #[must_use]
-    pub fn with(&self, usage: Usage, paid: &Paid) -> f64 {
-        self.of(usage.without(paid.usage)) + paid.money
-    }
-
-    pub(crate) fn fits(&self) -> bool {
-        [self.input_per_million, self.output_per_million].iter().all(|p| p.is_finite() && *p >= 0.0)
     }
 }
 
@@ -354,6 +323,7 @@ impl Gauge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Usage;
 
     #[test]
     fn a_limit_out_of_bounds_is_named() {

@@ -15,14 +15,13 @@ pub use self::{
     detect::Detect,
     kind::DecisionKind,
     note::{Closed, Note},
-    turn::{CallReply, StepTask, TurnWork, Whole},
+    turn::{CallReply, ModelChoice, StepEnd, StepTask, TurnWork, Whole},
 };
 use crate::{
     agent::Agent,
     asking::AskKinds,
     conversation::Exchange,
     fact::{PlanNote, PlanReply, WorkError},
-    family::Offered,
     file::FileTold,
     id::{Attempt, Generation, JobId, Pool, StepId, TimerName, ToolName, Unit, WorkId},
     interaction::Question,
@@ -33,9 +32,7 @@ use crate::{
     observe::Window,
     plan::Plan,
     policy::{PlanOutput, PlanProtocol},
-    preset::Presets,
     revision::Cause,
-    step::StepState,
     tool::Effect,
 };
 
@@ -150,32 +147,6 @@ impl Decision {
     }
 }
 
-/// Which model is asked, and how.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ModelChoice {
-    /// The model, or the configured one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// Sampling temperature, or the provider's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f64>,
-    /// Nucleus sampling, or the provider's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub top_p: Option<f64>,
-    /// Words put before every prompt.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub system: String,
-    /// Tools it may use; all registered ones when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Vec<ToolName>>,
-    /// Arguments that are fixed: the model is not shown them, and no call of it may have them.
-    #[serde(default, skip_serializing_if = "Presets::is_empty")]
-    pub presets: Presets,
-    /// Agents that tasks may be handed to; called like tools.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub agents: Vec<Offered>,
-}
-
 /// Make a plan. Holds all a planner needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanWork {
@@ -274,23 +245,6 @@ pub enum PlanTalk {
         #[serde(flatten)]
         note: PlanNote,
     },
-}
-
-/// How a step ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StepEnd {
-    /// The step.
-    pub id: StepId,
-    /// Its last state.
-    pub state: StepState,
-    /// Its result or its error, cut to [`crate::limits::EXCERPT_CHARS`] at each end.
-    pub response: String,
-    /// Whether it completed although its agent reported that it did not reach what it was for.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unsuccessful: bool,
-    /// Files and addresses that belong to its result.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attachments: Vec<String>,
 }
 
 /// Call a tool. Holds all a tool worker needs.

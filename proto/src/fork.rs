@@ -2,15 +2,13 @@
 //! which it goes on. They stand in its first record, so that it stays whole when the other job is
 //! purged.
 
+mod read;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{
-    id::{JobId, Seq},
-    record::{Record, Unreadable},
-    subject::Family,
-};
+use crate::id::{JobId, Seq};
 
 /// What a position of a record that was taken along is moved up by, each time that it is: no stream
 /// ever has so many records.
@@ -41,25 +39,6 @@ pub struct ForkedRecord {
     pub family: String,
     /// The record, as it was stored.
     pub record: Value,
-}
-
-impl ForkedRecord {
-    /// Where it stood.
-    ///
-    /// # Errors
-    /// When there is no such family.
-    pub fn family(&self) -> Result<Family, Unreadable> {
-        let why = || Unreadable::Malformed(format!("{:?} is no family", self.family));
-        Family::from_words(&self.family).ok_or_else(why)
-    }
-
-    /// The record.
-    ///
-    /// # Errors
-    /// When it is not a JSON object of the record's form.
-    pub fn record(&self) -> Result<Record, Unreadable> {
-        Record::from_slice(self.record.to_string().as_bytes())
-    }
 }
 
 impl Seq {

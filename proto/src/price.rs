@@ -6,10 +6,41 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{budget::Price, limits};
+use crate::{cost::Paid, limits, message::Usage};
 
 /// Longest name of a model, in bytes.
 pub const MODEL_NAME_BYTES_MAX: usize = 256;
+
+/// What a model's tokens cost, in US dollars for a million.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Tokens that are read.
+    pub input_per_million: f64,
+    /// Tokens that are written.
+    pub output_per_million: f64,
+}
+
+impl Price {
+    /// What some tokens cost, in US dollars.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "tokens of one job are far below 2^53")]
+    pub fn of(&self, usage: Usage) -> f64 {
+        let cost = |tokens: u64, per_million: f64| tokens as f64 * per_million / 1_000_000.0;
+        cost(usage.input_tokens, self.input_per_million)
+            + cost(usage.output_tokens, self.output_per_million)
+    }
+
+    /// What a job costs: its tokens, without those that were paid for otherwise, and what was paid.
+    #[must_use]
+    pub fn with(&self, usage: Usage, paid: &Paid) -> f64 {
+        self.of(usage.without(paid.usage)) + paid.money
+    }
+
+    pub(crate) fn fits(&self) -> bool {
+        [self.input_per_million, self.output_per_million].iter().all(|p| p.is_finite() && *p >= 0.0)
+    }
+}
 
 /// What a model's tokens cost, where it is another one than that of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ use proto::{
 use super::{
     look::{Look, PlanLook, StepLook, tool},
     memory::{Before, ToldPlan, ToldStep},
-    message,
+    message::message,
 };
 
 /// The plan, when it differs from the one that was told last.

@@ -18,7 +18,7 @@ use proto::{
 };
 
 use crate::{
-    state::{Job, Open, Stage},
+    state::{Job, Open},
     step::StepRun,
 };
 
@@ -39,7 +39,7 @@ impl<'a> Look<'a> {
     }
 
     pub(super) fn outcome(&self) -> Option<&'a Outcome> {
-        self.open.outcome.as_ref()
+        self.open.outcome()
     }
 
     pub(super) fn ignored(&self) -> u64 {
@@ -47,19 +47,19 @@ impl<'a> Look<'a> {
     }
 
     pub(super) fn goal(&self) -> &'a str {
-        &self.open.goal
+        &self.open.brief.goal
     }
 
     pub(super) fn language(&self) -> Language {
-        self.open.language
+        self.open.brief.language
     }
 
     pub(super) fn usage(&self) -> Usage {
-        self.open.usage
+        self.open.spending.usage()
     }
 
     pub(super) fn outline(&self) -> &'a [Item] {
-        &self.open.outline
+        self.open.planning.outline()
     }
 
     /// The reason for its state.
@@ -69,12 +69,12 @@ impl<'a> Look<'a> {
 
     /// Its open questions, oldest first.
     pub(super) fn questions(&self) -> impl Iterator<Item = &'a Question> {
-        self.open.open_questions().map(|asking| &asking.question)
+        self.open.questions.open_in_order().map(|asking| &asking.question)
     }
 
     /// Open questions of its descendants. A job that has ended waits for none of them.
     pub(super) fn descendants_questions(&self) -> impl Iterator<Item = &'a ChildQuestion> {
-        let family = self.open.outcome.is_none().then_some(&self.open.family);
+        let family = self.open.outcome().is_none().then_some(&self.open.family);
         family.into_iter().flat_map(|family| family.all_questions())
     }
 
@@ -93,18 +93,14 @@ impl<'a> Look<'a> {
     /// The plan, proposed or in force.
     pub(super) fn plan(&self) -> Option<PlanLook<'a>> {
         let open = self.open;
-        if let Stage::Check { plan, .. } = &open.stage {
+        let execution = &open.execution;
+        if let Some(plan) = open.planning.stage().proposed() {
             let (title, proposed) = (plan.title.as_str(), plan.steps.as_slice());
-            return Some(PlanLook {
-                open,
-                title,
-                revision: open.revision,
-                confirmed: false,
-                proposed,
-            });
+            let revision = execution.revision();
+            return Some(PlanLook { open, title, revision, confirmed: false, proposed });
         }
-        let revision = open.revision.checked_sub(1)?;
-        Some(PlanLook { open, title: &open.plan_title, revision, confirmed: true, proposed: &[] })
+        let revision = execution.revision().checked_sub(1)?;
+        Some(PlanLook { open, title: execution.title(), revision, confirmed: true, proposed: &[] })
     }
 }
 

@@ -8,6 +8,7 @@ mod changes;
 mod descendants;
 mod look;
 mod memory;
+mod message;
 mod persons;
 
 use std::collections::BTreeMap;
@@ -16,8 +17,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use proto::event::{
-    ErrorEvent, ErrorScope, Event, EventId, Happened, MessageEvent, Stream, ToolEvent, ToolPhase,
-    UsageEvent,
+    ErrorEvent, ErrorScope, Event, EventId, Happened, Stream, ToolEvent, ToolPhase, UsageEvent,
 };
 use proto::{
     decision::{Decision, Note},
@@ -31,6 +31,7 @@ use proto::{
 use self::{
     look::Look,
     memory::{Before, ToldPlan},
+    message::message,
 };
 use crate::state::Job;
 
@@ -358,19 +359,6 @@ fn broke(work: &WorkId, attempt: Attempt, message: String) -> ErrorEvent {
         work: Some(work.clone()),
         attempt: Some(attempt),
         step: None,
-    }
-}
-
-fn message(
-    stream: Stream,
-    step: Option<StepId>,
-    work: Option<&WorkId>,
-    text: &str,
-    events: &mut Vec<Happened>,
-) {
-    if !text.trim().is_empty() {
-        let (work, text) = (work.cloned(), text.to_owned());
-        events.push(Happened::Message(MessageEvent { stream, step, work, text }));
     }
 }
 

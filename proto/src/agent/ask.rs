@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Checked, out_of_time, refuse};
+use super::checked::{Checked, out_of_time, refuse};
 use crate::{
     asking::AskKinds,
     policy::{AskLimit, AskWhen},

@@ -15,7 +15,7 @@ use std::{
     sync::Arc,
 };
 
-pub use self::bucket::{Stored, bucket_place, not_an_agent};
+pub use self::bucket::Stored;
 use super::{
     Agent, SubAgent, called_like_a_tool, clash,
     source::{self, Broken, EXTENDS_MAX, Mistake, Mistakes, Own, Source},
@@ -443,6 +443,19 @@ fn misnamed(agent: &Agent) -> Option<(&str, &str)> {
     let presets = agent.tool.presets.iter();
     let mut unknown = presets.filter(|(tool, _)| !tools.contains(tool));
     unknown.find_map(|(tool, _)| Some((tool.as_str(), source::meant(tool.as_str(), &names)?)))
+}
+
+/// Where the text of an agent of the bucket stands, for messages.
+#[must_use]
+pub fn bucket_place(name: &AgentName) -> String {
+    format!("bucket:{name}")
+}
+
+/// That the bucket's value is no agent, to follow a sentence that there is none.
+#[must_use]
+pub fn not_an_agent(why: &Mistakes) -> String {
+    let first = why.0.first().map(ToString::to_string).unwrap_or_default();
+    format!("the bucket holds a value of this name that is no agent: {first}")
 }
 
 #[cfg(test)]

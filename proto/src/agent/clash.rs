@@ -7,87 +7,13 @@
 
 mod limits;
 mod planning;
+mod rule;
 mod running;
 
 use serde_json::Value;
 
-use super::{Agent, InvalidAgent, OnFailure, PlanWhen, ReplanWhen, StepExec};
-use crate::policy::{AskLimit, PlanProtocol};
-
-/// Two policies that do not go together.
-#[derive(Debug, Clone, Copy)]
-pub struct Clash {
-    /// The fields, dotted; the first is the one that is refused.
-    pub fields: [&'static str; 2],
-    /// Why.
-    pub why: &'static str,
-    /// An agent that has it, and nothing else that is wrong.
-    pub example: &'static str,
-    /// Whether it is refused only where the first field was written down.
-    pub idle: bool,
-    holds: fn(&Agent) -> bool,
-}
-
-const fn contradict(
-    fields: [&'static str; 2],
-    why: &'static str,
-    example: &'static str,
-    holds: fn(&Agent) -> bool,
-) -> Clash {
-    Clash { fields, why, example, idle: false, holds }
-}
-
-const fn idle(
-    fields: [&'static str; 2],
-    why: &'static str,
-    example: &'static str,
-    holds: fn(&Agent) -> bool,
-) -> Clash {
-    Clash { fields, why, example, idle: true, holds }
-}
-
-fn never(a: &Agent) -> bool {
-    a.plan.when == PlanWhen::Never
-}
-
-fn always(a: &Agent) -> bool {
-    a.plan.when == PlanWhen::Always
-}
-
-fn inline(a: &Agent) -> bool {
-    a.plan.protocol == PlanProtocol::InlineTools
-}
-
-fn turn_by_turn(a: &Agent) -> bool {
-    a.plan.protocol.is_turn_by_turn()
-}
-
-/// Whether plans are made of steps that are there from the beginning.
-fn ahead(a: &Agent) -> bool {
-    !turn_by_turn(a) && !inline(a)
-}
-
-/// Whether every step of a plan is one tool call, whatever a planner says.
-fn calls_alone(a: &Agent) -> bool {
-    turn_by_turn(a) || a.plan.protocol == PlanProtocol::ActionSteps
-}
-
-/// Whether somebody wrote down when to replan, other than never.
-fn replans(a: &Agent) -> bool {
-    a.replan.when.is_some_and(|when| when != ReplanWhen::Never)
-}
-
-fn on_failure(a: &Agent, word: OnFailure) -> bool {
-    a.step.on_failure == word
-}
-
-fn exec(a: &Agent, word: StepExec) -> bool {
-    a.step.exec == word
-}
-
-fn never_asks(a: &Agent) -> bool {
-    a.ask.limit == AskLimit::AtMost(0)
-}
+pub use self::rule::Clash;
+use super::{Agent, InvalidAgent, checked::refuse};
 
 /// Everything that does not go together.
 pub fn clashes() -> impl Iterator<Item = &'static Clash> {
@@ -128,6 +54,15 @@ pub(super) fn all(agent: &Agent, written: &Value) -> Vec<&'static Clash> {
 }
 
 impl Agent {
+    /// Checks every bound, and that no two policies contradict each other.
+    ///
+    /// # Errors
+    /// The first field that is out of bounds, or cannot be with another one.
+    pub fn check(&self) -> Result<(), InvalidAgent> {
+        self.check_bounds()?;
+        contradiction(self).map_or(Ok(()), |clash| refuse(clash.fields[0], clash.why))
+    }
+
     /// Checks everything of an agent that somebody wrote down: bounds, contradictions, and settings
     /// that decide nothing. `written` is what was written, as JSON of an agent.
     ///
@@ -136,7 +71,7 @@ impl Agent {
     pub fn check_written(&self, written: &Value) -> Result<(), InvalidAgent> {
         self.check()?;
         let clash = idle_setting(self, written);
-        clash.map_or(Ok(()), |clash| super::refuse(clash.fields[0], clash.why))
+        clash.map_or(Ok(()), |clash| refuse(clash.fields[0], clash.why))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Checked, out_of_scale, out_of_share, refuse};
+use super::checked::{Checked, out_of_scale, out_of_share, refuse};
 use crate::{
     limits,
     policy::{Detector, PlanOutput, PlanProtocol},

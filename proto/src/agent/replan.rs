@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, Checked, OnFailure, refuse};
-use crate::{limits, policy::PlanProtocol};
+use super::checked::{Checked, refuse};
+use crate::limits;
 
 /// When the rest of the plan is replanned. Completed steps are never replanned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Replanning {
     /// When, besides a failed step where `step.on_failure` is `replan`. What the protocol brings
-    /// with it when absent: see [`Agent::replan_when`].
+    /// with it when absent: see [`Agent::replan_when`](super::Agent::replan_when).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<ReplanWhen>,
     /// Which of the steps that a plan lists must have completed, with [`ReplanWhen::AfterListed`].
@@ -95,28 +95,5 @@ impl Replanning {
             return refuse("replan.max", "must be at most 100");
         }
         Ok(())
-    }
-}
-
-impl Agent {
-    /// When the rest of the plan is replanned: as stated, or as the protocol implies.
-    #[must_use]
-    pub fn replan_when(&self) -> ReplanWhen {
-        match (self.replan.when, self.plan.protocol) {
-            (_, PlanProtocol::Decision) => ReplanWhen::EveryTurn,
-            (_, PlanProtocol::Phased) => ReplanWhen::AfterEachItem,
-            (Some(when), _) => when,
-            (
-                None,
-                PlanProtocol::Steps
-                | PlanProtocol::TaskSteps
-                | PlanProtocol::TitleSteps
-                | PlanProtocol::ActionSteps
-                | PlanProtocol::InlineTools,
-            ) => match self.step.on_failure {
-                OnFailure::Replan => ReplanWhen::OnFailure,
-                OnFailure::Stop | OnFailure::Continue | OnFailure::FailRun => ReplanWhen::Never,
-            },
-        }
     }
 }

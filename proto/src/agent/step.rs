@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Checked, InvalidAgent, refuse};
+use super::checked::{Checked, InvalidAgent, refuse};
 use crate::{limits, plan::Action, retry::RetryPolicy};
 
 /// In which order steps run.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, Checked, InvalidAgent, refuse};
+use super::checked::{Checked, InvalidAgent};
 use crate::{preset::Presets, retry::RetryPolicy};
 
 /// How tool calls are retried.
@@ -46,19 +46,5 @@ impl Calling {
             Some(tool) => InvalidAgent { field: format!("tool.presets.{tool}"), why },
             None => InvalidAgent { field: "tool.presets".to_owned(), why },
         })
-    }
-
-    /// Whether arguments are fixed of nothing but tools that the agent may use.
-    pub(super) fn check_tools(&self, agent: &Agent) -> Checked {
-        for (tool, _) in self.presets.iter() {
-            let field = format!("tool.presets.{tool}");
-            if agent.sub_agent(tool.as_str()).is_some() {
-                return refuse(&field, "must be a tool; arguments of agents cannot be fixed");
-            }
-            if agent.tools.as_ref().is_some_and(|tools| !tools.contains(tool)) {
-                return refuse(&field, "is not among the tools of this agent");
-            }
-        }
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Why a question cannot be asked, in words that a model can act upon.
 
 use super::{ASK_USER, AskKind, AskKinds};
-use crate::{lang::Language, limits};
+use crate::{fact::AskedKind, lang::Language, limits};
 
 /// A question that cannot be asked: the argument, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,6 +63,18 @@ pub enum Flaw {
     NotText,
     /// Neither yes nor no.
     NotAFlag,
+}
+
+impl AskKinds {
+    /// What a model is told that asks a question of another kind: nothing when it may be asked.
+    #[must_use]
+    pub fn refusal(&self, asked: &AskedKind, language: Language) -> Option<String> {
+        let kind = AskKind::of(asked);
+        (!self.has(kind)).then(|| {
+            let flaw = Flaw::Kind { asked: kind, may: self.clone() };
+            Unaskable { field: "mode".to_owned(), flaw }.text(language)
+        })
+    }
 }
 
 impl Unaskable {

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{fact::AskedKind, lang::Language};
 
+/// The name the tool is offered under. No registered tool is offered or called under it.
+pub const ASK_USER: &str = "ask_user";
+
 /// A kind of question that agents ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -94,15 +97,5 @@ impl AskKinds {
     /// They, in the order they are offered in.
     pub fn iter(&self) -> impl Iterator<Item = AskKind> + '_ {
         self.0.iter().copied()
-    }
-
-    /// What a model is told that asks a question of another kind: nothing when it may be asked.
-    #[must_use]
-    pub fn refusal(&self, asked: &AskedKind, language: Language) -> Option<String> {
-        let kind = AskKind::of(asked);
-        (!self.has(kind)).then(|| {
-            let flaw = super::Flaw::Kind { asked: kind, may: self.clone() };
-            super::Unaskable { field: "mode".to_owned(), flaw }.text(language)
-        })
     }
 }

@@ -1,17 +1,19 @@
-//! The command of a model turn, and what it tells a model. Nothing here puts a conversation together.
+//! The command of a model turn, and what models are told. Nothing here puts a conversation together.
 
 use serde::{Deserialize, Serialize};
 
-use super::{ModelChoice, StepEnd};
 use crate::{
     asking::AskKinds,
     conversation::Exchange,
+    family::Offered,
     file::FileTold,
-    id::{Attempt, Seq, StepId, WorkId},
+    id::{Attempt, Seq, StepId, ToolName, WorkId},
     lang::Language,
     notice::Notice,
     observe::{Summary, Window},
     outline::Item,
+    preset::Presets,
+    step::StepState,
 };
 
 /// Take one model turn of a step.
@@ -121,4 +123,47 @@ pub struct Whole {
     pub work: WorkId,
     /// The attempt that ended it.
     pub attempt: Attempt,
+}
+
+/// Which model is asked, and how.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelChoice {
+    /// The model, or the configured one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Sampling temperature, or the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Nucleus sampling, or the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// Words put before every prompt.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub system: String,
+    /// Tools it may use; all registered ones when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<ToolName>>,
+    /// Arguments that are fixed: the model is not shown them, and no call of it may have them.
+    #[serde(default, skip_serializing_if = "Presets::is_empty")]
+    pub presets: Presets,
+    /// Agents that tasks may be handed to; called like tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<Offered>,
+}
+
+/// How a step ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepEnd {
+    /// The step.
+    pub id: StepId,
+    /// Its last state.
+    pub state: StepState,
+    /// Its result or its error, cut to [`crate::limits::EXCERPT_CHARS`] at each end.
+    pub response: String,
+    /// Whether it completed although its agent reported that it did not reach what it was for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsuccessful: bool,
+    /// Files and addresses that belong to its result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<String>,
 }

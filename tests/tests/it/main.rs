@@ -29,6 +29,7 @@ mod late;
 mod limits;
 mod log_readers;
 mod markdown;
+mod module_circles;
 mod parking;
 mod paused;
 mod peers;

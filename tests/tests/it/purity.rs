@@ -147,7 +147,7 @@ fn impurities(source: &Source) -> Vec<String> {
         .collect()
 }
 
-fn is_test_file(path: &str) -> bool {
+pub(crate) fn is_test_file(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.contains("/tests/")
 }
 

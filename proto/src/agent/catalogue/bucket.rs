@@ -1,7 +1,7 @@
 //! The layer of agents that were put in while the installation runs: read from values that anybody may
 //! have written who may write there, or who had the server do it.
 
-use super::{Catalogue, Layer, Written};
+use super::{Catalogue, Layer, Written, bucket_place};
 use crate::{
     agent::source::{Mistake, Mistakes, Own, Source},
     id::AgentName,
@@ -71,17 +71,4 @@ impl Stored {
             Err(broken) => Err(broken.mistakes),
         }
     }
-}
-
-/// Where the text of an agent of the bucket stands, for messages.
-#[must_use]
-pub fn bucket_place(name: &AgentName) -> String {
-    format!("bucket:{name}")
-}
-
-/// The addition to a not-found sentence: the bucket's value is no agent.
-#[must_use]
-pub fn not_an_agent(why: &Mistakes) -> String {
-    let first = why.0.first().map(ToString::to_string).unwrap_or_default();
-    format!("the bucket holds a value of this name that is no agent: {first}")
 }

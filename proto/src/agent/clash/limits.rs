@@ -1,6 +1,6 @@
 //! Policies that do not go together about what people are asked, and what may be spent.
 
-use super::{Clash, always, contradict, exec, idle, never_asks, turn_by_turn};
+use super::rule::{Clash, always, contradict, exec, idle, never_asks, turn_by_turn};
 use crate::{
     agent::StepExec,
     asking::AskKind,

@@ -1,6 +1,6 @@
 //! Policies that do not go together about who plans, and in which form.
 
-use super::{
+use super::rule::{
     Clash, always, calls_alone, contradict, exec, idle, inline, never, on_failure, replans,
     turn_by_turn,
 };

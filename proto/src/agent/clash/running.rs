@@ -1,6 +1,8 @@
 //! Policies that do not go together about plans that are carried out: replanning, failed steps, order.
 
-use super::{Clash, ahead, contradict, idle, inline, never, on_failure, replans, turn_by_turn};
+use super::rule::{
+    Clash, ahead, contradict, idle, inline, never, on_failure, replans, turn_by_turn,
+};
 use crate::{
     agent::{OnBlocked, OnFailure, ReplanApply, ReplanWhen},
     policy::PlanProtocol,

@@ -13,11 +13,10 @@ use serde_json::{Map, Value};
 pub(crate) use self::mistake::meant;
 pub use self::mistake::{Mistake, Mistakes};
 pub(super) use self::own::{Broken, Own};
+pub use self::tree::FILE_BYTES_MAX;
 use super::{Agent, InvalidAgent};
 use crate::id::AgentName;
 
-/// Largest agent file, in bytes.
-pub const FILE_BYTES_MAX: usize = 64 * 1024;
 /// Longest chain of agents that extend each other.
 pub const EXTENDS_MAX: usize = 8;
 

@@ -9,10 +9,10 @@ use serde::{
 use serde_json::{Map, Number, Value};
 use serde_saphyr::Spanned;
 
-use super::{
-    FILE_BYTES_MAX,
-    mistake::{Place, Wrong},
-};
+use super::mistake::{Place, Wrong};
+
+/// Largest agent file, in bytes.
+pub const FILE_BYTES_MAX: usize = 64 * 1024;
 
 /// A value and where it stands.
 #[derive(Debug, Clone, PartialEq)]

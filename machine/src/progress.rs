@@ -1,0 +1,254 @@
+//! The progress of a step: prepared, carried out, tried again, ended.
+
+use jiff::Timestamp;
+use proto::{
+    agent::{Agent, OnUnsuccessful, StepExec},
+    fact::WorkError,
+    id::{Attempt, StepId},
+    lang::Language,
+    notice::Notice,
+    plan::Action,
+    preset::Presets,
+    rules::Rules,
+    step::StepState,
+    tool::ToolResult,
+};
+use serde_json::Value;
+
+use super::{
+    arguments,
+    call::{Call, CallEnd, why},
+    names,
+    step::{Exec, StepRun},
+    text,
+    tries::Tries,
+    turn::{Acting, Turn, UnitKind},
+};
+
+/// What of its job a step is begun with.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    pub(super) presets: &'a Presets,
+    pub(super) rules: Rules,
+    pub(super) language: Language,
+}
+
+impl StepRun {
+    /// Everything it depends on is there: prepares its first command, or fails it when its
+    /// arguments cannot be resolved.
+    pub(super) fn ready(
+        &mut self,
+        lookup: &impl Fn(&StepId) -> Option<Value>,
+        given: Given<'_>,
+        at: Timestamp,
+    ) {
+        let Given { presets, rules, language } = given;
+        match &self.step.action {
+            Action::Tool { tool, args, binding } => {
+                let reads = (args, self.step.depends_on.as_slice());
+                match arguments::resolved(reads, lookup, rules, language) {
+                    Ok(args) => {
+                        let work = names::step(self.generation, self.revision, self.id());
+                        // What is fixed is no text of a plan: nothing in it is looked up.
+                        let args = presets.fill(tool, args);
+                        let call = Call::new(work, tool.clone(), binding.clone(), args);
+                        self.exec = Exec::Tool(Box::new(call));
+                        self.become_state(StepState::Ready);
+                    }
+                    Err(missing) => self.fail(text::unresolved(language, &missing), at),
+                }
+            }
+            Action::Agent => {
+                self.exec = Exec::Turn(self.first_turn(1, None));
+                self.become_state(StepState::Ready);
+            }
+        }
+    }
+
+    fn first_turn(&self, run: u32, previous_error: Option<String>) -> Turn {
+        Turn {
+            run,
+            number: 1,
+            work: names::turn(self.generation, self.revision, self.id(), run, 1),
+            tries: Tries::Idle,
+            after: None,
+            replies: Vec::new(),
+            previous_error,
+            notices: Vec::new(),
+            must_answer: false,
+            told: 0,
+            carries: 0,
+            summarised: false,
+            summary: None,
+        }
+    }
+
+    /// Draws the conclusions of what has been answered so far.
+    pub(super) fn settle(&mut self, agent: &Agent, language: Language, at: Timestamp) {
+        match std::mem::replace(&mut self.exec, Exec::Ended) {
+            Exec::Tool(mut call) => {
+                call.settle(agent);
+                self.attempts = call.tries.attempts();
+                match call.end.take() {
+                    None => self.exec = Exec::Tool(call),
+                    Some(end) => self.tool_ended(*call, end, language, at),
+                }
+            }
+            Exec::Turn(turn) => {
+                self.attempts = turn.run;
+                let is_parked = turn.tries.is_parked(agent);
+                match turn.tries.given_up(&agent.tool.retry).map(|e| e.message.clone()) {
+                    _ if is_parked => self.exec = Exec::Turn(turn),
+                    None => self.exec = Exec::Turn(turn),
+                    Some(error) => self.run_failed(turn.run, error, agent, at),
+                }
+            }
+            Exec::Acting(mut acting) => {
+                acting.settle(agent);
+                self.settle_acting(acting, agent, language, at);
+            }
+            Exec::Rerun(tries) => match (tries.to_send(), tries.given_up(&agent.step.retry)) {
+                (Some(run), _) => {
+                    let error = self.response.take();
+                    (self.watch, self.notices) = (None, Vec::new());
+                    self.exec = Exec::Turn(self.first_turn(run.0, error));
+                }
+                (None, Some(error)) => self.fail(error.message.clone(), at),
+                (None, None) => self.exec = Exec::Rerun(tries),
+            },
+            exec @ (Exec::NotBegun | Exec::Ended) => self.exec = exec,
+        }
+        self.follow();
+    }
+
+    fn settle_acting(&mut self, acting: Acting, agent: &Agent, language: Language, at: Timestamp) {
+        let name =
+            |number| names::turn(self.generation, self.revision, &self.step.id, acting.run, number);
+        let Some(mut next) = acting.next(name, &agent.observe, language) else {
+            self.exec = Exec::Acting(acting);
+            return;
+        };
+        self.calls.extend(acting.calls().map(Call::view));
+        if agent.step.exec == StepExec::SingleAction
+            && let Some(action) = acting.action()
+        {
+            return self.acted(action, acting.run, agent, language, at);
+        }
+        let verdict = self.watch.get_or_insert_default().over(&acting.ended(), &agent.guard);
+        self.notices.clone_from(&verdict.notices);
+        (next.notices, next.must_answer) = (verdict.notices, verdict.must_answer);
+        if next.number > agent.step.max_turns {
+            let error = text::turns_used_up(language, agent.step.max_turns);
+            self.run_failed(acting.run, error, agent, at);
+        } else {
+            self.exec = Exec::Turn(next);
+        }
+    }
+
+    /// The one action of a step was taken: what came of it is what came of the step.
+    fn acted(
+        &mut self,
+        action: &UnitKind,
+        run: u32,
+        agent: &Agent,
+        language: Language,
+        at: Timestamp,
+    ) {
+        let ended = match action {
+            UnitKind::Tool(call) => match &call.end {
+                Some(CallEnd::Answered(result)) if result.success => {
+                    Ok((result.value(), said(result)))
+                }
+                Some(CallEnd::Answered(result)) => Err(why(result)),
+                Some(CallEnd::Unknown(result)) => {
+                    return self.fail(text::effect_unknown(language, &why(result)), at);
+                }
+                Some(CallEnd::Refused(reason)) => Err(text::not_approved(language, reason)),
+                None => return,
+            },
+            UnitKind::Person { reply, .. } => {
+                let reply = reply.clone().unwrap_or_default();
+                Ok((Value::String(reply.clone()), reply))
+            }
+            UnitKind::Noted(_) => return,
+            UnitKind::Refused(error) => Err(error.clone()),
+        };
+        match ended {
+            Ok((result, response)) => self.complete(result, response, at),
+            Err(error) => self.run_failed(run, error, agent, at),
+        }
+    }
+
+    /// A guard ended the run.
+    pub(super) fn stop(
+        &mut self,
+        notice: Notice,
+        run: u32,
+        error: String,
+        agent: &Agent,
+        at: Timestamp,
+    ) {
+        self.notices = vec![notice];
+        self.run_failed(run, error, agent, at);
+        self.follow();
+    }
+
+    fn tool_ended(&mut self, mut call: Call, end: CallEnd, language: Language, at: Timestamp) {
+        let ended = match &end {
+            CallEnd::Answered(result) if result.success => Ok((result.value(), said(result))),
+            CallEnd::Answered(result) => Err(why(result)),
+            CallEnd::Unknown(result) => Err(text::effect_unknown(language, &why(result))),
+            CallEnd::Refused(reason) => Err(text::not_approved(language, reason)),
+        };
+        call.end = Some(end);
+        self.calls.push(call.view());
+        match ended {
+            Ok((result, response)) => self.complete(result, response, at),
+            Err(error) => self.fail(error, at),
+        }
+    }
+
+    /// The model reported the step's end.
+    pub(super) fn reported(
+        &mut self,
+        (success, attachments): (bool, Vec<String>),
+        response: String,
+        run: u32,
+        agent: &Agent,
+        at: Timestamp,
+    ) {
+        match (success, agent.step.on_unsuccessful) {
+            (true, _) | (false, OnUnsuccessful::Complete) => {
+                (self.unsuccessful, self.attachments) = (!success, attachments);
+                self.complete(Value::String(response.clone()), response, at);
+            }
+            (false, OnUnsuccessful::Fail) => self.run_failed(run, response, agent, at),
+        }
+        self.follow();
+    }
+
+    /// A run of the step failed: another follows by the step's policy, or the step has failed.
+    fn run_failed(&mut self, run: u32, error: String, agent: &Agent, at: Timestamp) {
+        if agent.step.retry.delay(Attempt(run), 0).is_none() {
+            return self.fail(error, at);
+        }
+        let broken = WorkError { message: error.clone(), transient: true, retry_after_ms: None };
+        self.response = Some(error);
+        self.exec = Exec::Rerun(Tries::Broken { attempt: Attempt(run), error: broken, at });
+    }
+
+    fn complete(&mut self, result: Value, response: String, at: Timestamp) {
+        self.result = Some(result);
+        self.end(StepState::Completed, Some(response), at);
+    }
+}
+
+/// What a result says, for people.
+fn said(result: &ToolResult) -> String {
+    match (&result.message, &result.data) {
+        (Some(message), _) => message.clone(),
+        (None, Some(Value::String(text))) => text.clone(),
+        (None, Some(data)) => data.to_string(),
+        (None, None) => String::new(),
+    }
+}

@@ -1,0 +1,70 @@
+//! A job's generation, the job it was forked from, and the points of its log that have names.
+
+use proto::{
+    id::{Generation, SnapshotName},
+    limits,
+    view::{Origin, Snapshot},
+};
+
+use crate::at::At;
+
+/// The generation and what surrounds it.
+#[derive(Debug, Clone)]
+pub(crate) struct Lineage {
+    /// How often the job was rolled back or forked; part of the names of its work.
+    generation: Generation,
+    /// Whether a decision of this generation is stored, and with it the job's deadline armed.
+    has_decided: bool,
+    snapshots: Vec<Snapshot>,
+    origin: Option<Origin>,
+}
+
+impl Lineage {
+    pub(super) fn new() -> Self {
+        let generation = Generation::FIRST;
+        Self { generation, has_decided: false, snapshots: Vec::new(), origin: None }
+    }
+
+    pub(crate) fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    pub(crate) fn has_decided(&self) -> bool {
+        self.has_decided
+    }
+
+    pub(crate) fn snapshots(&self) -> &[Snapshot] {
+        &self.snapshots
+    }
+
+    pub(crate) fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+
+    /// A decision of this generation was stored.
+    pub(crate) fn decided(&mut self) {
+        self.has_decided = true;
+    }
+
+    /// Another generation begins.
+    pub(crate) fn begin(&mut self, generation: Generation) {
+        (self.generation, self.has_decided) = (generation, false);
+    }
+
+    /// A fork has its own snapshots.
+    pub(crate) fn fork_of(&mut self, origin: Origin) {
+        self.snapshots.clear();
+        self.origin = Some(origin);
+    }
+
+    /// Names a point, unless there is no room for it. A name moves with its last use.
+    pub(crate) fn name(&mut self, at: At, name: &SnapshotName) -> bool {
+        self.snapshots.retain(|snapshot| snapshot.name != *name);
+        let has_room = self.snapshots.len() < limits::SNAPSHOTS_MAX;
+        if has_room {
+            let (name, seq, time) = (name.clone(), at.seq, at.time);
+            self.snapshots.push(Snapshot { name, seq, time });
+        }
+        has_room
+    }
+}
