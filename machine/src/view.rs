@@ -10,11 +10,11 @@ use proto::{
 };
 
 use super::{
+    attempts::Attempts,
     call::Call,
     excerpt,
     state::{Job, Open, Stage},
     step::StepRun,
-    tries::Tries,
 };
 
 impl Job {
@@ -165,13 +165,16 @@ impl Open {
     }
 
     fn backing_off(&self) -> Option<String> {
-        let backing = |tries: &Tries| match tries {
-            Tries::Backing { until, reason, .. } => Some(format!("until {until}: {reason}")),
-            Tries::Idle | Tries::Out { .. } | Tries::Broken { .. } | Tries::Due { .. } => None,
+        let backing = |attempts: &Attempts| match attempts {
+            Attempts::Backing { until, reason, .. } => Some(format!("until {until}: {reason}")),
+            Attempts::Idle
+            | Attempts::Out { .. }
+            | Attempts::Broken { .. }
+            | Attempts::Due { .. } => None,
         };
-        match self.planning.stage().tries() {
-            Some(tries) => backing(tries),
-            None => self.execution.steps().iter().flat_map(StepRun::tries).find_map(backing),
+        match self.planning.stage().attempts() {
+            Some(attempts) => backing(attempts),
+            None => self.execution.steps().iter().flat_map(StepRun::attempts).find_map(backing),
         }
     }
 
@@ -228,7 +231,7 @@ impl StepRun {
                 .as_deref()
                 .map(|text| proto::excerpt::ends(text, limits::EXCERPT_CHARS)),
             attachments: self.attachments.clone(),
-            attempts: self.attempts,
+            attempts: self.attempted,
             turns: self.turns,
             calls,
             notices: self.notices.clone(),

@@ -151,7 +151,7 @@ pub(super) fn newly_poisoned(before: Option<&JobView>, after: &JobView) -> bool 
     poisoned(after) && !before.is_some_and(poisoned)
 }
 
-/// The final answer, why there is none, or why the job stands still.
+/// The final answer, or the reason why the job failed or waits.
 pub(super) fn ended(before: Option<&JobView>, after: &JobView, events: &mut Vec<Happened>) {
     let error = |scope, message: &str, reason: Option<&str>| {
         Happened::Error(ErrorEvent {

@@ -1,10 +1,10 @@
-//! The one projection from a job's log to its events: pure, and the same for whoever runs it, so that
+//! The one projection from a job's log to its events: pure, and the same for every caller, so that
 //! an event has the same id wherever and whenever it is derived.
 //!
 //! It never decides what a record means for the job: that is what the view says, which the fold gave.
 
-mod below;
 mod changes;
+mod descendants;
 mod message;
 mod persons;
 
@@ -83,16 +83,16 @@ impl Projection {
             self.calling(known, &mut events);
         }
         persons::asked(before, now, &mut events);
-        below::asked(before, now, &mut events);
+        descendants::asked(before, now, &mut events);
         // The last event of a job is its end, and tells nothing that is still open.
         let has_ended = now.outcome.is_some();
         if has_ended {
-            below::settled(before, now, &mut events);
+            descendants::settled(before, now, &mut events);
         }
         changes::ended(before, now, &mut events);
         events.extend(changes::job(before, now).map(Happened::Job));
         if !has_ended {
-            below::settled(before, now, &mut events);
+            descendants::settled(before, now, &mut events);
         }
         self.before = Some(after);
         let ids = 1u32..;
