@@ -9,11 +9,11 @@ use proto::{
 use serde_json::Value;
 
 use super::{
+    attempts::Attempts,
     loops::{Came, Ended, signature},
     state::Open,
     step::{Exec, StepRun},
     text,
-    tries::Tries,
 };
 
 impl Open {
@@ -32,7 +32,7 @@ impl Open {
         }
         for step in self.execution.steps_mut() {
             let Exec::Turn(turn) = &step.exec else { continue };
-            if turn.work == *work && turn.tries == Tries::Idle {
+            if turn.work == *work && turn.attempts == Attempts::Idle {
                 let run = turn.run;
                 step.stop(
                     notice.clone(),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::text;
 
 /// The arguments with values in them, or what is missing, in a language. What begins like the way into
-/// the result of a step they depend on, and is none, was taken as it is by the first rules.
+/// the result of a step they depend on, and leads nowhere, was taken as it is by the first rules.
 pub(super) fn resolved(
     (args, depends_on): (&Value, &[StepId]),
     lookup: &impl Fn(&StepId) -> Option<Value>,

@@ -113,14 +113,14 @@ impl Open {
     /// What would be decided now, were there no budget.
     fn wishes(&self) -> Vec<Wish> {
         match self.planning.stage() {
-            Stage::Plan { tries } => {
+            Stage::Plan { attempts } => {
                 let again = self.planning.rejected() > 0;
                 let round = |attempt| Wish {
                     what: self.round_kind(),
                     again: again || attempt != Attempt::FIRST,
                     costs: false,
                 };
-                tries.to_send().map(round).into_iter().collect()
+                attempts.to_send().map(round).into_iter().collect()
             }
             Stage::Clarify { ask: None, .. } => {
                 vec![Wish { what: Spend::Ask, again: false, costs: false }]
@@ -160,7 +160,7 @@ impl Open {
         let mut wishes: Vec<Wish> = match &step.exec {
             Exec::Tool(call) => call_of(call).into_iter().collect(),
             Exec::Turn(turn) => turn
-                .tries
+                .attempts
                 .to_send()
                 .map(|attempt| Wish {
                     again: turn.was_begun(attempt),
@@ -195,7 +195,7 @@ impl Open {
                 PlanPhase::ItemDone => Spend::Replan,
             }),
             PlanTalk::Progressed { .. } => Some(Spend::Thought),
-            // An answer leads to the plan being made anew, unless there was none yet.
+            // An answer leads to another plan, unless there was none yet.
             PlanTalk::Asked { .. } | PlanTalk::Steered { .. } => Some(Spend::Replan),
             PlanTalk::Rejected { .. } | PlanTalk::Revised { .. } => None,
         });
@@ -267,13 +267,13 @@ impl Open {
 
 impl Job {
     /// Milliseconds from the submission to the last record, by the server's clock, without what a
-    /// roll-back has taken out.
+    /// rollback has taken out.
     pub(super) fn age_ms(&self) -> u64 {
         let age = self.updated.duration_since(self.since).as_millis();
         self.lived_ms.saturating_add(u64::try_from(age).unwrap_or(0))
     }
 
-    /// The limits that are near or reached, for whoever counts how often that happens.
+    /// The limits that are near or reached, for metrics.
     #[must_use]
     pub fn warnings(&self) -> Vec<Axis> {
         let Some(open) = &self.open else { return Vec::new() };

@@ -17,7 +17,7 @@ use proto::{
 };
 use serde_json::Value;
 
-use super::{excerpt, kin_text, tries::Tries};
+use super::{attempts::Attempts, excerpt, kin_text};
 
 /// A tool call with its arguments in place.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub(super) struct Call {
     pub(super) binding: Binding,
     pub(super) args: Value,
     pub(super) agreement: Agreement,
-    pub(super) tries: Tries,
+    pub(super) attempts: Attempts,
     /// Whether the attempt that broke ended with the tool's own no, rather than with a fault.
     said_no: bool,
     /// Attempts that ended so, and those that broke. By the first rules all counted together.
@@ -74,7 +74,7 @@ impl Call {
             binding,
             args,
             agreement,
-            tries: Tries::Idle,
+            attempts: Attempts::Idle,
             said_no: false,
             noes: 0,
             faults: 0,
@@ -99,7 +99,7 @@ impl Call {
             Agreement::Wanted | Agreement::Asked(_) => return None,
         };
         Some(CallWork {
-            attempt: self.tries.to_send()?,
+            attempt: self.attempts.to_send()?,
             work: self.work.clone(),
             step: step.clone(),
             tool: self.tool.clone(),
@@ -114,11 +114,11 @@ impl Call {
         })
     }
 
-    /// What was decided about it means nothing any more: it is asked about and sent anew. Says
-    /// whether it had been sent.
+    /// Earlier decisions about it do not count any more: it is asked about and sent again. Says whether
+    /// it had been sent.
     pub(super) fn go_on_as(&mut self, work: WorkId) -> bool {
-        let was_sent = self.tries.attempts() > 0;
-        (self.work, self.tries, self.said_no) = (work, Tries::Idle, false);
+        let was_sent = self.attempts.count() > 0;
+        (self.work, self.attempts, self.said_no) = (work, Attempts::Idle, false);
         (self.noes, self.faults) = (0, 0);
         match &self.agreement {
             Agreement::NotNeeded => {}
@@ -145,7 +145,7 @@ impl Call {
     pub(super) fn would_send(&self) -> Option<Attempt> {
         match &self.agreement {
             Agreement::NotNeeded | Agreement::Given(_) if self.end.is_none() => {
-                self.tries.to_send()
+                self.attempts.to_send()
             }
             Agreement::NotNeeded
             | Agreement::Given(_)
@@ -164,7 +164,7 @@ impl Call {
             return None;
         }
         let (policy, others) = self.policy(agent);
-        self.tries.to_wait_beside(others, &self.work, policy, job.as_str(), waits)
+        self.attempts.to_wait_beside(others, &self.work, policy, job.as_str(), waits)
     }
 
     /// The policy for the attempt that broke, and how many attempts are none of its business.
@@ -181,7 +181,7 @@ impl Call {
             None if !called.result.success && is_step => {
                 self.said_no = true;
                 self.noes = self.noes.saturating_add(one_since(rules));
-                self.tries.broke(broken(), at);
+                self.attempts.broke(broken(), at);
             }
             Some(fault) if fault.is_transient() => self.broke(broken(), rules, at),
             Some(Fault::Unknown) => {
@@ -195,12 +195,12 @@ impl Call {
     pub(super) fn broke(&mut self, error: WorkError, rules: Rules, at: Timestamp) {
         self.said_no = false;
         self.faults = self.faults.saturating_add(one_since(rules));
-        self.tries.broke(error, at);
+        self.attempts.broke(error, at);
     }
 
     /// Whether it was given up and waits for an operator. A tool's own no is an answer.
     pub(super) fn is_parked(&self, agent: &Agent) -> bool {
-        self.end.is_none() && !self.said_no && self.tries.is_parked_beside(self.noes, agent)
+        self.end.is_none() && !self.said_no && self.attempts.is_parked_beside(self.noes, agent)
     }
 
     /// Ends the call when it broke and no attempt is left.
@@ -208,7 +208,7 @@ impl Call {
         let (policy, others) = self.policy(agent);
         if self.end.is_none()
             && !self.is_parked(agent)
-            && let Some(error) = self.tries.given_up_beside(others, policy)
+            && let Some(error) = self.attempts.given_up_beside(others, policy)
         {
             self.end = Some(CallEnd::Answered(ToolResult::failed(error.message.clone())));
         }
@@ -218,18 +218,18 @@ impl Call {
     pub(super) fn is_waiting(&self) -> bool {
         self.end.is_none()
             && (matches!(self.agreement, Agreement::Asked(_))
-                || self.tries.timer().is_some()
+                || self.attempts.timer().is_some()
                 || self.asks_below)
     }
 
     /// Whether a command is in a queue or with a worker. A job that works for this one is neither.
     pub(super) fn has_work_out(&self) -> bool {
-        self.end.is_none() && self.tries.is_out() && !self.is_agent()
+        self.end.is_none() && self.attempts.is_out() && !self.is_agent()
     }
 
     /// Whether an answer to this attempt counts.
     pub(super) fn awaits(&self, work: &WorkId, attempt: Attempt) -> bool {
-        self.work == *work && self.end.is_none() && self.tries.awaits(attempt)
+        self.work == *work && self.end.is_none() && self.attempts.awaits(attempt)
     }
 
     /// Whether it hands a task to another agent.
@@ -278,7 +278,7 @@ impl Call {
                 if is_step {
                     self.said_no = true;
                     let error = WorkError { message: error, transient: true, retry_after_ms: None };
-                    return self.tries.broke(error, at);
+                    return self.attempts.broke(error, at);
                 }
                 ToolResult::failed(error)
             }
@@ -305,7 +305,7 @@ impl Call {
         CallView {
             tool: self.tool.to_string(),
             state,
-            attempts: self.tries.attempts(),
+            attempts: self.attempts.count(),
             message: message.map(|m| excerpt::line(&m, 200)),
         }
     }
@@ -316,7 +316,7 @@ fn one_since(rules: Rules) -> u32 {
     u32::from(rules >= Rules::SECOND)
 }
 
-/// Why a result is none, in the tool's words.
+/// The reason of a failure, in the tool's words.
 pub(super) fn why(result: &ToolResult) -> String {
     result
         .error

@@ -1,4 +1,4 @@
-//! What stands still until somebody does something: jobs that are parked at a record which cannot be
+//! Dead letters, which wait for an operator: jobs that are parked at a record which cannot be
 //! read, jobs whose fold breaks, and work that was given up. Pure over a job's entries.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,7 +42,7 @@ fn broken(job: &JobId, entry: &Entry) -> DeadLetter {
     }
 }
 
-/// Everything of a job that stands still until somebody does something. Nothing of a job that has
+/// The dead letters of a job, which wait for an operator. Nothing of a job that has
 /// ended, whatever is in its log.
 #[must_use]
 pub fn letters(job: &Job, entries: &[Entry]) -> Vec<DeadLetter> {

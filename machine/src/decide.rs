@@ -12,9 +12,9 @@ use proto::{
 use super::{
     call::Call,
     names,
+    outbox::Tell,
     state::{AskState, Job, Open, Stage},
     step::{Exec, StepRun},
-    telling::Tell,
     turn::{Turn, UnitKind},
 };
 
@@ -92,13 +92,13 @@ impl Job {
             return held.then_some(Decision::Note(Note::Held { generation }));
         }
         match open.planning.stage() {
-            Stage::Plan { tries } => tries
+            Stage::Plan { attempts } => attempts
                 .to_send()
                 .map(|attempt| Decision::Plan(open.plan_work(attempt, self.age_ms())))
                 .or_else(|| {
                     let work = open.planning.work(open.generation());
                     let policy = &open.brief.agent.tool.retry;
-                    tries
+                    attempts
                         .to_wait(&work, policy, self.id.as_str(), open.timers.waits())
                         .map(Decision::Wait)
                 }),
@@ -131,12 +131,12 @@ impl Job {
                 call.to_wait(&open.brief.agent, &self.id, open.timers.waits()).map(Decision::Wait)
             }),
             Exec::Turn(turn) => turn
-                .tries
+                .attempts
                 .to_send()
                 .map(|attempt| self.turn_or_stop(open, step, turn, attempt))
                 .or_else(|| {
                     let policy = &open.brief.agent.tool.retry;
-                    turn.tries
+                    turn.attempts
                         .to_wait(&turn.work, policy, job, open.timers.waits())
                         .map(Decision::Wait)
                 }),
@@ -147,9 +147,9 @@ impl Job {
                 }),
                 UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
             }),
-            Exec::Rerun(tries) => {
+            Exec::Rerun(attempts) => {
                 let work = names::step(step.generation, step.revision, step.id());
-                tries
+                attempts
                     .to_wait(&work, &open.brief.agent.step.retry, job, open.timers.waits())
                     .map(Decision::Wait)
             }
@@ -196,7 +196,8 @@ impl Open {
         let has_deadline =
             self.brief.agent.deadline_ms.is_some() && !self.timers.has_deadline_passed();
         let deadline = has_deadline.then(|| names::deadline_timer(self.generation()));
-        let planning = self.planning.stage().tries().and_then(|tries| tries.timer().cloned());
+        let planning =
+            self.planning.stage().attempts().and_then(|attempts| attempts.timer().cloned());
         deadline.into_iter().chain(planning).chain(self.execution.timers()).collect()
     }
 }

@@ -33,11 +33,11 @@ impl Open {
     }
 
     fn settle_planning(&mut self) {
-        let Some(tries) = self.planning.stage().tries() else { return };
-        if tries.is_parked(&self.brief.agent) {
+        let Some(attempts) = self.planning.stage().attempts() else { return };
+        if attempts.is_parked(&self.brief.agent) {
             return;
         }
-        if let Some(error) = tries.given_up(&self.brief.agent.tool.retry) {
+        if let Some(error) = attempts.given_up(&self.brief.agent.tool.retry) {
             self.no_plan(&error.message.clone());
         }
     }
@@ -103,7 +103,7 @@ impl Open {
         if self.is_held_by_failure() {
             return Vec::new();
         }
-        // What was begun ends before the plan is made anew, and nothing new is begun.
+        // Before replanning, running steps finish and no other one starts.
         let held = self.replan_wish().is_some();
         let active = |run: &&StepRun| {
             !run.state.is_terminal()

@@ -76,7 +76,7 @@ impl Edits {
         }
     }
 
-    /// Those that count: what a roll-back took out is not among them.
+    /// The edits that count: none that a rollback took out.
     #[must_use]
     pub fn all(self) -> Vec<Edit> {
         let timeline = self.timeline;

@@ -1,4 +1,4 @@
-//! The effects in a job's log that cannot be taken back, and those of them that a roll-back to a
+//! The effects in a job's log that cannot be taken back, and those of them that a rollback to a
 //! record, or a fork from it, would bring about a second time.
 //!
 //! The log says which attempts began; the job as it was at the record says which of them it knows
@@ -28,7 +28,7 @@ type Run = (WorkId, Attempt);
 #[derive(Debug, Clone, Default)]
 pub struct Effects {
     timeline: Timeline,
-    /// The roll-backs that count, each with the record that it goes back to.
+    /// The rollbacks that count, each with the record that it goes back to.
     backs: Vec<(Seq, Seq)>,
     events: Vec<(Seq, Event)>,
 }
@@ -68,7 +68,7 @@ impl Effects {
         let event = match (family, record) {
             (Family::In(source), Ok(Known::Fact(fact))) if fact.source() == *source => {
                 begun(fact)
-                    // A worker that begins after the roll-back that left its command behind is
+                    // A worker that begins after the rollback that left its command behind is
                     // not given the run, and what it reports is no result of one.
                     .filter(|(work, _)| work.generation() == self.timeline.generation())
                     .map(Event::Begun)
@@ -124,7 +124,7 @@ impl Effects {
         repeated
     }
 
-    /// Whether a record counts now, or counted for as long as another one did that a roll-back has
+    /// Whether a record counts now, or counted for as long as another one did that a rollback has
     /// taken out since.
     fn is_on_line(&self, seq: Seq, of: Seq) -> bool {
         let taken_out = self.taken_out(seq);
@@ -132,7 +132,7 @@ impl Effects {
         taken_out.is_none() || until.is_some_and(|until| seq < until && taken_out >= Some(until))
     }
 
-    /// The roll-back that took a record out of the timeline.
+    /// The rollback that took a record out of the timeline.
     fn taken_out(&self, seq: Seq) -> Option<Seq> {
         let took = |(at, to): &&(Seq, Seq)| *at > seq && *to < seq;
         self.backs.iter().find(took).map(|(at, _)| *at)
@@ -182,8 +182,8 @@ impl Job {
             // The unit has ended, or it has not begun.
             return !was_sent;
         };
-        // A roll-back that left a generation behind was refused or allowed for what that had begun.
+        // A rollback that left a generation behind was refused or allowed for what that had begun.
         work.generation() > call.work.generation()
-            || work.generation() == call.work.generation() && !call.tries.has_heard(*attempt)
+            || work.generation() == call.work.generation() && !call.attempts.has_heard(*attempt)
     }
 }

@@ -18,7 +18,7 @@ use super::{
 };
 
 impl Open {
-    /// A failed step ends the job: once nothing runs any more, or at once. That the plan is made anew
+    /// A failed step ends the job: once nothing runs any more, or at once. That the job replans
     /// is not concluded here: see [`Open::wants_replan`].
     pub(super) fn settle_failures(&mut self) {
         let at_once = self.brief.agent.step.on_failure == OnFailure::FailRun;

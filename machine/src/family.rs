@@ -2,8 +2,8 @@
 //! and tell, and what their end means.
 //!
 //! Everything is level-triggered like the rest. What must be said to another job is said before the
-//! note that says so is stored: whoever dies in between says it again, and hearing it twice changes
-//! nothing. A child is submitted only after the decision to have it is stored, so that none is ever
+//! note that says so is stored: a supervisor that dies in between says it again, and hearing it twice
+//! changes nothing. A child is submitted only after the decision to have it is stored, so that none is ever
 //! without one.
 
 use std::collections::BTreeSet;
@@ -66,7 +66,7 @@ impl Open {
             // A model can do it by itself; for a step of a plan there is nothing else to do.
             let no_further = no_further.filter(|_| matches!(step.exec, Exec::Acting(_)));
             step.calls_mut(&mut |call| {
-                if !call.is_agent() || call.end.is_some() || call.tries.attempts() > 0 {
+                if !call.is_agent() || call.end.is_some() || call.attempts.count() > 0 {
                     return;
                 }
                 if family.callee(agent, call.tool.as_str()).is_none() {

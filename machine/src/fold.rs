@@ -216,20 +216,21 @@ impl Open {
 
     fn turned(&mut self, at: At, turned: &Turned) -> Counted {
         let asks = Asks { left: self.remaining_questions(), open: self.room_for_questions() };
-        let heard = self.execution.steps().iter().enumerate().find_map(|(index, step)| match &step
-            .exec
-        {
-            Exec::Turn(turn) if turn.work == turned.work && turn.tries.awaits(turned.attempt) => {
-                let granted = self.granted_calls(&turned.reply, turn, step);
-                Some((turn.clone(), index, granted))
-            }
-            Exec::Turn(_)
-            | Exec::NotBegun
-            | Exec::Tool(_)
-            | Exec::Acting(_)
-            | Exec::Rerun(_)
-            | Exec::Ended => None,
-        });
+        let heard =
+            self.execution.steps().iter().enumerate().find_map(|(index, step)| match &step.exec {
+                Exec::Turn(turn)
+                    if turn.work == turned.work && turn.attempts.awaits(turned.attempt) =>
+                {
+                    let granted = self.granted_calls(&turned.reply, turn, step);
+                    Some((turn.clone(), index, granted))
+                }
+                Exec::Turn(_)
+                | Exec::NotBegun
+                | Exec::Tool(_)
+                | Exec::Acting(_)
+                | Exec::Rerun(_)
+                | Exec::Ended => None,
+            });
         let Some((turn, index, granted)) = heard else { return Counted::No };
         let calls = self.guard_calls(granted);
         let Brief { agent, language, .. } = &*self.brief;
@@ -260,7 +261,7 @@ impl Open {
             }
             TurnReply::Failed { error } => {
                 if let Exec::Turn(turn) = &mut step.exec {
-                    turn.tries.broke(error.clone(), at.time);
+                    turn.attempts.broke(error.clone(), at.time);
                 }
             }
         }
@@ -287,7 +288,8 @@ impl Open {
             self.expired(at, job, &ask);
             return Counted::Yes;
         }
-        let planning = self.planning.tries_mut().is_some_and(|tries| tries.fired(&fired.timer));
+        let planning =
+            self.planning.attempts_mut().is_some_and(|attempts| attempts.fired(&fired.timer));
         let coming = [
             self.timers.next_retry(self.generation()),
             names::ask_timer(&self.questions.next_id()),
@@ -296,7 +298,9 @@ impl Open {
             self.timers.fired_early(fired.timer.clone());
             return Counted::Yes;
         }
-        Counted::from(planning || self.execution.tries_mut().any(|tries| tries.fired(&fired.timer)))
+        Counted::from(
+            planning || self.execution.attempts_mut().any(|attempts| attempts.fired(&fired.timer)),
+        )
     }
 
     /// A command to plan was stored. The first one of the next round ends the plan in force.
@@ -310,7 +314,7 @@ impl Open {
             let Some(cause) = self.replan_cause() else { return false };
             self.replan(at, cause);
         }
-        let sent = self.planning.tries_mut().is_some_and(|tries| tries.sent(work.attempt));
+        let sent = self.planning.attempts_mut().is_some_and(|attempts| attempts.sent(work.attempt));
         if sent && work.attempt == Attempt::FIRST && self.planning.rejected() == 0 {
             self.spending.count(self.round_kind());
         }
@@ -324,7 +328,7 @@ impl Open {
         let mut told = 0;
         let sent = self.execution.steps_mut().iter_mut().any(|step| {
             let Exec::Turn(turn) = &mut step.exec else { return false };
-            let sent = turn.work == work.work && turn.tries.sent(work.attempt);
+            let sent = turn.work == work.work && turn.attempts.sent(work.attempt);
             if sent {
                 turn.must_answer = work.must_answer;
                 (told, turn.carries) = (turn.told, work.instructions.len());
@@ -362,7 +366,7 @@ impl Open {
         self.execution.steps_mut().iter_mut().any(|step| {
             let sent = step
                 .call_mut(|call| call.work == *work)
-                .is_some_and(|(call, _)| call.end.is_none() && call.tries.sent(attempt));
+                .is_some_and(|(call, _)| call.end.is_none() && call.attempts.sent(attempt));
             if sent {
                 step.begun(at, &mut self.spending, Spend::Tool, attempt != Attempt::FIRST);
             }
@@ -374,26 +378,26 @@ impl Open {
         self.timers.count_wait();
         let waits = self.begin_wait(wait);
         if self.timers.take_early(&wait.timer) {
-            let mut planning = self.planning.tries_mut().into_iter();
-            let over = planning.any(|tries| tries.fired(&wait.timer));
-            let mut steps = self.execution.tries_mut();
-            return waits && (over || steps.any(|tries| tries.fired(&wait.timer)));
+            let mut planning = self.planning.attempts_mut().into_iter();
+            let over = planning.any(|attempts| attempts.fired(&wait.timer));
+            let mut steps = self.execution.attempts_mut();
+            return waits && (over || steps.any(|attempts| attempts.fired(&wait.timer)));
         }
         waits
     }
 
     fn begin_wait(&mut self, wait: &Wait) -> bool {
         if wait.work == self.planning.work(self.generation()) {
-            return self.planning.tries_mut().is_some_and(|tries| tries.waits(wait));
+            return self.planning.attempts_mut().is_some_and(|attempts| attempts.waits(wait));
         }
         self.execution.steps_mut().iter_mut().any(|step| {
             let own = names::step(step.generation, step.revision, step.id());
             let waits = match &mut step.exec {
-                Exec::Turn(turn) if turn.work == wait.work => turn.tries.waits(wait),
-                Exec::Rerun(tries) if own == wait.work => tries.waits(wait),
+                Exec::Turn(turn) if turn.work == wait.work => turn.attempts.waits(wait),
+                Exec::Rerun(attempts) if own == wait.work => attempts.waits(wait),
                 Exec::Tool(_) | Exec::Acting(_) => step
                     .call_mut(|call| call.work == wait.work)
-                    .is_some_and(|(call, _)| call.tries.waits(wait)),
+                    .is_some_and(|(call, _)| call.attempts.waits(wait)),
                 Exec::Turn(_) | Exec::Rerun(_) | Exec::NotBegun | Exec::Ended => false,
             };
             if waits {

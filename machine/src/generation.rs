@@ -1,5 +1,5 @@
-//! What a job takes over a roll-back or into a fork, and what it leaves behind. What has ended stays
-//! as it was; what was with workers, people or the clock at that point is decided anew, by names of a
+//! The passage of a job over a rollback or into a fork. What has ended stays as it was; what was with
+//! workers, people or the clock at that point is decided again, by names of a
 //! new generation, so that no result of what was decided before can be taken for one.
 
 use jiff::Timestamp;
@@ -13,13 +13,13 @@ use proto::{
 
 use super::{
     at::At,
+    attempts::Attempts,
     call::Call,
     names,
     replay::Replay,
     state::{Asking, Awake, Job, Open, Poison},
     step::{Exec, StepRun},
     timeline,
-    tries::Tries,
     turn::{Acting, UnitKind},
 };
 
@@ -163,7 +163,7 @@ impl Open {
         }
     }
 
-    /// A decision of an earlier generation was stored after the roll-back: nothing follows from it,
+    /// A decision of an earlier generation was stored after the rollback: nothing follows from it,
     /// and what it began is called off.
     pub(super) fn fence(&mut self, at: Timestamp, decision: &Decision) {
         match decision {
@@ -172,7 +172,7 @@ impl Open {
                 self.timers.orphan(self.questions.fence(asking));
             }
             Decision::Wait(wait) => self.timers.orphan([wait.timer.clone()]),
-            // Whoever decided it may have begun it before he knew: it is known, and called off.
+            // The supervisor that decided it may have begun it: the child is known, and canceled.
             Decision::Spawn(work) => self.family.spawned(work, self.lineage.generation()),
             Decision::Plan(_)
             | Decision::Turn(_)
@@ -189,7 +189,7 @@ impl Open {
     }
 }
 
-/// What of a step is done anew.
+/// The parts of a step that are done again.
 #[derive(Debug, Default)]
 struct Again {
     turns: u32,
@@ -207,16 +207,16 @@ impl StepRun {
             Exec::Tool(call) => again.call(call, names::step(generation, revision, &id)),
             Exec::Turn(turn) => {
                 // One that was summarised for was begun before, and is not counted again.
-                again.turns = u32::from(turn.tries.attempts() > 0 && !turn.summarised);
+                again.turns = u32::from(turn.attempts.count() > 0 && !turn.summarised);
                 let first = name(turn.run, turn.number);
                 turn.work = if turn.summarised { names::summarised(&first) } else { first };
-                (turn.tries, turn.carries) = (Tries::Idle, 0);
+                (turn.attempts, turn.carries) = (Attempts::Idle, 0);
             }
             Exec::Acting(acting) => {
                 let turn = name(acting.run, acting.number);
                 again.calls_of(acting, &turn);
             }
-            Exec::Rerun(tries) => tries.wait_no_longer(),
+            Exec::Rerun(attempts) => attempts.wait_no_longer(),
             Exec::NotBegun | Exec::Ended => {}
         }
         self.follow();

@@ -15,6 +15,7 @@ mod anomaly;
 mod arguments;
 mod ask;
 mod at;
+mod attempts;
 mod authorize;
 mod authorize_text;
 mod budget;
@@ -25,7 +26,6 @@ mod clarify;
 pub mod commands;
 pub mod dead_letters;
 mod decide;
-mod deciding;
 mod dispatch;
 pub mod edits;
 mod effects;
@@ -37,9 +37,11 @@ mod fold;
 mod generation;
 pub mod golden;
 pub mod intent;
+mod interleaved_planning;
 mod kin_text;
 mod loops;
 mod names;
+mod outbox;
 mod planning;
 mod progress;
 mod questions;
@@ -48,11 +50,9 @@ mod replay;
 mod share;
 mod state;
 mod step;
-mod telling;
 mod text;
 pub mod timeline;
 pub mod transcript;
-mod tries;
 mod turn;
 mod view;
 mod waits;
@@ -62,10 +62,10 @@ pub use self::{
     authorize::registry_refusal,
     decide::{Arm, Next},
     effects::{Effects, Repeated},
+    outbox::Tell,
     questions::QuestionStatus,
     replay::{Replay, replay, rollback_target},
     state::{Awake, Job, Poison, Standing},
-    telling::Tell,
     waits::{GivenUp, Waits},
 };
 

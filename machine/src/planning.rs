@@ -24,12 +24,14 @@ impl Open {
     /// A planner answered.
     pub(super) fn planned(&mut self, at: Timestamp, planned: &Planned) -> Counted {
         let current = self.planning.work(self.generation()) == planned.work;
-        let tries = self.planning.tries_mut();
-        let Some(tries) = tries.filter(|tries| current && tries.awaits(planned.attempt)) else {
+        let attempts = self.planning.attempts_mut();
+        let Some(attempts) =
+            attempts.filter(|attempts| current && attempts.awaits(planned.attempt))
+        else {
             return Counted::No;
         };
         match &planned.reply {
-            PlanReply::Failed { error } => tries.broke(error.clone(), at),
+            PlanReply::Failed { error } => attempts.broke(error.clone(), at),
             PlanReply::Plan { plan } => {
                 self.heard_beside(planned);
                 self.got_plan(plan.clone());
@@ -137,7 +139,7 @@ impl Open {
         }
     }
 
-    /// A plan that the job was submitted with is in force at once: whoever gave it has agreed to it.
+    /// A plan that the job was submitted with is in force at once: the person who submitted it has agreed to it.
     pub(super) fn adopt_given(&mut self, plan: &Plan) {
         let wrong = plan.check(&BTreeSet::new()).err().map(|wrong| wrong.text(self.brief.language));
         match wrong.or_else(|| self.beyond_agent(plan)) {

@@ -17,11 +17,11 @@ use serde_json::Value;
 
 use super::{
     arguments,
+    attempts::Attempts,
     call::{Call, CallEnd, why},
     names,
     step::{Exec, StepRun},
     text,
-    tries::Tries,
     turn::{Acting, Turn, UnitKind},
 };
 
@@ -70,7 +70,7 @@ impl StepRun {
             run,
             number: 1,
             work: names::turn(self.generation, self.revision, self.id(), run, 1),
-            tries: Tries::Idle,
+            attempts: Attempts::Idle,
             after: None,
             replies: Vec::new(),
             previous_error,
@@ -88,16 +88,16 @@ impl StepRun {
         match std::mem::replace(&mut self.exec, Exec::Ended) {
             Exec::Tool(mut call) => {
                 call.settle(agent);
-                self.attempts = call.tries.attempts();
+                self.attempted = call.attempts.count();
                 match call.end.take() {
                     None => self.exec = Exec::Tool(call),
                     Some(end) => self.tool_ended(*call, end, language, at),
                 }
             }
             Exec::Turn(turn) => {
-                self.attempts = turn.run;
-                let is_parked = turn.tries.is_parked(agent);
-                match turn.tries.given_up(&agent.tool.retry).map(|e| e.message.clone()) {
+                self.attempted = turn.run;
+                let is_parked = turn.attempts.is_parked(agent);
+                match turn.attempts.given_up(&agent.tool.retry).map(|e| e.message.clone()) {
                     _ if is_parked => self.exec = Exec::Turn(turn),
                     None => self.exec = Exec::Turn(turn),
                     Some(error) => self.run_failed(turn.run, error, agent, at),
@@ -107,15 +107,17 @@ impl StepRun {
                 acting.settle(agent);
                 self.settle_acting(acting, agent, language, at);
             }
-            Exec::Rerun(tries) => match (tries.to_send(), tries.given_up(&agent.step.retry)) {
-                (Some(run), _) => {
-                    let error = self.response.take();
-                    (self.watch, self.notices) = (None, Vec::new());
-                    self.exec = Exec::Turn(self.first_turn(run.0, error));
+            Exec::Rerun(attempts) => {
+                match (attempts.to_send(), attempts.given_up(&agent.step.retry)) {
+                    (Some(run), _) => {
+                        let error = self.response.take();
+                        (self.watch, self.notices) = (None, Vec::new());
+                        self.exec = Exec::Turn(self.first_turn(run.0, error));
+                    }
+                    (None, Some(error)) => self.fail(error.message.clone(), at),
+                    (None, None) => self.exec = Exec::Rerun(attempts),
                 }
-                (None, Some(error)) => self.fail(error.message.clone(), at),
-                (None, None) => self.exec = Exec::Rerun(tries),
-            },
+            }
             exec @ (Exec::NotBegun | Exec::Ended) => self.exec = exec,
         }
         self.follow();
@@ -234,7 +236,7 @@ impl StepRun {
         }
         let broken = WorkError { message: error.clone(), transient: true, retry_after_ms: None };
         self.response = Some(error);
-        self.exec = Exec::Rerun(Tries::Broken { attempt: Attempt(run), error: broken, at });
+        self.exec = Exec::Rerun(Attempts::Broken { attempt: Attempt(run), error: broken, at });
     }
 
     fn complete(&mut self, result: Value, response: String, at: Timestamp) {

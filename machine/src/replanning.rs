@@ -1,4 +1,4 @@
-//! When the plan in force makes way for another one, what of it stays, and how it all came about.
+//! Replanning: when the plan in force makes way for another one, and which of its steps stay.
 
 use std::collections::BTreeSet;
 
@@ -22,15 +22,15 @@ use super::{
 };
 
 impl Open {
-    /// Whether the plan is made anew now. The decision to plan is what ends the plan in force, not
+    /// Whether the job replans now. The decision to plan is what ends the plan in force, not
     /// the fact that leads to it: a command of that plan may have been decided before the fact was
     /// known and be stored after it, and then it must still be able to follow.
     pub(super) fn wants_replan(&self) -> bool {
         self.replan_cause().is_some()
     }
 
-    /// Why the plan is made anew now. What was begun ends before, unless a step has failed: then only
-    /// what workers have in hand does.
+    /// The cause for which the job replans now. Before that, running steps end; after a failed step only
+    /// the work that workers have does.
     pub(super) fn replan_cause(&self) -> Option<Cause> {
         if self.has_work_out() {
             return None;
@@ -45,7 +45,7 @@ impl Open {
         }
     }
 
-    /// Why nothing new of the plan in force is begun: it will be made anew as soon as it can be.
+    /// The cause for which the job replans as soon as it can. Until then no step of the plan starts.
     pub(super) fn replan_wish(&self) -> Option<Cause> {
         // A planner that said that the goal is reached is not asked again.
         if !self.planning.is_executing() || self.planning.answer().is_some() {

@@ -28,7 +28,8 @@ pub fn replay(job: &JobId, entries: &[Entry]) -> Job {
     replay.into_job()
 }
 
-/// The fold of a log that is at hand as a whole, with the job after each of its records.
+/// The fold of a log that is at hand as a whole, with the job after each of its records. It holds a
+/// [`Job`] and those that rollbacks go back to, which a job itself cannot know in advance.
 #[derive(Debug, Clone)]
 pub struct Replay {
     job: Job,

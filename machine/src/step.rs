@@ -20,11 +20,11 @@ use proto::{
 use serde_json::Value;
 
 use super::{
+    attempts::Attempts,
     call::{Agreement, Call},
     loops::Watch,
     names,
     state::Spending,
-    tries::Tries,
     turn::{Acting, Turn, Unit, UnitKind},
 };
 
@@ -47,7 +47,7 @@ pub(super) struct StepRun {
     pub(super) unsuccessful: bool,
     /// Files and addresses that belong to its result.
     pub(super) attachments: Vec<String>,
-    pub(super) attempts: u32,
+    pub(super) attempted: u32,
     pub(super) turns: u32,
     /// Calls of turns that are over.
     pub(super) calls: Vec<CallView>,
@@ -79,7 +79,7 @@ pub(super) enum Exec {
     /// The calls of a turn are carried out.
     Acting(Acting),
     /// A run failed; the next one waits for the clock.
-    Rerun(Tries),
+    Rerun(Attempts),
     /// It has ended.
     Ended,
 }
@@ -96,7 +96,7 @@ impl StepRun {
             response: None,
             unsuccessful: false,
             attachments: Vec::new(),
-            attempts: 0,
+            attempted: 0,
             turns: 0,
             calls: Vec::new(),
             watch: None,
@@ -179,8 +179,8 @@ impl StepRun {
             Exec::NotBegun | Exec::Ended => return,
             Exec::Tool(call) if call.is_waiting() => StepState::Waiting,
             Exec::Acting(acting) if acting.is_waiting() => StepState::Waiting,
-            Exec::Rerun(tries) if tries.timer().is_some() => StepState::Waiting,
-            Exec::Turn(turn) if turn.tries.timer().is_some() => StepState::Waiting,
+            Exec::Rerun(attempts) if attempts.timer().is_some() => StepState::Waiting,
+            Exec::Turn(turn) if turn.attempts.timer().is_some() => StepState::Waiting,
             Exec::Tool(_) | Exec::Turn(_) | Exec::Acting(_) | Exec::Rerun(_) => {
                 if self.started.is_none() {
                     return;
@@ -204,7 +204,7 @@ impl StepRun {
     pub(super) fn has_work_out(&self) -> bool {
         match &self.exec {
             Exec::Tool(call) => call.has_work_out(),
-            Exec::Turn(turn) => turn.tries.is_out(),
+            Exec::Turn(turn) => turn.attempts.is_out(),
             Exec::Acting(acting) => acting.has_work_out(),
             Exec::NotBegun | Exec::Rerun(_) | Exec::Ended => false,
         }
@@ -244,17 +244,17 @@ impl StepRun {
         }
     }
 
-    /// Every set of tries that a timer may be for.
-    pub(super) fn tries_mut(&mut self) -> Vec<&mut Tries> {
+    /// Every set of attempts that a timer may be for.
+    pub(super) fn attempts_mut(&mut self) -> Vec<&mut Attempts> {
         match &mut self.exec {
-            Exec::Tool(call) => vec![&mut call.tries],
-            Exec::Turn(turn) => vec![&mut turn.tries],
-            Exec::Rerun(tries) => vec![tries],
+            Exec::Tool(call) => vec![&mut call.attempts],
+            Exec::Turn(turn) => vec![&mut turn.attempts],
+            Exec::Rerun(attempts) => vec![attempts],
             Exec::Acting(acting) => acting
                 .units
                 .iter_mut()
                 .filter_map(|unit| match &mut unit.kind {
-                    UnitKind::Tool(call) => Some(&mut call.tries),
+                    UnitKind::Tool(call) => Some(&mut call.attempts),
                     UnitKind::Person { .. } | UnitKind::Noted(_) | UnitKind::Refused(_) => None,
                 })
                 .collect(),
@@ -269,14 +269,14 @@ impl StepRun {
         self.follow();
     }
 
-    /// Every set of tries that a timer may be for.
-    pub(super) fn tries(&self) -> impl Iterator<Item = &Tries> {
+    /// Every set of attempts that a timer may be for.
+    pub(super) fn attempts(&self) -> impl Iterator<Item = &Attempts> {
         let own = match &self.exec {
-            Exec::Turn(turn) => Some(&turn.tries),
-            Exec::Rerun(tries) => Some(tries),
+            Exec::Turn(turn) => Some(&turn.attempts),
+            Exec::Rerun(attempts) => Some(attempts),
             Exec::Tool(_) | Exec::Acting(_) | Exec::NotBegun | Exec::Ended => None,
         };
-        own.into_iter().chain(self.calls_now().map(|call| &call.tries))
+        own.into_iter().chain(self.calls_now().map(|call| &call.attempts))
     }
 
     /// The calls that are carried out now.

@@ -1,9 +1,9 @@
-//! Which records of a job count: those that no roll-back has taken out of its timeline.
+//! The timeline of a job: the records that no rollback has taken out.
 //!
-//! Whoever reads a log must agree on that, so it is found out here, from the records alone. A
-//! roll-back takes out what came after a record and goes on from there. It counts when that record is
-//! in the timeline at that moment, and when no `once` tool was begun that whoever wanted it had not
-//! seen; another one changes nothing. Nor does any once it is settled what a job comes to that works
+//! All readers of a log must agree on it, so it is derived here, from the records alone. A rollback
+//! takes out the records after another one and goes on from there. It counts when that record is in the
+//! timeline at that moment, and when no `once` tool was begun that its author had not seen; another one
+//! changes nothing. Nor does any once it is settled what a job comes to that works
 //! for another one: that one has been told, and nothing tells it otherwise.
 
 use proto::{
@@ -25,7 +25,7 @@ pub struct Timeline {
     began: Seq,
     /// How often it went back, in this log and in those it was forked from.
     generation: Generation,
-    /// Whether it is settled what the job comes to, which the one above it hears.
+    /// Whether the outcome is settled, of which the parent hears.
     concluded: bool,
 }
 
@@ -88,7 +88,7 @@ impl Timeline {
         self.generation
     }
 
-    /// Whether it is settled what the job comes to, and the one that it works for hears it: from then
+    /// Whether the outcome is settled, of which the parent hears: from then
     /// on it goes back no more.
     #[must_use]
     pub fn is_concluded(&self) -> bool {

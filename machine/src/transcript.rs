@@ -74,9 +74,9 @@ pub struct Run {
     task: StepTask,
     /// The turns taken, oldest first.
     exchanges: Vec<Exchange>,
-    /// What the first of them came to, where that was put in short.
+    /// The summary of the first of them, if there is one.
     past: Option<Past>,
-    /// Results of the last one that are too long to be shown whole, and may be put in short.
+    /// Results of the last one that are too long to be shown whole, and may be summarised.
     long: Vec<Long>,
 }
 
@@ -102,7 +102,7 @@ pub struct Past {
     pub turns: usize,
 }
 
-/// The part of a run that is to be put in short.
+/// The part of a run that is to be summarised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToSummarise<'a> {
     /// What the turns before it came to.
@@ -132,26 +132,26 @@ impl Run {
         &self.task
     }
 
-    /// Results of the last turn that may be put in short.
+    /// Results of the last turn that may be summarised.
     #[must_use]
     pub fn long(&self) -> &[Long] {
         &self.long
     }
 
-    /// The same run with nothing put in short.
+    /// The same run without summaries.
     #[must_use]
     pub fn in_full(&self) -> Self {
         Self { past: None, ..self.clone() }
     }
 
-    /// The same run with nothing in the place of what was put in short.
+    /// The same run with nothing in the place of what was summarised.
     #[must_use]
     pub fn without_summary(&self) -> Self {
         let past = self.past.as_ref().map(|past| Past { text: String::new(), ..past.clone() });
         Self { past, ..self.clone() }
     }
 
-    /// Whether something of it was put in short.
+    /// Whether part of it was summarised.
     #[must_use]
     pub fn has_past(&self) -> bool {
         self.past.is_some()

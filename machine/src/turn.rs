@@ -14,10 +14,10 @@ use proto::{
 use serde_json::Value;
 
 use super::{
+    attempts::Attempts,
     call::{Call, CallEnd, why},
     loops::{Came, Ended, signature},
     names, text,
-    tries::Tries,
 };
 
 /// A model turn that should be taken, or is.
@@ -28,7 +28,7 @@ pub(super) struct Turn {
     /// Which turn of the run; the first is 1.
     pub(super) number: u32,
     pub(super) work: WorkId,
-    pub(super) tries: Tries,
+    pub(super) attempts: Attempts,
     /// The record of the turn before.
     pub(super) after: Option<Seq>,
     /// What came of its calls.
@@ -61,7 +61,7 @@ impl Turn {
         attempt != Attempt::FIRST || self.summarised
     }
 
-    /// What there was no room for was put in short: the turn is to be taken with that. A summary that
+    /// The oldest turns were summarised: the turn is to be taken with the summary. A summary that
     /// nobody wanted is a broken attempt, so that no worker can make a turn go on for ever.
     pub(super) fn heard_summary(
         &mut self,
@@ -81,10 +81,10 @@ impl Turn {
         if !self.may_be_summarised(agent) || is_nothing {
             let message = text::no_summary_wanted(language).to_owned();
             let error = WorkError { message, transient: true, retry_after_ms: None };
-            return self.tries.broke(error, at);
+            return self.attempts.broke(error, at);
         }
         self.work = names::summarised(&self.work);
-        self.tries = Tries::Idle;
+        self.attempts = Attempts::Idle;
         self.summarised = true;
         for (reply, text) in self.replies.iter_mut().zip(texts) {
             let Some(text) = text else { continue };
@@ -225,7 +225,7 @@ impl Acting {
             run: self.run,
             number,
             work: turn(number),
-            tries: Tries::Idle,
+            attempts: Attempts::Idle,
             after: Some(self.heard),
             replies,
             previous_error: None,
@@ -319,7 +319,7 @@ impl Unit {
     fn whole(&self) -> Option<Whole> {
         match &self.kind {
             UnitKind::Tool(call) if !call.is_agent() => {
-                let attempt = Attempt(call.tries.attempts());
+                let attempt = Attempt(call.attempts.count());
                 matches!(call.end, Some(CallEnd::Answered(_)))
                     .then(|| Whole { work: call.work.clone(), attempt })
             }
@@ -335,7 +335,7 @@ impl Unit {
             // It says nothing of the tool that there was no room for the call.
             UnitKind::Refused(_) if self.withheld => (None, Came::Neither),
             UnitKind::Refused(_) => (None, Came::Failure),
-            // A list that changed is a step further; one that is written again as it is is none.
+            // A list that changed is progress; the same list written again is not.
             UnitKind::Noted(_) => (Some(self.signature), Came::Result(self.signature)),
             UnitKind::Person { reply, .. } => {
                 let answer = Value::from(reply.as_deref().unwrap_or_default());

@@ -10,6 +10,7 @@ use proto::{
 };
 
 use super::{
+    attempts::Attempts,
     call::Call,
     excerpt,
     state::{Job, Open, Stage},
@@ -217,7 +218,7 @@ impl StepRun {
                 .as_deref()
                 .map(|text| proto::excerpt::ends(text, limits::EXCERPT_CHARS)),
             attachments: self.attachments.clone(),
-            attempts: self.attempts,
+            attempts: self.attempted,
             turns: self.turns,
             calls,
             notices: self.notices.clone(),

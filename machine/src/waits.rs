@@ -5,10 +5,10 @@ use jiff::Timestamp;
 use proto::id::{self, AskId, Attempt, JobId, TimerName, WorkId};
 
 use super::{
+    attempts::Attempts,
     names,
     state::{Asking, Job, Open},
     step::Exec,
-    tries::Tries,
 };
 
 /// What a job waits for that has not ended and can be read.
@@ -50,16 +50,16 @@ impl Job {
         let open = self.open.as_ref().filter(|o| o.outcome().is_none() && self.can_follow());
         let Some(open) = open else { return Waits::default() };
         let mut waits = Waits { paused: open.steering.paused().is_some(), ..Waits::default() };
-        for Unit { work, tries, .. } in open.units() {
-            match tries {
-                Tries::Out { attempt } => {
+        for Unit { work, attempts, .. } in open.units() {
+            match attempts {
+                Attempts::Out { attempt } => {
                     waits.commands.push(id::Unit { work, attempt: *attempt });
                 }
-                Tries::Backing { timer, .. } => {
+                Attempts::Backing { timer, .. } => {
                     waits.timers.push(timer.clone());
                     waits.backing_off = true;
                 }
-                Tries::Idle | Tries::Broken { .. } | Tries::Due { .. } => {}
+                Attempts::Idle | Attempts::Broken { .. } | Attempts::Due { .. } => {}
             }
         }
         waits.children = open.family.alive().map(|child| child.spawn.child.clone()).collect();
@@ -87,7 +87,7 @@ impl Job {
 /// A unit of work that is under way.
 struct Unit<'a> {
     work: WorkId,
-    tries: &'a Tries,
+    attempts: &'a Attempts,
     /// Whether it waits for an operator.
     is_parked: bool,
 }
@@ -96,24 +96,27 @@ impl Open {
     /// Every unit of work that is under way.
     fn units(&self) -> Vec<Unit<'_>> {
         let agent = &self.brief.agent;
-        let retried =
-            |work: WorkId, tries| Unit { work, is_parked: Tries::is_parked(tries, agent), tries };
+        let retried = |work: WorkId, attempts| Unit {
+            work,
+            is_parked: Attempts::is_parked(attempts, agent),
+            attempts,
+        };
         let mut units = Vec::new();
-        if let Some(tries) = self.planning.stage().tries() {
-            units.push(retried(self.planning.work(self.generation()), tries));
+        if let Some(attempts) = self.planning.stage().attempts() {
+            units.push(retried(self.planning.work(self.generation()), attempts));
         }
         for step in self.execution.steps() {
             match &step.exec {
-                Exec::Turn(turn) => units.push(retried(turn.work.clone(), &turn.tries)),
-                Exec::Rerun(tries) => {
+                Exec::Turn(turn) => units.push(retried(turn.work.clone(), &turn.attempts)),
+                Exec::Rerun(attempts) => {
                     let work = names::step(step.generation, step.revision, step.id());
-                    units.push(Unit { work, tries, is_parked: false });
+                    units.push(Unit { work, attempts, is_parked: false });
                 }
                 Exec::Tool(_) | Exec::Acting(_) | Exec::NotBegun | Exec::Ended => {}
             }
             for call in step.calls_now().filter(|call| call.end.is_none()) {
                 let (work, is_parked) = (call.work.clone(), call.is_parked(agent));
-                units.push(Unit { work, tries: &call.tries, is_parked });
+                units.push(Unit { work, attempts: &call.attempts, is_parked });
             }
         }
         units
@@ -121,25 +124,28 @@ impl Open {
 
     /// Until when the first unit of work that backs off waits, and why.
     pub(super) fn backing_off(&self) -> Option<String> {
-        let backing = |tries: &Tries| match tries {
-            Tries::Backing { until, reason, .. } => Some(format!("until {until}: {reason}")),
-            Tries::Idle | Tries::Out { .. } | Tries::Broken { .. } | Tries::Due { .. } => None,
+        let backing = |attempts: &Attempts| match attempts {
+            Attempts::Backing { until, reason, .. } => Some(format!("until {until}: {reason}")),
+            Attempts::Idle | Attempts::Out { .. } | Attempts::Broken { .. } | Attempts::Due { .. } => None,
         };
-        if let Some(tries) = self.planning.stage().tries() {
-            return backing(tries);
+        if let Some(attempts) = self.planning.stage().attempts() {
+            return backing(attempts);
         }
-        self.units().into_iter().find_map(|unit| backing(unit.tries))
+        self.units().into_iter().find_map(|unit| backing(unit.attempts))
     }
 
     /// Work that waits for an operator.
     pub(super) fn given_up(&self) -> Vec<GivenUp> {
         let parked = self.units().into_iter().filter(|unit| unit.is_parked);
-        let given_up = parked.filter_map(|Unit { work, tries, .. }| match tries {
-            Tries::Broken { attempt, error, at } => {
+        let given_up = parked.filter_map(|Unit { work, attempts, .. }| match attempts {
+            Attempts::Broken { attempt, error, at } => {
                 let (error, since) = (error.message.clone(), *at);
                 Some(GivenUp { work, attempt: *attempt, error, since })
             }
-            Tries::Idle | Tries::Out { .. } | Tries::Backing { .. } | Tries::Due { .. } => None,
+            Attempts::Idle
+            | Attempts::Out { .. }
+            | Attempts::Backing { .. }
+            | Attempts::Due { .. } => None,
         });
         given_up.collect()
     }
@@ -149,27 +155,27 @@ impl Open {
     pub(super) fn try_again(&mut self) -> bool {
         let agent = &self.brief.agent;
         let (mut again, mut orphans) = (false, Vec::new());
-        let mut one = |tries: &mut Tries, is_parked: bool| {
-            orphans.extend(tries.timer().cloned());
-            again |= tries.again(is_parked);
+        let mut one = |attempts: &mut Attempts, is_parked: bool| {
+            orphans.extend(attempts.timer().cloned());
+            again |= attempts.again(is_parked);
         };
-        if let Some(tries) = self.planning.tries_mut() {
-            let is_parked = tries.is_parked(agent);
-            one(tries, is_parked);
+        if let Some(attempts) = self.planning.attempts_mut() {
+            let is_parked = attempts.is_parked(agent);
+            one(attempts, is_parked);
         }
         for step in self.execution.steps_mut() {
             match &mut step.exec {
                 Exec::Turn(turn) => {
-                    let is_parked = turn.tries.is_parked(agent);
-                    one(&mut turn.tries, is_parked);
+                    let is_parked = turn.attempts.is_parked(agent);
+                    one(&mut turn.attempts, is_parked);
                 }
-                Exec::Rerun(tries) => one(tries, false),
+                Exec::Rerun(attempts) => one(attempts, false),
                 Exec::Tool(_) | Exec::Acting(_) | Exec::NotBegun | Exec::Ended => {}
             }
             step.calls_mut(&mut |call| {
                 if call.end.is_none() {
                     let is_parked = call.is_parked(agent);
-                    one(&mut call.tries, is_parked);
+                    one(&mut call.attempts, is_parked);
                 }
             });
             step.follow();

@@ -23,7 +23,7 @@ pub(super) struct Units {
     /// Decisions other than commands, by what makes them one of a kind.
     others: BTreeSet<String>,
     keys: BTreeMap<WorkId, String>,
-    /// Attempts that a roll-back has taken out of the timeline, that were fenced by one, or that the
+    /// Attempts that a rollback has taken out of the timeline, that were fenced by one, or that the
     /// supervisor did not send: nobody needs to answer them.
     abandoned: BTreeSet<Unit>,
     ended: bool,

@@ -14,7 +14,7 @@ use proto::{
 };
 use serde_json::Value;
 
-use crate::{call::Call, excerpt, step::StepRun, tries::Tries};
+use crate::{attempts::Attempts, call::Call, excerpt, step::StepRun};
 
 /// Steps, in the order of their plans.
 #[derive(Debug, Clone, Default)]
@@ -125,13 +125,16 @@ impl Execution {
         self.steps.iter_mut().find_map(|step| step.call_mut(&find))
     }
 
-    pub(crate) fn tries_mut(&mut self) -> impl Iterator<Item = &mut Tries> {
-        self.steps.iter_mut().flat_map(StepRun::tries_mut)
+    pub(crate) fn attempts_mut(&mut self) -> impl Iterator<Item = &mut Attempts> {
+        self.steps.iter_mut().flat_map(StepRun::attempts_mut)
     }
 
     /// Timers of what is under way.
     pub(crate) fn timers(&self) -> impl Iterator<Item = TimerName> {
-        self.steps.iter().flat_map(StepRun::tries).filter_map(|tries| tries.timer().cloned())
+        self.steps
+            .iter()
+            .flat_map(StepRun::attempts)
+            .filter_map(|attempts| attempts.timer().cloned())
     }
 
     /// Questions that turns have asked for and that are not stored yet.
@@ -227,7 +230,9 @@ impl Execution {
             if step.state.is_terminal() {
                 ended.steps.push(step.as_end(observe));
             } else {
-                ended.orphans.extend(step.tries().filter_map(|tries| tries.timer().cloned()));
+                ended
+                    .orphans
+                    .extend(step.attempts().filter_map(|attempts| attempts.timer().cloned()));
                 step.end(StepState::Skipped, None, at);
             }
             let gone = step.state != StepState::Completed || apply == ReplanApply::ReplaceAll;

@@ -31,9 +31,10 @@ pub(super) use self::{
     spending::Spending,
 };
 use self::{lineage::Lineage, steering::Steering, timers::Timers};
-use crate::{at::At, tries::Tries};
+use crate::{at::At, attempts::Attempts};
 
-/// A job, as far as its log has been read.
+/// A job, as far as its log has been read. It holds the positions and counts of the whole log, which no
+/// rollback takes back, and the state that a rollback replaces.
 #[derive(Debug, Clone)]
 pub struct Job {
     pub(super) id: JobId,
@@ -53,11 +54,11 @@ pub struct Job {
     pub(super) ignored: u64,
     pub(super) poison: Option<Poison>,
     pub(super) awake: Awake,
-    /// Since when it lives, and how long it had lived before that: what a roll-back has taken out of
+    /// Since when it lives, and how long it had lived before that: what a rollback has taken out of
     /// its timeline does not count.
     pub(super) since: Timestamp,
     pub(super) lived_ms: u64,
-    /// It was rolled back and is to be folded anew. Until then nothing follows.
+    /// The rollback after which its log must be folded again. Until then nothing follows.
     pub(super) back: Option<At>,
     /// Absent until the first record.
     pub(super) open: Option<Open>,
@@ -107,8 +108,8 @@ impl Poison {
     }
 }
 
-/// A submitted job: the parts of its state, each of which keeps its own invariants. The rules take
-/// the parts that they need.
+/// The state of a job that was submitted, which a rollback replaces: parts that keep their own
+/// invariants. The rules take the parts that they need.
 #[derive(Debug, Clone)]
 pub(super) struct Open {
     pub(super) brief: Arc<Brief>,
@@ -244,7 +245,7 @@ impl Job {
         self.open.as_ref().map_or(Generation::FIRST, |open| open.generation())
     }
 
-    /// Whether it was rolled back, and nothing of it can be said before its log is folded anew from
+    /// Whether it was rolled back, and nothing of it can be said before its log is folded again from
     /// the first record: see [`crate::Replay`].
     #[must_use]
     pub fn must_be_refolded(&self) -> bool {
@@ -288,6 +289,7 @@ impl Open {
 
     /// Whether a command is in a queue or with a worker.
     pub(super) fn has_work_out(&self) -> bool {
-        self.planning.stage().tries().is_some_and(Tries::is_out) || self.execution.has_work_out()
+        self.planning.stage().attempts().is_some_and(Attempts::is_out)
+            || self.execution.has_work_out()
     }
 }

@@ -14,9 +14,9 @@ use proto::{
 };
 
 use crate::{
+    attempts::Attempts,
     loops::{Ended, Watch},
     names,
-    tries::Tries,
 };
 
 /// The planner's conversation and its outcome so far.
@@ -43,7 +43,7 @@ pub(crate) struct Planning {
 #[derive(Debug, Clone)]
 pub(crate) enum Stage {
     /// A plan is wanted.
-    Plan { tries: Tries },
+    Plan { attempts: Attempts },
     /// The planner must know something first.
     Clarify { asked: Asked, ask: Option<AskId> },
     /// No reply of the planner could be used; a person is asked what to do.
@@ -60,9 +60,9 @@ pub(crate) enum Stage {
 
 impl Stage {
     /// The command of the current round.
-    pub(crate) fn tries(&self) -> Option<&Tries> {
+    pub(crate) fn attempts(&self) -> Option<&Attempts> {
         match self {
-            Self::Plan { tries } => Some(tries),
+            Self::Plan { attempts } => Some(attempts),
             Self::Clarify { .. }
             | Self::Confused { .. }
             | Self::Check { .. }
@@ -89,7 +89,7 @@ impl Stage {
 impl Planning {
     pub(super) fn new() -> Self {
         Self {
-            stage: Stage::Plan { tries: Tries::Idle },
+            stage: Stage::Plan { attempts: Attempts::Idle },
             round: 1,
             dialogue: Vec::new(),
             rejected: 0,
@@ -117,9 +117,9 @@ impl Planning {
         matches!(self.stage, Stage::Execute)
     }
 
-    pub(crate) fn tries_mut(&mut self) -> Option<&mut Tries> {
+    pub(crate) fn attempts_mut(&mut self) -> Option<&mut Attempts> {
         match &mut self.stage {
-            Stage::Plan { tries } => Some(tries),
+            Stage::Plan { attempts } => Some(attempts),
             Stage::Clarify { .. }
             | Stage::Confused { .. }
             | Stage::Check { .. }
@@ -146,7 +146,7 @@ impl Planning {
 
     pub(crate) fn next_round(&mut self) {
         self.round = self.round.saturating_add(1);
-        self.stage = Stage::Plan { tries: Tries::Idle };
+        self.stage = Stage::Plan { attempts: Attempts::Idle };
     }
 
     /// Shows a plan to a person again, after an answer: the next round names the question about it.
@@ -280,9 +280,9 @@ impl Planning {
     /// and how many questions of agents are asked again.
     pub(crate) fn go_on(&mut self) -> (bool, u32) {
         match &mut self.stage {
-            Stage::Plan { tries } => {
-                let was_sent = tries.attempts() > 0 && self.rejected == 0;
-                *tries = Tries::Idle;
+            Stage::Plan { attempts } => {
+                let was_sent = attempts.count() > 0 && self.rejected == 0;
+                *attempts = Attempts::Idle;
                 (was_sent, 0)
             }
             Stage::Clarify { ask, .. } => (false, u32::from(ask.take().is_some())),

@@ -28,7 +28,7 @@ pub(crate) struct Spending {
     calls: u32,
     steps: u32,
     /// Model turns of descendants: turns as those of this job, and none of its steps.
-    below: u32,
+    of_descendants: u32,
 }
 
 impl Spending {
@@ -87,7 +87,7 @@ impl Spending {
 
     /// Model turns, those of descendants included.
     pub(crate) fn turns(&self) -> u32 {
-        self.turns.saturating_add(self.below)
+        self.turns.saturating_add(self.of_descendants)
     }
 
     /// A result of a tool counts, and with it its cost.
@@ -113,7 +113,8 @@ impl Spending {
         self.usage += usage;
         self.paid.below(paid);
         // By the first rules its turns were counted like the job's own.
-        let counter = if rules >= Rules::SECOND { &mut self.below } else { &mut self.turns };
+        let counter =
+            if rules >= Rules::SECOND { &mut self.of_descendants } else { &mut self.turns };
         *counter = counter.saturating_add(turns);
     }
 

@@ -1,4 +1,4 @@
-//! The life of one unit of work over its attempts: sent, answered, broken, waited for, sent again.
+//! The attempts at one unit of work: sent, answered, broken, waited for, sent again.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::names;
 
 /// Where a unit of work stands. How it ended well is for its owner to know.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Tries {
+pub(super) enum Attempts {
     /// Its first command should be sent.
     Idle,
     /// A command is stored and has no answer that counts. Caused by a decision, ended by a fact.
@@ -50,7 +50,7 @@ pub(super) enum Tries {
     },
 }
 
-impl Tries {
+impl Attempts {
     /// The attempt whose command should be sent now.
     pub(super) fn to_send(&self) -> Option<Attempt> {
         match self {
@@ -72,11 +72,11 @@ impl Tries {
 
     /// Whether it is known how this attempt ended.
     pub(super) fn has_heard(&self, attempt: Attempt) -> bool {
-        attempt.0 <= self.attempts() && !self.awaits(attempt)
+        attempt.0 <= self.count() && !self.awaits(attempt)
     }
 
     /// Attempts so far.
-    pub(super) fn attempts(&self) -> u32 {
+    pub(super) fn count(&self) -> u32 {
         match self {
             Self::Idle => 0,
             Self::Out { attempt } | Self::Broken { attempt, .. } => attempt.0,
@@ -95,7 +95,7 @@ impl Tries {
 
     /// The attempt broke.
     pub(super) fn broke(&mut self, error: WorkError, at: Timestamp) {
-        *self = Self::Broken { attempt: Attempt(self.attempts().max(1)), error, at };
+        *self = Self::Broken { attempt: Attempt(self.count().max(1)), error, at };
     }
 
     /// A wait was stored.

@@ -1,5 +1,4 @@
-//! Planning one action at a time, and goals that need no plan: what a planner may say beside a plan
-//! or a question, and what follows.
+//! Interleaved planning, one action at a time, and goals that need no plan.
 
 use proto::{
     agent::PlanWhen,

@@ -1,5 +1,5 @@
-//! What a job says to those that work for it and to the one it works for, and what a child is begun
-//! with. Pure: it is said by whoever stores the decision that goes with it, and before.
+//! The messages of a job to its children and its parent, and the first record of a child. Pure: the
+//! supervisor that stores the decision of a message sends it, and sends it before.
 
 use proto::{
     cost::Paid,
