@@ -269,7 +269,8 @@ async fn prepare_patiently(
 ) -> Result<bool, ConnectError> {
     let start = tokio::time::Instant::now();
     let patience = options.connect_timeout().max(Duration::from_millis(options.write_patience_ms));
-    (|| prepare(link, kv, subjects, options))
+    // Boxed: the futures of all callers hold it.
+    (|| Box::pin(prepare(link, kv, subjects, options)))
         .retry(BACKOFF)
         .when(|error| matches!(error, LogError::Unavailable(_)) && start.elapsed() < patience)
         .notify(|error, _| {

@@ -1,15 +1,21 @@
-//! What a thread logs, for tests that look for what must be there or must not.
+//! The log lines of a thread, for tests of what is logged and what is not.
 
 use std::{
     io,
     sync::{Arc, Mutex, PoisonError},
 };
 
+use tokio::sync::Notify;
 use tracing::{Level, subscriber::DefaultGuard};
+
+use super::wait::patiently;
 
 /// The lines that a thread logged.
 #[derive(Debug, Clone, Default)]
-pub struct Lines(Arc<Mutex<Vec<u8>>>);
+pub struct Lines {
+    written: Arc<Mutex<Vec<u8>>>,
+    changed: Arc<Notify>,
+}
 
 impl Lines {
     /// Keeps what this thread logs, up to a level, for as long as the guard lives.
@@ -28,14 +34,34 @@ impl Lines {
     /// Everything that was logged so far.
     #[must_use]
     pub fn text(&self) -> String {
-        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Waits for a text, and returns everything that was logged by then.
+    ///
+    /// # Panics
+    /// When the text was not logged before the end of all patience.
+    #[expect(clippy::panic, reason = "a test that waits in vain fails, and shows what was logged")]
+    pub async fn until(&self, text: &str) -> String {
+        let found = patiently(async {
+            loop {
+                let changed = self.changed.notified();
+                let all = self.text();
+                if all.contains(text) {
+                    return all;
+                }
+                changed.await;
+            }
+        });
+        found.await.unwrap_or_else(|| panic!("{text:?} was never logged: {}", self.text()))
     }
 }
 
 impl io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        self.written.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        self.changed.notify_waiters();
         Ok(bytes.len())
     }
 

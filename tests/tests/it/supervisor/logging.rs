@@ -1,16 +1,13 @@
 //! What supervisors log: never a word of what users wrote, unless somebody asks for debug.
 
-use std::{
-    io::Write,
-    sync::{Arc, Mutex},
-};
+use std::sync::Arc;
 
 use ::supervisor::actors::SupervisorOptions;
 use async_trait::async_trait;
 use broker::{
     bus::{Bus, BusError, Endpoint, Message, Request, RequestContext},
     memory::MemoryOptions,
-    testing::wait::patiently,
+    testing::Lines,
 };
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -21,62 +18,12 @@ use proto::{
 };
 use rstest::rstest;
 use runtime::telemetry::new_trace;
-use tokio::sync::Notify;
-use tracing::{Level, subscriber::DefaultGuard};
+use tracing::Level;
 
 use super::company::Company;
 
 /// What a user wrote.
 const CANARY: &str = "canary-4711";
-
-/// The lines of a log.
-#[derive(Clone, Default)]
-struct Lines {
-    written: Arc<Mutex<Vec<u8>>>,
-    news: Arc<Notify>,
-}
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.written.lock().unwrap().extend_from_slice(bytes);
-        self.news.notify_waiters();
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Lines {
-    /// Everything this thread logs from now on.
-    fn of(level: Level) -> (Self, DefaultGuard) {
-        let lines = Self::default();
-        let writer = lines.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(level)
-            .with_ansi(false)
-            .with_writer(move || writer.clone())
-            .finish();
-        (lines, tracing::subscriber::set_default(subscriber))
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8(self.written.lock().unwrap().clone()).unwrap()
-    }
-
-    async fn until(&self, text: &str) -> String {
-        let found = patiently(async {
-            loop {
-                let news = self.news.notified();
-                if self.text().contains(text) {
-                    return self.text();
-                }
-                news.await;
-            }
-        });
-        found.await.unwrap_or_else(|| panic!("{text:?} was never logged: {}", self.text()))
-    }
-}
 
 /// A bus that fails, quoting the job, when workers are told that a job has ended.
 struct Breaking(Arc<dyn Bus>);
