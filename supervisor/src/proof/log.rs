@@ -65,9 +65,9 @@ pub(super) struct Written {
 
 /// The content of a record.
 pub(super) enum Body {
-    Fact(Fact),
+    Fact(Box<Fact>),
     /// With the line that tells it from other decisions.
-    Decision(Decision, String),
+    Decision(Box<Decision>, String),
 }
 
 impl Written {
@@ -81,10 +81,8 @@ impl Written {
 
     /// The child that it starts.
     pub(super) fn child(&self) -> Option<&JobId> {
-        match &self.body {
-            Body::Decision(Decision::Spawn(spawn), _) => Some(&spawn.child),
-            Body::Decision(..) | Body::Fact(_) => None,
-        }
+        let Body::Decision(decision, _) = &self.body else { return None };
+        if let Decision::Spawn(spawn) = &**decision { Some(&spawn.child) } else { None }
     }
 
     fn next(&self) -> Option<u32> {
@@ -92,7 +90,8 @@ impl Written {
     }
 
     fn has_fired(&self, timer: &TimerName) -> bool {
-        matches!(&self.body, Body::Fact(Fact::Fired(fired)) if fired.timer == *timer)
+        let Body::Fact(fact) = &self.body else { return false };
+        matches!(&**fact, Fact::Fired(fired) if fired.timer == *timer)
     }
 }
 

@@ -123,14 +123,19 @@ impl Script {
             let entry = self::entry(at, time, job, family, record);
             let attempt = decision.unit();
             let label = golden::label(&decision);
-            return Written { saying, entry, body: Body::Decision(decision, label), attempt };
+            return Written {
+                saying,
+                entry,
+                body: Body::Decision(Box::new(decision), label),
+                attempt,
+            };
         }
         let (fact, attempt) = self.fact(before, saying, memory);
         let minutes = i64::from(matches!(saying, Saying::Fired { .. }));
         let time = time.checked_add(SignedDuration::from_mins(minutes)).expect("it is not late");
         let record = Record::of_fact(&fact, id, &writer).expect("it has no floats");
         let entry = self::entry(at, time, job, Family::In(fact.source()), record);
-        Written { saying, entry, body: Body::Fact(fact), attempt }
+        Written { saying, entry, body: Body::Fact(Box::new(fact)), attempt }
     }
 
     /// A fact, and the attempt that it is the result of.
