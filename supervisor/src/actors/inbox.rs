@@ -1,5 +1,5 @@
-//! What a job's actor has not looked at yet. Facts that arrive while it decides wait here and are
-//! taken together: one fold, one look, instead of one for each.
+//! The inbox of a job's actor. Facts that arrive during an activation wait here, and the next
+//! activation takes all of them.
 
 use std::{
     collections::VecDeque,
@@ -9,31 +9,30 @@ use std::{
 use broker::log::Delivery;
 use proto::fact::Signal;
 
-/// The facts and wishes waiting for one job's actor.
+/// The facts and requests that wait for one job's actor.
 #[derive(Debug, Default)]
 pub(super) struct Inbox(Mutex<Waiting>);
 
-/// What waited.
+/// The content of an inbox.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     pub(super) facts: VecDeque<Delivery>,
-    /// The job is to be looked at although no fact came.
+    /// Whether the job is activated although no fact arrived.
     pub(super) look: bool,
-    /// What is cached can no longer be trusted.
+    /// Whether the fold in memory can no longer be trusted.
     pub(super) forget: bool,
     awake: bool,
 }
 
 impl Inbox {
-    /// Adds to what waits; says whether the actor must be woken.
+    /// Adds to the inbox. Whether the actor must be woken.
     pub(super) fn add(&self, change: impl FnOnce(&mut Waiting)) -> bool {
         let mut waiting = self.lock();
         change(&mut waiting);
         !std::mem::replace(&mut waiting.awake, true)
     }
 
-    /// Takes all that waits. When there is nothing the actor goes to sleep: the next addition wakes
-    /// it again.
+    /// Empties the inbox. When it is empty the actor goes to sleep: the next addition wakes it again.
     pub(super) fn take(&self) -> Option<Waiting> {
         let mut waiting = self.lock();
         if waiting.facts.is_empty() && !waiting.look && !waiting.forget {
@@ -45,7 +44,7 @@ impl Inbox {
         Some(taken)
     }
 
-    /// Whether nothing waits and the actor sleeps.
+    /// Whether the inbox is empty and the actor sleeps.
     pub(super) fn is_idle(&self) -> bool {
         !self.lock().awake
     }
@@ -57,7 +56,7 @@ impl Inbox {
     }
 }
 
-/// Whether an operator wants a job tried again, one that breaks its actor included.
+/// Whether an operator retries the job. This revives a job whose actor kept dying, too.
 pub(super) fn says_retry(delivery: &Delivery) -> bool {
     delivery.entry.signal().is_some_and(|signaled| signaled.signal == Signal::Retry)
 }

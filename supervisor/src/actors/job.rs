@@ -1,16 +1,16 @@
-//! One job that moves: folds its facts, stores the decisions that follow, and acknowledges the
-//! facts once those are stored.
+//! The actor of one job: carries out the effects of the job's [`Activation`], and counts.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use broker::{
     Broker,
     kv::KvError,
-    log::{CasOutcome, Delivery, LogError},
+    log::{Delivery, CasOutcome, LogError, Submission},
 };
 use proto::{
-    decision::{Decision, DecisionKind, Note},
+    decision::{Decision, DecisionKind},
     entry::Entry,
+    fact::{Fact, Submitted},
     id::{JobId, Seq, Shard},
     trace::TraceContext,
 };
@@ -21,19 +21,12 @@ use runtime::registry::Registry;
 use tracing::Instrument;
 
 use super::{
-    folded::{Folded, MustRead, News},
     inbox::{Inbox, Waiting},
-    observe::{Census, Labels, Look, Place, Taken, Tally},
+    observe::{ActivationSpan, ActivationTimer, Census, Labels, Place, Tally},
     registered,
     shard::ShardMsg,
-    tell,
 };
-
-/// Decisions one look may lead to. A job that wants more is not converging.
-const DECISIONS_MAX: usize = 2 * proto::limits::PLAN_STEPS_MAX + 100;
-
-/// Conflicts in a row after which a look is given up: somebody else is deciding this job.
-const CONFLICTS_MAX: u32 = 20;
+use crate::activation::{self, Activation, Arrival, Effect, Outcome};
 
 pub(super) struct JobActor;
 
@@ -51,46 +44,43 @@ pub(super) struct JobArgs {
     pub(super) labels: Labels,
 }
 
-pub(super) struct JobCache {
+pub(super) struct JobState {
     args: JobArgs,
-    /// The fold so far; nothing when the log must be read.
-    folded: Option<Folded>,
-    /// What every line of the log about this job is within. One for all looks: writing its fields
-    /// anew for each took a twentieth of a supervisor's time.
+    activation: Activation,
+    /// The span of every line of the log about this job. One for all activations: filling its fields
+    /// for each took a twentieth of a supervisor's time.
     span: tracing::Span,
     /// Whether the span has the id of the job's trace.
     traced: bool,
-    /// Whether it was said that the job is parked.
+    /// The trace of a job whose submission travelled without one.
+    own_trace: Option<TraceContext>,
+    /// Whether it was logged that the job is parked.
     parked: bool,
-    /// What is still to be counted.
+    /// Changes that are not counted yet.
     tally: Tally,
-    /// Facts of looks that were given up and that had not been handed out before.
-    owed: BTreeSet<Seq>,
 }
 
-/// Why a look was given up. The facts stay unacknowledged and are handed out again.
+/// The reason why an activation was given up. Its facts stay unacknowledged and are delivered again.
 #[derive(Debug, thiserror::Error)]
 enum GivenUp {
     #[error(transparent)]
     Log(#[from] LogError),
     #[error("the tool registry cannot be read: {0}")]
     Registry(#[from] KvError),
-    #[error("somebody else keeps deciding this job")]
-    Contended,
-    #[error("the job wants more than {DECISIONS_MAX} decisions at once")]
-    Runaway,
+    #[error(transparent)]
+    Bound(#[from] activation::GivenUp),
 }
 
 impl Actor for JobActor {
     type Msg = Wake;
-    type State = JobCache;
+    type State = JobState;
     type Arguments = JobArgs;
 
     async fn pre_start(
         &self,
         _: ActorRef<Wake>,
         args: JobArgs,
-    ) -> Result<JobCache, ActorProcessingErr> {
+    ) -> Result<JobState, ActorProcessingErr> {
         // Of this level so that lines of any level are within it.
         let span = tracing::error_span!(
             "job",
@@ -98,14 +88,14 @@ impl Actor for JobActor {
             shard = %args.shard,
             trace_id = tracing::field::Empty,
         );
-        Ok(JobCache {
+        Ok(JobState {
+            activation: Activation::new(args.job.clone()),
             args,
-            folded: None,
             span,
             traced: false,
+            own_trace: None,
             parked: false,
             tally: Tally::default(),
-            owed: BTreeSet::new(),
         })
     }
 
@@ -113,25 +103,24 @@ impl Actor for JobActor {
         &self,
         _: ActorRef<Wake>,
         _: Wake,
-        cache: &mut JobCache,
+        state: &mut JobState,
     ) -> Result<(), ActorProcessingErr> {
-        let span = cache.span.clone();
-        let settled = cache.look_at_all().instrument(span).await;
-        let rests = cache.folded.as_ref().is_none_or(|folded| !folded.job.has_work_out());
-        let may_leave = rests && !cache.tally.is_owed();
-        let seen = ShardMsg::Rested { job: cache.args.job.clone(), may_leave, settled };
+        let span = state.span.clone();
+        let settled = state.activate_until_empty().instrument(span).await;
+        let may_leave = state.activation.may_leave() && !state.tally.is_owed();
+        let rested = ShardMsg::Rested { job: state.args.job.clone(), may_leave, settled };
         // The shard's actor is gone when the process shuts down; then so is this one.
-        let _ = cache.args.owner.cast(seen);
+        let _ = state.args.owner.cast(rested);
         Ok(())
     }
 }
 
-impl JobCache {
-    /// Looks as long as there is something to look at. Whether no look was given up.
-    async fn look_at_all(&mut self) -> bool {
+impl JobState {
+    /// Empties the inbox. Whether no activation was given up.
+    async fn activate_until_empty(&mut self) -> bool {
         let mut settled = true;
         while let Some(waiting) = self.args.inbox.take() {
-            if let Err(given_up) = self.look(&waiting).await {
+            if let Err(given_up) = self.activate(&waiting).await {
                 settled = false;
                 self.give_up(&given_up, &waiting);
             }
@@ -139,130 +128,105 @@ impl JobCache {
         settled
     }
 
-    async fn look(&mut self, waiting: &Waiting) -> Result<(), GivenUp> {
-        let redelivered = waiting.facts.iter().any(|fact| fact.delivered > 1);
-        if waiting.forget || redelivered {
-            self.folded = None;
+    async fn activate(&mut self, waiting: &Waiting) -> Result<(), GivenUp> {
+        let timer = ActivationTimer::start(waiting.facts.iter(), &mut self.tally);
+        self.activation.begin(arrivals(waiting), waiting.look, waiting.forget);
+        let Some(span) = self.take_in(timer, waiting).await? else { return Ok(()) };
+        loop {
+            let outcome = match self.activation.effect() {
+                Effect::Rest => break,
+                Effect::GiveUp(bound) => return Err(bound.into()),
+                Effect::Acknowledge => {
+                    for fact in &waiting.facts {
+                        fact.ack.done().await;
+                    }
+                    Outcome::Done
+                }
+                Effect::Store { next, after } => {
+                    let stored = self.args.store(next, after, span.trace).await;
+                    // A decision whose outcome is unknown most likely is stored: it counts, if the job
+                    // then ended.
+                    if matches!(stored, Ok(CasOutcome::Stored(_)) | Err(LogError::Unknown(_))) {
+                        let is_end = matches!(next.decision, Decision::Finish(_));
+                        self.tally.stored(after == Seq(0), is_end);
+                    }
+                    let kind = next.decision.kind();
+                    self.stored(stored?, kind);
+                    continue;
+                }
+                effect @ (Effect::Read
+                | Effect::Count(_)
+                | Effect::Compare(_)
+                | Effect::Arm(_)
+                | Effect::Submit { .. }
+                | Effect::Append { .. }
+                | Effect::Disarm(_)
+                | Effect::StopWork) => self.args.perform(effect, span.trace).await?,
+            };
+            self.activation.done(outcome);
         }
-        if waiting.facts.is_empty() && !waiting.look {
-            return Ok(());
+        if let Some(job) = self.activation.folded_job() {
+            let place = Place { census: &self.args.census, labels: &self.args.labels };
+            span.end(job, place, &mut self.tally);
         }
-        let look = Look::begin(waiting.facts.iter(), &mut self.tally);
-        let taken = self.take_in(waiting).await?;
-        let Some(folded) = &self.folded else { return Ok(()) };
-        let root = folded.trace;
+        self.report_poison();
+        Ok(())
+    }
+
+    /// Folds the facts and counts them. Nothing when there is nothing to do.
+    async fn take_in(
+        &mut self,
+        timer: ActivationTimer,
+        waiting: &Waiting,
+    ) -> Result<Option<ActivationSpan>, GivenUp> {
+        if let Effect::Read = self.activation.effect() {
+            let entries = self.args.read().await?;
+            self.activation.done(Outcome::Read(entries));
+        }
+        let (Effect::Count(intake), Some(job)) =
+            (self.activation.effect(), self.activation.folded_job())
+        else {
+            return Ok(None);
+        };
+        let root = self.activation.trace().unwrap_or_else(|| {
+            let random = || TraceContext::new(fastrand::u128(..), fastrand::u64(..), false);
+            *self.own_trace.get_or_insert_with(random)
+        });
         if !self.traced {
             self.traced = true;
             self.span.record("trace_id", format!("{:032x}", root.trace_id()));
         }
-        let looking = look.taken(&folded.job, root, waiting.facts.iter(), taken, &mut self.tally);
-        self.decide(looking.trace).await?;
-        for fact in &waiting.facts {
-            fact.ack.done().await;
-        }
-        if let Some(folded) = &self.folded {
-            let place = Place { census: &self.args.census, labels: &self.args.labels };
-            looking.over(&folded.job, root, place, &mut self.tally);
-        }
-        self.report_poison();
-        self.owed.clear();
-        Ok(())
+        let span = timer.folded(job, root, waiting.facts.iter(), intake, &mut self.tally);
+        self.activation.done(Outcome::Done);
+        Ok(Some(span))
     }
 
-    /// Folds what came, on top of what is cached or of the whole log.
-    async fn take_in(&mut self, waiting: &Waiting) -> Result<Taken, GivenUp> {
-        if let Some(mut folded) = self.folded.take() {
-            let mut facts: Vec<&Delivery> = waiting.facts.iter().collect();
-            facts.sort_by_key(|fact| fact.entry.seq);
-            let mut taken = Taken::default();
-            let insert = |fact: &&Delivery| {
-                taken.ignored.extend(folded.insert(&fact.entry)?);
-                Ok::<(), MustRead>(())
-            };
-            if facts.iter().try_for_each(insert).is_ok() {
-                self.folded = Some(folded);
-                return Ok(taken);
+    fn stored(&mut self, stored: CasOutcome, kind: DecisionKind) {
+        match stored {
+            CasOutcome::Stored(seq) => {
+                self.activation.done(Outcome::Stored(seq));
+                log_decided(&self.args.job, seq, kind, self.activation.folded_job());
+            }
+            CasOutcome::Conflict => {
+                let job = &self.args.job;
+                tracing::debug!(%job, "another supervisor decided first; reading the log again");
+                self.activation.done(Outcome::Conflict);
             }
         }
-        let news = self.news(waiting);
-        let (folded, taken) = match waiting.facts.front() {
-            // A job's first record, handed out for the first time: there is nothing to read. Should
-            // that be wrong, the first compare-and-set says so.
-            Some(first) if waiting.facts.len() == 1 && is_new(first) => {
-                Folded::of(&self.args.job, std::slice::from_ref(&first.entry), &news)
-            }
-            _ => Folded::of(&self.args.job, &self.read().await?, &news),
-        };
-        self.folded = Some(folded);
-        Ok(taken)
-    }
-
-    fn news(&self, waiting: &Waiting) -> News {
-        let (mut fresh, mut again) = (self.owed.clone(), BTreeSet::new());
-        for fact in &waiting.facts {
-            let facts = if fact.delivered == 1 { &mut fresh } else { &mut again };
-            facts.insert(fact.entry.seq);
-        }
-        News { fresh, again }
-    }
-
-    async fn read(&self) -> Result<Vec<Entry>, LogError> {
-        self.args.broker.log.read(&self.args.job, Seq(0)).await
-    }
-
-    /// Stores decisions until nothing more follows.
-    async fn decide(&mut self, trace: TraceContext) -> Result<(), GivenUp> {
-        let mut conflicts = 0;
-        for _ in 0..DECISIONS_MAX {
-            let Some(folded) = &mut self.folded else { return Ok(()) };
-            let Some(mut next) = folded.job.decide() else { return Ok(()) };
-            let JobArgs { job, broker, registry, .. } = &self.args;
-            next.decision = registered::compare(job, next.decision, registry, broker).await?;
-            let is_first = folded.job.last_decision() == Seq(0);
-            let is_end = matches!(next.decision, Decision::Finish(_));
-            let settles = matches!(next.decision, Decision::Note(Note::Concluded { .. }));
-            let stored = store(&self.args.broker, folded, next, trace).await;
-            // What could not be found out most likely is stored: it counts, if the job then ended.
-            if matches!(stored, Ok(CasOutcome::Stored(_)) | Err(LogError::Unknown(_))) {
-                self.tally.stored(is_first, is_end);
-            }
-            match stored? {
-                // From here on nothing counts any more. What counted before says what the job cost,
-                // and the one above is told that once: it must be what the log has.
-                CasOutcome::Stored(_) if settles => {
-                    conflicts = 0;
-                    let entries = self.read().await?;
-                    self.folded = Some(Folded::of(&self.args.job, &entries, &News::default()).0);
-                }
-                CasOutcome::Stored(_) => conflicts = 0,
-                CasOutcome::Conflict => {
-                    conflicts += 1;
-                    if conflicts > CONFLICTS_MAX {
-                        return Err(GivenUp::Contended);
-                    }
-                    tracing::debug!(job = %self.args.job, "somebody else decided first; reading the log again");
-                    let entries = self.read().await?;
-                    self.folded = Some(Folded::of(&self.args.job, &entries, &News::default()).0);
-                }
-            }
-        }
-        Err(GivenUp::Runaway)
     }
 
     fn give_up(&mut self, why: &GivenUp, waiting: &Waiting) {
         let (job, shard) = (&self.args.job, self.args.shard);
-        tracing::warn!(%job, %shard, error = %why, "a look at a job was given up; it will be looked at again");
-        self.folded = None;
-        let fresh = waiting.facts.iter().filter(|fact| fact.delivered == 1);
-        self.owed.extend(fresh.map(|fact| fact.entry.seq));
+        tracing::warn!(%job, %shard, error = %why, "an activation of a job was given up; it will be repeated");
+        self.activation.give_up(arrivals(waiting));
         let again = ShardMsg::GaveUp(self.args.job.clone());
         // The shard's actor is gone when the process shuts down; another process looks then.
         let _ = self.args.owner.cast(again);
     }
 
-    /// Says once that the job is parked.
+    /// Logs once that the job is parked.
     fn report_poison(&mut self) {
-        let poison = self.folded.as_ref().and_then(|folded| folded.job.poison());
+        let poison = self.activation.folded_job().and_then(Job::poison);
         if let Some(poison) = poison.filter(|_| !std::mem::replace(&mut self.parked, true)) {
             let (job, seq, reason) = (&self.args.job, poison.seq, &poison.place);
             tracing::error!(%job, %seq, %reason, "the job is parked: a record of its log cannot be read");
@@ -270,53 +234,89 @@ impl JobCache {
     }
 }
 
-fn is_new(delivery: &Delivery) -> bool {
-    let submitted =
-        |entry: &Entry| entry.record.as_ref().is_ok_and(|record| record.kind == "submitted");
-    delivery.delivered == 1 && submitted(&delivery.entry)
+impl JobArgs {
+    /// Carries out an effect that needs nothing but the broker and the registry.
+    async fn perform(&self, effect: Effect<'_>, trace: TraceContext) -> Result<Outcome, GivenUp> {
+        let log = &self.broker.log;
+        match effect {
+            Effect::Read => return Ok(Outcome::Read(self.read().await?)),
+            Effect::Compare(call) => {
+                let refused =
+                    registered::refusal(&self.job, call, &self.registry, &self.broker).await?;
+                return Ok(Outcome::Compared(refused));
+            }
+            Effect::Arm(arm) => log.arm(&self.job, &arm.timer, arm.at, trace).await?,
+            Effect::Append { to, fact } => _ = log.append(to, fact, trace).await?,
+            Effect::Submit { child, submitted } => {
+                return Ok(self.submit(child, submitted, trace).await?);
+            }
+            Effect::Disarm(timer) => {
+                if let Err(error) = log.disarm(&self.job, timer).await {
+                    tracing::debug!(job = %self.job, %timer, %error, "a timer that nothing waits for stays armed");
+                }
+            }
+            Effect::StopWork => {
+                let subject = log.subjects().stop(&self.job);
+                if let Err(error) = self.broker.bus.publish(subject, bytes::Bytes::new()).await {
+                    tracing::debug!(job = %self.job, %error, "workers find out by themselves that the job has ended");
+                }
+            }
+            Effect::Rest
+            | Effect::Count(_)
+            | Effect::Store { .. }
+            | Effect::Acknowledge
+            | Effect::GiveUp(_) => {}
+        }
+        Ok(Outcome::Done)
+    }
+
+    async fn read(&self) -> Result<Vec<Entry>, LogError> {
+        self.broker.log.read(&self.job, Seq(0)).await
+    }
+
+    async fn store(
+        &self,
+        next: &Next,
+        after: Seq,
+        trace: TraceContext,
+    ) -> Result<CasOutcome, LogError> {
+        self.broker.log.decide(&self.job, &next.decision, after, next.disarm.first(), trace).await
+    }
+
+    /// Begins the log of a child. It begins once, however often it is submitted.
+    async fn submit(
+        &self,
+        child: &JobId,
+        submitted: &Submitted,
+        trace: TraceContext,
+    ) -> Result<Outcome, LogError> {
+        let fact = Fact::Submitted(submitted.clone());
+        let Submission::Exists(first) = self.broker.log.submit(child, &fact, trace).await? else {
+            return Ok(Outcome::Done);
+        };
+        let there = first.submission().and_then(|there| there.parent);
+        if there != submitted.parent {
+            tracing::warn!(job = %self.job, %child, "another job has the id of a child");
+        }
+        Ok(Outcome::Occupied(there))
+    }
 }
 
-/// Arms what the decision needs, stores it, and applies it.
-async fn store(
-    broker: &Broker,
-    folded: &mut Folded,
-    next: Next,
-    trace: TraceContext,
-) -> Result<CasOutcome, LogError> {
-    let Next { decision, arm, tell, disarm } = next;
-    let id = folded.job.id().clone();
-    for timer in arm {
-        broker.log.arm(&id, &timer.timer, timer.at, trace).await?;
-    }
-    tell::tell(broker, &id, tell, trace).await?;
-    let (job, after) = (&folded.job, folded.job.last_decision());
-    let ends = matches!(decision, Decision::Finish(_)) && job.has_work_out();
-    let stops_work = ends || job.begins_anew();
-    let stored = broker.log.decide(&id, &decision, after, disarm.first(), trace).await?;
-    let CasOutcome::Stored(seq) = stored else { return Ok(stored) };
-    let kind = decision.kind();
-    folded.stored(seq, decision);
-    log_decided(&folded.job, seq, kind);
-    for timer in disarm.iter().skip(1) {
-        if let Err(error) = broker.log.disarm(&id, timer).await {
-            tracing::debug!(job = %id, %timer, %error, "a timer that nothing waits for stays armed");
-        }
-    }
-    if stops_work {
-        let subject = broker.log.subjects().stop(&id);
-        if let Err(error) = broker.bus.publish(subject, bytes::Bytes::new()).await {
-            tracing::debug!(job = %id, %error, "workers find out by themselves that the job has ended");
-        }
-    }
-    Ok(stored)
+fn arrivals(waiting: &Waiting) -> impl ExactSizeIterator<Item = Arrival<'_>> + Clone {
+    waiting.facts.iter().map(arrival)
 }
 
-/// Says at debug what was decided and where the job stands then, and nothing that anybody wrote.
-fn log_decided(job: &Job, seq: Seq, kind: DecisionKind) {
+fn arrival(fact: &Delivery) -> Arrival<'_> {
+    Arrival { entry: &fact.entry, is_again: fact.delivered > 1 }
+}
+
+/// Logs a decision at debug, and the status of the job then. Never a word that a person wrote.
+fn log_decided(id: &JobId, seq: Seq, kind: DecisionKind, job: Option<&Job>) {
     if !tracing::enabled!(tracing::Level::DEBUG) {
         return;
     }
-    let Some(at) = job.standing() else { return };
-    let sub_status = at.sub_status.map(|sub| sub.to_string());
-    tracing::debug!(job = %job.id(), %seq, decision = kind.as_str(), state = %at.state, sub_status, "decided");
+    let at = job.and_then(Job::standing);
+    let sub_status = at.as_ref().and_then(|at| at.sub_status).map(|sub| sub.to_string());
+    let state = at.as_ref().map(|at| tracing::field::display(at.state));
+    tracing::debug!(job = %id, %seq, decision = kind.as_str(), state, sub_status, "decided");
 }

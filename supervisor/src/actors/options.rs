@@ -1,13 +1,13 @@
-//! What can be set about a supervisor.
+//! The options of a supervisor.
 
 use std::time::Duration;
 
 use proto::id::AgentName;
 
-/// What can be set about a supervisor.
+/// The options of a supervisor.
 #[derive(Debug, Clone)]
 pub struct SupervisorOptions {
-    /// How often every open job of an owned shard is looked at again. It should never find work.
+    /// The interval of the sweep over all open jobs of an owned shard. It should never find work.
     pub sweep_interval: Duration,
     /// Most jobs of one shard that are kept folded in memory while they wait for workers.
     pub cached_jobs: usize,

@@ -1,4 +1,4 @@
-//! One owned shard: takes its facts in and hands them to the jobs they are about.
+//! The actor of one owned shard: receives its facts and passes them to the actors of their jobs.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -28,25 +28,25 @@ use super::{
     sweep,
 };
 
-/// Longest wait before a job whose look was given up is looked at again.
-const LOOK_AGAIN_MAX: Duration = Duration::from_secs(60);
+/// Longest wait before an activation that was given up is repeated.
+const REPEAT_AFTER_MAX: Duration = Duration::from_secs(60);
 
-/// Longest wait for the looks that are under way when a shard is given up.
-const LAST_LOOKS_MAX: Duration = Duration::from_secs(5);
+/// Longest wait for the current activations when a shard is given up.
+const LAST_ACTIVATIONS_MAX: Duration = Duration::from_secs(5);
 
 pub(super) struct ShardActor;
 
 pub(super) enum ShardMsg {
-    /// The feed gave something.
+    /// An item of the feed.
     Fed(Box<Feed>),
-    /// The feed broke off.
+    /// The end of the feed.
     FeedEnded(Option<LogError>),
-    /// Look at a job although no fact came.
+    /// Activate a job although no fact arrived.
     Look(JobId),
-    /// A look was given up; the job is looked at again, later each time.
+    /// An activation was given up; it is repeated, later each time.
     GaveUp(JobId),
-    /// A job's actor has nothing more to do; it may leave when the job waits for no worker. `settled`
-    /// when no look was given up.
+    /// A job's actor has emptied its inbox; it may leave when the job waits for no worker. `settled`
+    /// when no activation was given up.
     Rested { job: JobId, may_leave: bool, settled: bool },
 }
 
@@ -65,10 +65,10 @@ pub(super) struct ShardState {
     jobs: HashMap<JobId, Live>,
     by_actor: HashMap<ActorId, JobId>,
     panics: HashMap<JobId, u32>,
-    /// Looks in a row that were given up.
+    /// Activations in a row that were given up.
     setbacks: HashMap<JobId, u32>,
     quarantined: HashSet<JobId>,
-    /// They end with the actor, however it ends: nothing stops what is left behind by one that failed.
+    /// They end with the actor, however it ends.
     tasks: Vec<AbortOnDropHandle<()>>,
 }
 
@@ -77,7 +77,7 @@ struct Live {
     inbox: Arc<Inbox>,
 }
 
-/// Why a shard is let go of.
+/// The reason why a shard is given up.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ShardError {
     #[error("its feed broke off: {0}")]
@@ -173,8 +173,8 @@ impl Actor for ShardActor {
             task.abort();
             let _ = task.await;
         }
-        // Jobs finish the look they are at: what is decided is stored, and its facts acknowledged.
-        stop_children(&myself.get_cell(), LAST_LOOKS_MAX).await;
+        // Jobs finish their activation: its decisions are stored, and its facts acknowledged.
+        stop_children(&myself.get_cell(), LAST_ACTIVATIONS_MAX).await;
         tracing::info!(shard = %state.args.shard, "the shard is given up");
         Ok(())
     }
@@ -224,8 +224,8 @@ impl ShardState {
             && live.inbox.add(change)
             && live.actor.cast(Wake).is_err()
         {
-            // It died a moment ago: the event that says so has it started again, and what was in
-            // its inbox is handed out again by the log.
+            // It died a moment ago: the event of its death has it started again, and the log delivers
+            // the facts of its inbox again.
             tracing::debug!(%job, "the job's actor has just died");
         }
         Ok(())
@@ -253,9 +253,9 @@ impl ShardState {
         Ok(())
     }
 
-    /// Somebody else may have been given facts: no cache can be trusted any more.
+    /// Another supervisor may have received facts: no fold in memory can be trusted any more.
     fn forget_all(&mut self) {
-        // In an order of its own: the order of a hash map is another one every time.
+        // Sorted, because the order of a hash map is another one every time.
         let mut jobs: Vec<_> = self.jobs.iter().collect();
         jobs.sort_unstable_by_key(|(job, _)| *job);
         for (_, live) in jobs {
@@ -270,7 +270,7 @@ impl ShardState {
         *setbacks = setbacks.saturating_add(1);
         let wait = self.args.options.backoff.saturating_mul(2u32.saturating_pow(*setbacks - 1));
         // Many jobs give up at the same moment when the broker is away; they must not come back at one.
-        let wait = wait.min(LOOK_AGAIN_MAX).mul_f64(0.5 + fastrand::f64() / 2.0);
+        let wait = wait.min(REPEAT_AFTER_MAX).mul_f64(0.5 + fastrand::f64() / 2.0);
         myself.send_after(wait, move || ShardMsg::Look(job));
     }
 
@@ -293,8 +293,8 @@ impl ShardState {
         }
     }
 
-    /// A job's actor panicked. It is looked at again, later and later, and after some panics left
-    /// alone: a job that breaks the code that reads it must not take its shard down.
+    /// A job's actor panicked. It is started again, later each time, and after some panics left alone:
+    /// a job that breaks the code that reads it must not take its shard down.
     fn failed(&mut self, myself: &ActorRef<ShardMsg>, actor: ActorId, error: &str) {
         let Some(job) = self.by_actor.remove(&actor) else { return };
         self.jobs.remove(&job);
@@ -319,8 +319,8 @@ fn spawn(task: impl Future<Output = ()> + Send + 'static) -> AbortOnDropHandle<(
     AbortOnDropHandle::new(tokio::spawn(task))
 }
 
-/// Moves what the feed gives into the shard's mailbox. What is not acknowledged is bounded by the
-/// broker, and so is the mailbox.
+/// Moves the items of the feed into the shard's mailbox. The broker bounds the facts that are not
+/// acknowledged, and so the mailbox.
 async fn pump(
     mut feed: futures::stream::BoxStream<'static, Result<Feed, LogError>>,
     shard: ActorRef<ShardMsg>,

@@ -1,4 +1,4 @@
-//! One per process: owns the shards it should own, and lets go of the others.
+//! The supervisor of a process: starts the actors of the shards that it should own, and stops the others.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -37,38 +37,38 @@ const HEALTHY_AFTER: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct SupervisorActor;
 
-/// What it is told.
+/// A message to the supervisor.
 #[derive(Debug)]
 pub enum SupervisorMsg {
     /// These supervisors are alive, this one included.
     Live(BTreeSet<WorkerId>),
-    /// Try again to take a shard up.
+    /// Start the actor of a shard again.
     Retry(Shard),
-    /// Give all shards up and take none any more.
+    /// Stop all shards and start none any more.
     Drain,
 }
 
 /// The role's name in `--roles` and in presence.
 pub const ROLE: &str = "supervisor";
 
-/// What it is started with.
+/// The arguments of the supervisor.
 #[derive(Debug, Clone)]
 pub struct SupervisorArgs {
-    /// Where jobs live.
+    /// The logs of jobs.
     pub broker: Broker,
-    /// This process, and where it says which shards it owns.
+    /// The status of this process, which names the shards that it owns.
     pub status: Status,
-    /// Who else is there.
+    /// The other processes.
     pub crew: Crew,
     /// The tools that calls are compared with.
     pub registry: Registry,
-    /// What can be set.
+    /// The options.
     pub options: SupervisorOptions,
     /// Begins the shutdown: all shards are given up at once.
     pub shutdown: CancellationToken,
 }
 
-/// What it keeps.
+/// The state of the supervisor.
 #[derive(Debug)]
 pub struct SupervisorState {
     args: SupervisorArgs,
@@ -152,7 +152,7 @@ impl SupervisorState {
         self.wanted = subjects.all_shards().filter(mine).collect();
     }
 
-    /// Starts what is wanted and stops what is not.
+    /// Starts the missing shards and stops the others.
     async fn follow(&mut self, myself: &ActorRef<SupervisorMsg>) {
         let unwanted: Vec<_> =
             self.running.keys().filter(|s| !self.wanted.contains(s)).copied().collect();
@@ -169,8 +169,8 @@ impl SupervisorState {
         }
     }
 
-    /// Stops every shard, and waits until the decisions that are being stored are stored: whoever
-    /// takes the shards over then finds nothing half done.
+    /// Stops every shard, and waits until the current decisions are stored: the next owners find
+    /// nothing half done.
     async fn give_all_up(&mut self) {
         let stops = std::mem::take(&mut self.running).into_iter().map(|(shard, actor)| {
             self.args.status.set_shard(shard, false);
@@ -237,7 +237,7 @@ impl SupervisorState {
     }
 }
 
-/// Tells the actor who is alive, whenever that changes, and when to give everything up.
+/// Tells the actor the live supervisors, whenever they change, and the beginning of the shutdown.
 async fn listen(args: SupervisorArgs, supervisor: ActorRef<SupervisorMsg>) {
     let mut crew = args.crew.watch();
     loop {
@@ -263,8 +263,8 @@ async fn listen(args: SupervisorArgs, supervisor: ActorRef<SupervisorMsg>) {
     }
 }
 
-/// Why a shard's actor failed. What a panic says may hold what users wrote; where it broke was said
-/// when it did.
+/// The reason why a shard's actor failed. The message of a panic may hold words of users, and its place
+/// was logged when it happened.
 pub(super) fn reason(error: &ActorProcessingErr) -> String {
     if error.is::<ShardError>() || error.is::<LogError>() {
         return error.to_string();

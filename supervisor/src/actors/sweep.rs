@@ -1,7 +1,6 @@
-//! The slow look at every open job of a shard. The first one, soon after the shard was taken up, goes
-//! on with jobs that the owner before could not: it may have been of an older release. The later ones
-//! should never find work, and say so loudly when they do: then something above lost a fact or a
-//! decision.
+//! The sweep over every open job of a shard. The first one, soon after the shard is taken up, continues
+//! jobs that the owner before could not: it may have been of an older release. The later ones should
+//! never find work, and log an error when they do: then a fact or a decision was lost.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,20 +16,20 @@ use super::{
     shard::{ShardArgs, ShardMsg},
 };
 
-/// Jobs looked at before the next pause.
+/// Jobs between two pauses.
 const PAGE: usize = 100;
 
-/// Pause between pages: a sweep must not be felt by jobs that move.
+/// Pause between pages: a sweep must not slow down jobs that move.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Jobs looked at side by side: most take one read, and one in the middle of a decision two seconds.
+/// Jobs that are read in parallel: most take one read, and one in the middle of a decision two seconds.
 const LOOKS: usize = 16;
 
-/// When the jobs of a shard that was just taken up are counted: first they are moved on.
+/// The wait before the jobs of a new shard are counted: first they are continued.
 const COUNT_AFTER: Duration = Duration::from_secs(1);
 
-/// Looks first at jobs whose facts were handed out to an owner before and not acknowledged; counts
-/// all open jobs, and looks at them, soon after and then every so often.
+/// Activates first the jobs whose facts were delivered to an owner before and not acknowledged; counts
+/// and checks all open jobs, soon after and then at every interval.
 pub(super) async fn run(args: ShardArgs, census: Arc<Census>, shard: ActorRef<ShardMsg>) {
     match args.broker.log.unsettled(args.shard).await {
         Ok(jobs) => jobs.into_iter().for_each(|job| {
@@ -55,7 +54,7 @@ pub(super) async fn run(args: ShardArgs, census: Arc<Census>, shard: ActorRef<Sh
     }
 }
 
-/// Which sweep it is.
+/// The round of a sweep.
 #[derive(Debug, Clone, Copy)]
 enum Round {
     /// The first since the shard was taken up.
@@ -95,8 +94,8 @@ async fn look_at(
     job: JobId,
     round: Round,
 ) {
-    // In a task of its own: a job that breaks the code that reads it must not end the sweep, which is
-    // what looks at such a job again. Nor must one that cannot be read now.
+    // In a task of its own: a job that breaks the code that reads it must not end the sweep, because
+    // the sweep activates such a job again. Nor must a job that cannot be read now.
     let look = tokio::spawn(wants_work(args.clone(), job.clone(), round));
     match AbortOnDropHandle::new(look).await {
         Ok(Ok(seen)) => {
@@ -114,14 +113,14 @@ async fn look_at(
     }
 }
 
-/// What a sweep saw of a job.
+/// A job as a sweep read it.
 struct Seen {
     folded: Job,
     wants_work: bool,
 }
 
-/// Whether a decision is missing that no record on its way will bring about. A job in the middle of
-/// a decision looks the same, so what is missing must still be missing a moment later.
+/// Reads whether a decision is missing that no record on its way leads to. A job in the middle of a
+/// decision looks the same, so the decision must still be missing a moment later.
 async fn wants_work(args: ShardArgs, job: JobId, round: Round) -> Result<Seen, LogError> {
     let look = async || {
         let entries = args.broker.log.read(&job, Seq(0)).await?;

@@ -232,13 +232,8 @@ const PROVED: &[Proof] = &[
     },
     Proof {
         command: "cargo test -p callboard-supervisor --lib proof",
-        file: "supervisor/src/actors/proof/tests.rs",
+        file: "supervisor/src/proof/tests.rs",
         marker: "fn a_small_job_keeps_every_claim_whatever_goes_wrong",
-    },
-    Proof {
-        command: "cargo test -p callboard-supervisor --lib proof::kin",
-        file: "supervisor/src/actors/proof/kin/tests.rs",
-        marker: "fn a_small_family_keeps_every_claim_whatever_goes_wrong",
     },
     Proof {
         command: "deploy/nats/keys",

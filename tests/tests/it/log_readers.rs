@@ -51,13 +51,9 @@ const OTHERS: &[(&str, &str)] = &[
     ("simulation/src/wire/log.rs", "injects faults by the kind of a write"),
     ("simulation/src/wire/misread.rs", "garbles results"),
     ("simulation/src/world.rs", "writes the first facts of a world"),
-    ("supervisor/src/actors/folded.rs", "keeps the decisions that it stored itself"),
-    ("supervisor/src/actors/job.rs", "logs the decision that it stores"),
-    (
-        "supervisor/src/actors/registered.rs",
-        "compares a call with the registry before it is stored",
-    ),
-    ("supervisor/src/actors/tell.rs", "writes to other jobs what the machine says"),
+    ("supervisor/src/activation/fold.rs", "keeps the decisions that it stored itself"),
+    ("supervisor/src/activation/pending.rs", "gives the effects of one decision their order"),
+    ("supervisor/src/actors/job.rs", "stores what the machine decided, and counts it"),
     ("tool-actors/src/intent.rs", "writes the intent to run"),
     ("tool-actors/src/work.rs", "takes its own command and writes its result"),
 ];

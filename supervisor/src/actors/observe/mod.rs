@@ -1,10 +1,10 @@
 //! What is measured about jobs, and their traces. Decides nothing, and nothing waits for it.
 
+mod activation_metrics;
 mod census;
 mod figures;
 mod label;
 mod load;
-mod look;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -21,9 +21,9 @@ use runtime::telemetry::{self, LATENCY, SECONDS, keys};
 
 pub(super) use self::load::run as watch_load;
 pub(super) use self::{
+    activation_metrics::{ActivationSpan, ActivationTimer, Place, Tally},
     census::Census,
     label::Labels,
-    look::{Look, Place, Standpoint, Taken, Tally},
 };
 
 struct Instruments {

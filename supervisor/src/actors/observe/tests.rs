@@ -17,9 +17,10 @@ use proto::{
 use machine::{At, Job, Standing};
 use runtime::telemetry::new_trace;
 
+use crate::activation::{CountedStatus, Intake};
+
 use super::{
-    Census, Labels, Look, Place, Standpoint, Taken, Tally, figures::Figures, look::Looking,
-    walk::Walk,
+    ActivationSpan, ActivationTimer, Census, Labels, Place, Tally, figures::Figures, walk::Walk,
 };
 
 fn at(seq: u64) -> At {
@@ -193,20 +194,21 @@ fn a_question_that_is_answered_is_old_no_more_whatever_time_was_read_for_it() {
 }
 
 #[test]
-fn what_a_look_that_was_given_up_changed_is_counted_with_the_next_one() {
+fn a_change_of_an_activation_that_was_given_up_is_counted_with_the_next_one() {
     let (census, labels, root) = (Census::open(Shard(7), labels()), labels(), new_trace());
     let place = Place { census: &census, labels: &labels };
     let mut tally = Tally::default();
-    let look = |job: &Job, before: &Job, tally: &mut Tally| -> Looking {
-        let taken = Taken { before: Some(Standpoint::of(before)), ignored: Vec::new() };
-        Look::begin(iter::empty(), tally).taken(job, root, iter::empty(), taken, tally)
+    let begin = |job: &Job, before: &Job, tally: &mut Tally| -> ActivationSpan {
+        let intake = Intake { before: Some(CountedStatus::of(before)), ignored: Vec::new() };
+        let timer = ActivationTimer::start(iter::empty(), tally);
+        timer.folded(job, root, iter::empty(), &intake, tally)
     };
     let (first, then) = (planning(1), waiting(1, 300));
-    look(&first, &Job::new(first.id().clone()), &mut tally).over(&first, root, place, &mut tally);
+    begin(&first, &Job::new(first.id().clone()), &mut tally).end(&first, place, &mut tally);
     census.figures(|figures| expect(figures, &[("working planning", 1)]));
-    // A fact is taken in, and the look is given up.
-    drop(look(&then, &first, &mut tally));
+    // A fact is folded, and the activation is given up.
+    drop(begin(&then, &first, &mut tally));
     // The next one reads the log, where that fact stands already.
-    look(&then, &then, &mut tally).over(&then, root, place, &mut tally);
+    begin(&then, &then, &mut tally).end(&then, place, &mut tally);
     census.figures(|figures| expect(figures, &[("input-required parked", 1)]));
 }

@@ -1,109 +1,81 @@
-//! One look at a job: what is counted about it, and its place in the job's trace.
+//! The metrics of one activation of a job, and its place in the job's trace.
 //!
 //! The trace of a job: below the span that published the submission there is one `invoke_agent` span for
-//! each stretch of the job's life. A stretch begins with the fact that finds nothing in workers' hands
-//! and ends when the job waits for a person or the clock, or is over; only then is its span recorded,
-//! so that none is open while a job is parked. Its id is derived from that fact, so that every process
-//! knows it. Below it is one `process` span for each look, and below that what the look published.
+//! each stretch of the job's life. A stretch begins with the fact that finds no command with a worker,
+//! and ends when the job waits for a person or the clock, or is over. Only then is its span recorded,
+//! so that no span is open while a job is parked. Its id is derived from that fact, so that every process
+//! knows it. Below it is one `process` span for each activation, and below that one for each write.
 
 use std::time::Instant;
 
 use broker::log::Delivery;
 use machine::{Job, Standing};
-use proto::{budget::Axis, id::Seq, trace::TraceContext};
+use proto::{id::Seq, trace::TraceContext};
 use runtime::{
     observed::count_fact,
     telemetry::{self, Kind, Span, keys},
     worker::{dead_letter, redelivered},
 };
 
-use super::{
-    super::folded::kind, Census, INSTRUMENTS, Labels, figures::is_untouched, ignored, label,
-    submitted,
-};
+use super::{Census, INSTRUMENTS, Labels, figures::is_untouched, ignored, label, submitted};
+use crate::activation::{CountedStatus, Intake, kind};
 
-/// A job as it was counted last.
-#[derive(Debug, Default)]
-pub(in crate::actors) struct Standpoint {
-    standing: Option<Standing>,
-    is_parked: bool,
-    /// The limits it is near.
-    near: Vec<Axis>,
-}
-
-impl Standpoint {
-    pub(in crate::actors) fn of(job: &Job) -> Self {
-        Self { standing: job.standing(), is_parked: job.poison().is_some(), near: job.warnings() }
-    }
-
-    fn is_over(&self) -> bool {
-        self.standing.as_ref().is_some_and(|standing| standing.state.is_terminal())
-    }
-}
-
-/// What taking facts in came to.
-#[derive(Debug, Default)]
-pub(in crate::actors) struct Taken {
-    /// The job before the first of them. Only wanted of one that was not counted before.
-    pub(in crate::actors) before: Option<Standpoint>,
-    /// Kinds of those that changed nothing.
-    pub(in crate::actors) ignored: Vec<&'static str>,
-}
-
-/// What is still to be counted about one job. Outlives looks that are given up: what they changed is
-/// counted with the one that comes through.
+/// The changes of one job that are not counted yet. They outlive an activation that is given up, and
+/// are counted with the next one that is not.
 #[derive(Debug, Default)]
 pub(in crate::actors) struct Tally {
-    /// Not known before the first look.
-    before: Option<Standpoint>,
-    /// A fact came that had not been handed out before.
+    /// The status as it was counted last; unknown before the first activation.
+    before: Option<CountedStatus>,
+    /// A fact arrived that had not been delivered before.
     fresh: bool,
-    /// The job's first decision was stored from here.
+    /// This supervisor stored the first decision.
     began: bool,
-    /// Its end was stored from here.
+    /// This supervisor stored the end.
     ended: bool,
 }
 
 impl Tally {
-    /// A decision was stored from here, or most likely was.
+    /// This supervisor stored a decision, or most likely did.
     pub(in crate::actors) fn stored(&mut self, is_first: bool, is_end: bool) {
         self.began |= is_first;
         self.ended |= is_end;
     }
 
-    /// Whether something was taken in or stored and not counted.
+    /// Whether a fact or a decision is not counted yet.
     pub(in crate::actors) fn is_owed(&self) -> bool {
         self.fresh || self.began || self.ended
     }
 }
 
-/// A look that began.
+/// An activation whose facts are not folded yet.
 #[derive(Debug)]
-pub(in crate::actors) struct Look {
+pub(in crate::actors) struct ActivationTimer {
     started: Instant,
 }
 
-/// A look whose facts are taken in.
+/// An activation whose facts are folded.
 #[derive(Debug)]
-pub(in crate::actors) struct Looking {
+pub(in crate::actors) struct ActivationSpan {
     started: Instant,
     span: Span,
-    /// What is published from here is below this.
+    /// The parent of every write's span.
     pub(in crate::actors) trace: TraceContext,
     /// The span of the stretch.
     stretch: TraceContext,
+    /// The context that the submission travelled with.
+    root: TraceContext,
 }
 
-/// Who looks, and where it is counted.
+/// The figures of a shard.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::actors) struct Place<'a> {
     pub(in crate::actors) census: &'a Census,
     pub(in crate::actors) labels: &'a Labels,
 }
 
-impl Look {
-    /// Counts the facts that are taken in hand.
-    pub(in crate::actors) fn begin<'a>(
+impl ActivationTimer {
+    /// Counts the facts that the activation takes.
+    pub(in crate::actors) fn start<'a>(
         facts: impl Iterator<Item = &'a Delivery>,
         tally: &mut Tally,
     ) -> Self {
@@ -120,17 +92,17 @@ impl Look {
     }
 
     /// The facts are folded; `root` is the context that the submission travelled with.
-    pub(in crate::actors) fn taken<'a>(
+    pub(in crate::actors) fn folded<'a>(
         self,
         job: &Job,
         root: TraceContext,
         facts: impl ExactSizeIterator<Item = &'a Delivery> + Clone,
-        taken: Taken,
+        intake: &Intake,
         tally: &mut Tally,
-    ) -> Looking {
-        taken.ignored.into_iter().for_each(ignored);
+    ) -> ActivationSpan {
+        intake.ignored.iter().copied().for_each(ignored);
         if tally.before.is_none() {
-            tally.before = taken.before;
+            tally.before.clone_from(&intake.before);
         }
         let stretch = root.child(telemetry::of_stretch(job.id(), job.awake().seq));
         let trace = telemetry::child_of(stretch);
@@ -155,27 +127,21 @@ impl Look {
                 }
             }
         }
-        Looking { started: self.started, span, trace, stretch }
+        ActivationSpan { started: self.started, span, trace, stretch, root }
     }
 }
 
-impl Looking {
-    /// The look is over: every decision that follows is stored.
-    pub(in crate::actors) fn over(
-        self,
-        job: &Job,
-        root: TraceContext,
-        place: Place<'_>,
-        tally: &mut Tally,
-    ) {
+impl ActivationSpan {
+    /// Counts an activation whose decisions are stored.
+    pub(in crate::actors) fn end(self, job: &Job, place: Place<'_>, tally: &mut Tally) {
         drop(self.span);
         INSTRUMENTS.decision.record(self.started.elapsed().as_secs_f64(), &[]);
-        let now = Standpoint::of(job);
+        let now = CountedStatus::of(job);
         let Tally { before, fresh, began, ended } = std::mem::take(tally);
         let before = before.unwrap_or_default();
         if let Some(standing) = &now.standing {
-            // Once in a job's life, whoever looks at it and however often: by whoever stored its
-            // first decision, or, where nothing may follow, took it in.
+            // Once in a job's life: by the supervisor that stored its first decision, or, where no
+            // decision may follow, by the one that took the submission.
             let is_undecided = job.last_decision() == Seq(0);
             if began && before.standing.as_ref().is_none_or(is_untouched)
                 || fresh && is_undecided && before.standing.is_none()
@@ -190,7 +156,7 @@ impl Looking {
             }
             place.census.moved(job, before.standing.as_ref(), standing);
             if fresh && !before.is_over() && !job.has_work_out() {
-                stretch(job, root, self.stretch, standing);
+                stretch(job, self.root, self.stretch, standing);
             }
         }
         if now.is_parked && !before.is_parked {

@@ -1,0 +1,147 @@
+//! One decision on its way: the effects before it is stored, and those after.
+
+use machine::{Job, Next, Tell};
+use proto::{
+    decision::{Decision, Note},
+    id::{Seq, TimerName},
+};
+
+use super::{Effect, Outcome, fold::CachedFold};
+
+/// A decision that is not stored.
+#[cfg_attr(test, derive(Debug, Clone))]
+pub(super) struct Pending {
+    next: Next,
+    /// Whether a call was compared with the registry.
+    compared: bool,
+    /// Timers that are armed.
+    armed: usize,
+    /// Messages that are sent.
+    told: usize,
+    /// The id of the child of the next message belongs to another job.
+    is_occupied: bool,
+}
+
+/// The state of a decision after an outcome.
+pub(super) enum Advance {
+    Pending(Box<Pending>),
+    Stored(Cleanup),
+    Conflict,
+    /// The outcome is not one of the effect.
+    Misled,
+}
+
+/// The effects that are left after a decision is stored.
+#[cfg_attr(test, derive(Debug, Clone))]
+pub(super) struct Cleanup {
+    /// Timers to cancel.
+    disarm: Vec<TimerName>,
+    stops_work: bool,
+    must_read: bool,
+}
+
+impl Pending {
+    pub(super) fn new(next: Next) -> Self {
+        let compared = !matches!(next.decision, Decision::Call(_));
+        Self { next, compared, armed: 0, told: 0, is_occupied: false }
+    }
+
+    /// The first effect that is not carried out. Timers and messages precede the decision: the parent
+    /// module says why.
+    pub(super) fn effect<'a>(&'a self, job: &'a Job) -> Effect<'a> {
+        if let (Decision::Call(call), false) = (&self.next.decision, self.compared) {
+            return Effect::Compare(call);
+        }
+        if let Some(arm) = self.next.arm.get(self.armed) {
+            return Effect::Arm(arm);
+        }
+        match self.next.tell.get(self.told) {
+            Some(Tell::Submit { refused, .. }) if self.is_occupied => {
+                Effect::Append { to: job.id(), fact: refused }
+            }
+            Some(Tell::Submit { job: child, submitted, .. }) => Effect::Submit { child, submitted },
+            Some(Tell::Say { job: to, fact }) => Effect::Append { to, fact },
+            None => Effect::Store { next: &self.next, after: job.last_decision() },
+        }
+    }
+
+    pub(super) fn advance(mut self: Box<Self>, fold: &mut CachedFold, outcome: Outcome) -> Advance {
+        match outcome {
+            Outcome::Compared(refused) if !self.compared => {
+                self.compared = true;
+                if let (Decision::Call(call), Some(refused)) = (&mut self.next.decision, refused) {
+                    call.refused = Some(refused);
+                }
+            }
+            Outcome::Done if self.compared && self.armed < self.next.arm.len() => self.armed += 1,
+            Outcome::Done if self.compared && !self.is_ready() => {
+                self.told += 1;
+                self.is_occupied = false;
+            }
+            Outcome::Occupied(there) if self.armed == self.next.arm.len() => {
+                match self.next.tell.get(self.told) {
+                    Some(Tell::Submit { submitted, .. }) if submitted.parent == there => {
+                        self.told += 1;
+                    }
+                    Some(Tell::Submit { .. }) => self.is_occupied = true,
+                    Some(Tell::Say { .. }) | None => return Advance::Misled,
+                }
+            }
+            Outcome::Stored(seq) if self.is_ready() => {
+                return Advance::Stored((*self).stored(seq, fold));
+            }
+            Outcome::Conflict if self.is_ready() => return Advance::Conflict,
+            Outcome::Compared(_)
+            | Outcome::Done
+            | Outcome::Occupied(_)
+            | Outcome::Stored(_)
+            | Outcome::Conflict
+            | Outcome::Read(_) => return Advance::Misled,
+        }
+        Advance::Pending(self)
+    }
+
+    /// Whether all that precedes the decision is carried out.
+    fn is_ready(&self) -> bool {
+        self.compared && self.armed == self.next.arm.len() && self.told == self.next.tell.len()
+    }
+
+    fn stored(self, seq: Seq, fold: &mut CachedFold) -> Cleanup {
+        let Next { decision, mut disarm, .. } = self.next;
+        let job = fold.job();
+        let ends = matches!(decision, Decision::Finish(_)) && job.has_work_out();
+        let stops_work = ends || job.begins_anew();
+        // From here on nothing counts any more. What counted before says what the job cost, and its
+        // parent hears that once: it must be what the log has.
+        let must_read = matches!(decision, Decision::Note(Note::Concluded { .. }));
+        fold.stored(seq, decision);
+        // The write of the decision canceled the first one. The others follow in their order, from the
+        // end of the list.
+        disarm.reverse();
+        disarm.pop();
+        Cleanup { disarm, stops_work, must_read }
+    }
+}
+
+impl Cleanup {
+    pub(super) fn effect(&self) -> Effect<'_> {
+        self.disarm.last().map_or(Effect::StopWork, Effect::Disarm)
+    }
+
+    /// The effects that are left when the first one is carried out.
+    pub(super) fn next(mut self) -> Self {
+        if self.disarm.pop().is_none() {
+            self.stops_work = false;
+        }
+        self
+    }
+
+    pub(super) fn is_left(&self) -> bool {
+        self.stops_work || !self.disarm.is_empty()
+    }
+
+    /// Whether the log must be read before the next decision.
+    pub(super) fn must_read(&self) -> bool {
+        self.must_read
+    }
+}

@@ -1,0 +1,96 @@
+//! The bounds of an activation, and its ways around the log. The order of effects is the model's
+//! concern: `crate::proof`.
+
+use jiff::Timestamp;
+use proto::{
+    agent::Agent,
+    entry::Entry,
+    fact::{Fact, Submitted},
+    id::{JobId, Seq, WorkerId},
+    lang::Language,
+    record::Record,
+    subject::Family,
+};
+use rstest::rstest;
+
+use super::{Activation, Arrival, Effect, GivenUp, Outcome};
+
+fn job() -> JobId {
+    JobId::new("job").unwrap()
+}
+
+/// The first record of a job.
+fn submission() -> Entry {
+    let fact = Fact::Submitted(Submitted {
+        goal: "g".into(),
+        agent: Agent::default(),
+        language: Language::En,
+        digest: "d".into(),
+        by: None,
+        conversation: None,
+        parent: None,
+        agents: Default::default(),
+        forked: None,
+        plan: None,
+        files: Vec::new(),
+        rules: proto::rules::Rules::NOW,
+    });
+    let record = Record::of_fact(&fact, "r1", &WorkerId::new("door").unwrap()).unwrap();
+    let family = Family::In(fact.source());
+    let (seq, time) = (Seq(1), Timestamp::UNIX_EPOCH);
+    Entry { seq, time, job: job(), family, record: Ok(record), trace: None }
+}
+
+fn begun(entry: &Entry, is_again: bool) -> Activation {
+    let mut activation = Activation::new(job());
+    activation.begin([Arrival { entry, is_again }].into_iter(), false, false);
+    activation
+}
+
+#[rstest]
+#[case::delivered_for_the_first_time(false, false)]
+#[case::delivered_before(true, true)]
+fn the_first_record_of_a_job_needs_no_read(#[case] is_again: bool, #[case] reads: bool) {
+    let activation = begun(&submission(), is_again);
+    assert_eq!(matches!(activation.effect(), Effect::Read), reads);
+    assert_eq!(matches!(activation.effect(), Effect::Count(_)), !reads);
+}
+
+#[test]
+fn an_activation_stores_what_follows_and_acknowledges_then() {
+    let mut activation = begun(&submission(), false);
+    activation.done(Outcome::Done);
+    let Effect::Store { after, .. } = activation.effect() else { panic!("it plans") };
+    assert_eq!(after, Seq(0));
+    activation.done(Outcome::Stored(Seq(2)));
+    assert!(matches!(activation.effect(), Effect::Acknowledge));
+    activation.done(Outcome::Done);
+    assert!(matches!(activation.effect(), Effect::Rest));
+    assert!(!activation.may_leave());
+}
+
+#[test]
+fn a_job_that_another_supervisor_keeps_deciding_is_given_up() {
+    let entry = submission();
+    let mut activation = begun(&entry, false);
+    activation.done(Outcome::Done);
+    let conflicts = (0..).find(|_| {
+        activation.done(Outcome::Conflict);
+        let reads = matches!(activation.effect(), Effect::Read);
+        activation.done(Outcome::Read(vec![entry.clone()]));
+        !reads
+    });
+    assert_eq!(conflicts, Some(super::CONFLICTS_MAX));
+}
+
+#[test]
+fn an_outcome_of_another_effect_gives_the_activation_up() {
+    let entry = submission();
+    for outcome in [Outcome::Conflict, Outcome::Stored(Seq(2)), Outcome::Occupied(None)] {
+        let mut activation = begun(&entry, true);
+        activation.done(outcome);
+        assert!(matches!(activation.effect(), Effect::GiveUp(GivenUp::Misled)));
+        activation.give_up([Arrival { entry: &entry, is_again: false }].into_iter());
+        assert!(matches!(activation.effect(), Effect::Rest));
+    }
+}

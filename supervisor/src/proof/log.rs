@@ -1,0 +1,305 @@
+//! A log of the model: its records, the job they fold to, and the claims that they break.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use machine::{
+    Job, Next,
+    cancellation::{Cancellation, Verdict},
+    replay,
+};
+use proto::{
+    decision::{Decision, DecisionKind, Note},
+    entry::Entry,
+    fact::{Fact, Signal},
+    family::News,
+    id::{AskId, JobId, Seq, TimerName, Unit},
+    job::Outcome,
+    subject::Family,
+};
+
+use super::{claims, script::Saying, world::Places};
+
+/// A log, and its meaning.
+#[derive(Clone)]
+pub(super) struct Log {
+    pub(super) written: Vec<Arc<Written>>,
+    pub(super) job: Job,
+    /// Claims that a record breaks.
+    pub(super) wrong: BTreeSet<&'static str>,
+    pub(super) ended: bool,
+    /// The first question that is open.
+    pub(super) asks: Option<AskId>,
+    /// Whether a decision follows that is not stored.
+    pub(super) lacks_decision: bool,
+    /// The position of its last decision; 0 before the first.
+    pub(super) decided: u8,
+    /// Commands that begin without a check when they are delivered for the first time.
+    pub(super) unchecked: Places,
+    /// The record that brought its plan.
+    pub(super) planned: Option<usize>,
+    /// Decisions of a supervisor that did not know of the rollback.
+    pub(super) fenced: u8,
+    /// Results of earlier work that came after the rollback.
+    pub(super) heard_of_before: u8,
+    pub(super) answers: u8,
+    /// Children that it decided to have.
+    pub(super) spawned: BTreeSet<JobId>,
+    /// The end of its child, as it counted.
+    pub(super) child_ended: Option<Outcome>,
+    /// How often it heard of that end.
+    pub(super) ends_heard: u8,
+    /// Whether it noted that its child was canceled.
+    called_off: bool,
+    counted: BTreeSet<Option<Unit>>,
+    sent: BTreeSet<String>,
+}
+
+/// A record of a log.
+pub(super) struct Written {
+    pub(super) saying: Saying,
+    pub(super) entry: Entry,
+    pub(super) body: Body,
+    /// The attempt that a command is for, or the result of one.
+    pub(super) attempt: Option<Unit>,
+}
+
+/// The content of a record.
+pub(super) enum Body {
+    Fact(Box<Fact>),
+    /// With the line that tells it from other decisions.
+    Decision(Box<Decision>, String),
+}
+
+impl Written {
+    /// Whether a worker takes it.
+    pub(super) fn is_command(&self) -> bool {
+        matches!(
+            self.entry.family,
+            Family::Do(DecisionKind::Plan | DecisionKind::Turn | DecisionKind::Call, _)
+        )
+    }
+
+    /// The child that it starts.
+    pub(super) fn child(&self) -> Option<&JobId> {
+        let Body::Decision(decision, _) = &self.body else { return None };
+        if let Decision::Spawn(spawn) = &**decision { Some(&spawn.child) } else { None }
+    }
+
+    fn next(&self) -> Option<u32> {
+        if let Saying::Decision { next, .. } = self.saying { Some(next) } else { None }
+    }
+
+    fn has_fired(&self, timer: &TimerName) -> bool {
+        let Body::Fact(fact) = &self.body else { return false };
+        matches!(&**fact, Fact::Fired(fired) if fired.timer == *timer)
+    }
+}
+
+impl Log {
+    pub(super) fn empty(job: JobId) -> Self {
+        Self {
+            written: Vec::new(),
+            job: Job::new(job),
+            wrong: BTreeSet::new(),
+            ended: false,
+            asks: None,
+            lacks_decision: false,
+            decided: 0,
+            unchecked: 0,
+            planned: None,
+            fenced: 0,
+            heard_of_before: 0,
+            answers: 0,
+            spawned: BTreeSet::new(),
+            child_ended: None,
+            ends_heard: 0,
+            called_off: false,
+            counted: BTreeSet::new(),
+            sent: BTreeSet::new(),
+        }
+    }
+
+    /// All places of the log.
+    pub(super) fn all(&self) -> Places {
+        (1 << self.written.len()) - 1
+    }
+
+    pub(super) fn entries(&self, places: Places) -> Vec<Entry> {
+        let all = self.written.iter().enumerate();
+        all.filter(|(at, _)| places & (1 << at) != 0).map(|(_, w)| w.entry.clone()).collect()
+    }
+
+    /// Whether the job has begun.
+    pub(super) fn is_there(&self) -> bool {
+        self.job.first() > Seq(0)
+    }
+
+    /// Whether nothing more is to be expected of the job.
+    pub(super) fn is_over(&self) -> bool {
+        self.ended || !self.is_there()
+    }
+
+    pub(super) fn has(&self, saying: Saying) -> bool {
+        self.written.iter().any(|record| record.saying == saying)
+    }
+
+    /// Whether a worker that reads the log finds a command unwanted.
+    pub(super) fn is_unwanted(&self, command: u8) -> bool {
+        let at = usize::from(command);
+        let Body::Decision(decision, _) = &self.written[at].body else { return true };
+        let mut cancellation = Cancellation::new(self.written[at].entry.seq, decision);
+        let later: Vec<Entry> = self.written[at + 1..].iter().map(|w| w.entry.clone()).collect();
+        cancellation.take(&later) != Verdict::Wanted
+    }
+
+    /// Whether a timer fired before the decision was stored that it was armed for.
+    pub(super) fn fired_early(&self, nexts: &[Next]) -> bool {
+        let mut decided = self.written.iter().enumerate();
+        decided.any(|(at, record)| {
+            let arms = record.next().map(|next| &nexts[next as usize].arm);
+            let fired = |timer: &TimerName| self.written[..at].iter().any(|r| r.has_fired(timer));
+            arms.is_some_and(|arms| arms.iter().any(|arm| fired(&arm.timer)))
+        })
+    }
+
+    /// Whether a command has no result.
+    pub(super) fn lacks_results(&self) -> bool {
+        let is_answered =
+            |unit| self.written.iter().any(|r| !r.saying.is_decision() && r.attempt == unit);
+        let mut commands = self.written.iter().filter(|record| record.is_command());
+        commands.any(|command| !is_answered(command.attempt.clone()))
+    }
+
+    /// The most attempts of any unit of work.
+    pub(super) fn attempts(&self) -> u32 {
+        let attempts = self.written.iter().filter_map(|record| record.attempt.as_ref());
+        attempts.map(|unit| unit.attempt.0).max().unwrap_or(0)
+    }
+
+    /// Takes a record, and holds it against those before.
+    pub(super) fn take(&mut self, written: Written) {
+        let before = Before::of(self);
+        if written.saying == Saying::RollBack {
+            let mut entries = self.entries(self.all());
+            entries.push(written.entry.clone());
+            self.job = replay(self.job.id(), &entries);
+        } else {
+            self.job.take(&written.entry);
+        }
+        let counts = self.job.ignored() == before.ignored;
+        if self.job.poison().is_some() {
+            self.wrong.insert(claims::UNREADABLE);
+        }
+        match (&written.body, written.saying) {
+            (Body::Decision(decision, label), Saying::Decision { after, .. }) => {
+                self.decision(&before, decision, label, after);
+            }
+            (Body::Fact(_), Saying::Result { command, .. }) => {
+                self.result(&before, &written, command, counts);
+            }
+            (Body::Fact(fact), _) => self.fact(fact, counts),
+            (Body::Decision(..), _) => {}
+        }
+        let at = self.written.len();
+        if written.saying.is_decision() {
+            self.decided = u8::try_from(at + 1).expect("the log is short");
+            let is_unchecked = matches!(
+                written.entry.family,
+                Family::Do(DecisionKind::Plan | DecisionKind::Turn, _)
+            );
+            self.unchecked |= Places::from(is_unchecked) << at;
+        }
+        self.written.push(Arc::new(written));
+        self.ended = self.job.has_ended();
+        self.asks = self.job.waits().questions.first().cloned();
+        self.lacks_decision = self.job.decide().is_some();
+    }
+
+    fn decision(&mut self, before: &Before, decision: &Decision, label: &str, after: u8) {
+        if before.ended {
+            self.wrong.insert(claims::NOTHING_AFTER_THE_END);
+        }
+        if self.written.iter().any(|other| other.saying.is_decision_after(after)) {
+            self.wrong.insert(claims::ONE_DECISION_PER_POSITION);
+        }
+        // A decision from which nothing follows may be repeated.
+        let is_fenced = decision.generation() < before.generation;
+        self.fenced += u8::from(is_fenced);
+        if !is_fenced && !self.sent.insert(label.to_owned()) {
+            self.wrong.insert(claims::DECIDED_ONCE);
+        }
+        match decision {
+            Decision::Spawn(spawn) => {
+                self.spawned.insert(spawn.child.clone());
+                if self.spawned.len() > 1 {
+                    self.wrong.insert(claims::BEGUN_ONCE);
+                }
+            }
+            Decision::Note(Note::ChildTold { signal, .. }) => {
+                self.called_off |= *signal == Signal::Cancel;
+            }
+            Decision::Finish(_) => {
+                let is_free = self.spawned.is_empty() || self.child_ended.is_some();
+                if !is_free && !self.called_off {
+                    self.wrong.insert(claims::WAITS_OR_CALLS_OFF);
+                }
+            }
+            Decision::Plan(_) | Decision::Turn(_) | Decision::Call(_) | Decision::Ask(_) => {}
+            Decision::Wait(_) | Decision::Note(_) => {}
+        }
+    }
+
+    fn result(&mut self, before: &Before, written: &Written, command: u8, counts: bool) {
+        let command = self.written.get(usize::from(command));
+        let sent = command.and_then(|command| command.attempt.clone());
+        if sent.is_none() {
+            self.wrong.insert(claims::COMMAND_WAS_DECIDED);
+        }
+        let is_old = sent.as_ref().is_some_and(|unit| unit.work.generation() < before.generation);
+        self.heard_of_before += u8::from(is_old && !counts);
+        if counts && is_old {
+            self.wrong.insert(claims::COUNTS_IN_ITS_GENERATION);
+        }
+        if counts && written.attempt != sent {
+            self.wrong.insert(claims::COUNTS_FOR_ITS_OWN);
+        }
+        if counts && self.job.view().is_some_and(|view| view.plan.is_some()) {
+            self.planned.get_or_insert(self.written.len());
+        }
+        if counts && !self.counted.insert(sent) {
+            self.wrong.insert(claims::COUNTED_ONCE);
+        }
+    }
+
+    fn fact(&mut self, fact: &Fact, counts: bool) {
+        match fact {
+            Fact::Submitted(_) if !self.written.is_empty() => {
+                self.wrong.insert(claims::BEGUN_ONCE);
+            }
+            Fact::Answered(_) => self.answers += 1,
+            Fact::Child(said) => {
+                let News::Ended { outcome, .. } = &said.news else { return };
+                self.ends_heard += 1;
+                if counts && self.child_ended.replace(outcome.clone()).is_some() {
+                    self.wrong.insert(claims::END_COUNTED_ONCE);
+                }
+            }
+            Fact::Submitted(_) | Fact::Signaled(_) | Fact::Planned(_) | Fact::Turned(_) => {}
+            Fact::Started(_) | Fact::Called(_) | Fact::Fired(_) => {}
+        }
+    }
+}
+
+/// The job before a record.
+struct Before {
+    ended: bool,
+    ignored: u64,
+    generation: proto::id::Generation,
+}
+
+impl Before {
+    fn of(log: &Log) -> Self {
+        let job = &log.job;
+        Self { ended: job.has_ended(), ignored: job.ignored(), generation: job.generation() }
+    }
+}

@@ -1,0 +1,105 @@
+//! Every world that a small family of jobs can get into: one job, or a job and its child, with two
+//! supervisors, two workers, and a few faults of any kind at any moment. Stateright walks through all
+//! of them and holds each against the [`claims`].
+//!
+//! The code between two writes is the code of production: every supervisor here is an
+//! [`crate::activation::Activation`], which [`supervising`] drives as the job's actor does. Folds,
+//! decisions and the order of effects come from there. Modelled are the broker, the mailbox of a job's
+//! actor, and the loop of a worker. What is proved here and what is not: `docs/internals/proof.md`.
+
+mod actor;
+mod claims;
+mod log;
+mod memory;
+mod moves;
+mod mutation;
+mod script;
+mod simplest;
+mod supervising;
+mod tests;
+mod working;
+mod world;
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
+use stateright::{Model, Property};
+
+use self::{
+    claims::Sight,
+    memory::Memory,
+    moves::{Fault, Move},
+    mutation::Mutation,
+    script::Script,
+    world::World,
+};
+
+/// A family, and what may happen to it.
+struct Exploration {
+    /// The number of faults.
+    faults: u8,
+    /// Their kinds.
+    of: &'static [Fault],
+    /// Whether the first job may be canceled, at any moment.
+    cancels: bool,
+    /// Whether the first job may be rolled back to its plan, at any moment.
+    rolls_back: bool,
+    mutation: Option<Mutation>,
+    /// The parts of all worlds, computed once: a function of its keys, so no part of any state.
+    memory: Mutex<Memory>,
+    seen: Mutex<BTreeSet<Sight>>,
+}
+
+impl Exploration {
+    fn new(script: Script, faults: u8, of: &'static [Fault]) -> Self {
+        Self {
+            faults,
+            of,
+            cancels: true,
+            rolls_back: false,
+            mutation: None,
+            memory: Mutex::new(Memory::new(script)),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// The same with a bug.
+    fn mutated(self, mutation: Mutation) -> Self {
+        self.with(|memory| memory.mutation = Some(mutation));
+        Self { mutation: Some(mutation), ..self }
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Memory) -> T) -> T {
+        work(&mut self.memory.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn see(&self, sight: Sight) {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(sight);
+    }
+}
+
+impl Model for Exploration {
+    type State = World;
+    type Action = Move;
+
+    fn init_states(&self) -> Vec<World> {
+        self.with(|memory| moves::first(memory, self))
+    }
+
+    fn actions(&self, world: &World, moves: &mut Vec<Move>) {
+        moves.extend(self.with(|memory| self.moves(world, memory)));
+    }
+
+    fn next_state(&self, world: &World, step: Move) -> Option<World> {
+        Some(self.with(|memory| self.after(world, memory, step)))
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        let is_family = self.with(|memory| memory.jobs.len() > 1);
+        let sometimes = if is_family { claims::of_families() } else { claims::of_jobs() };
+        let back = if self.rolls_back { claims::of_rollbacks() } else { Vec::new() };
+        claims::always().into_iter().chain(sometimes).chain(back).collect()
+    }
+}

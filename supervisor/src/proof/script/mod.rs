@@ -1,0 +1,276 @@
+//! The plays: which jobs they are, and what everybody outside says, word for word. Nothing here
+//! decides when.
+
+mod family;
+
+use jiff::{SignedDuration, Timestamp};
+use machine::golden;
+use proto::{
+    agent::Agent,
+    entry::Entry,
+    fact::{Answered, Called, Fact, Fired, PlanReply, Planned, Signal, Signaled, Submitted},
+    id::{Attempt, Generation, JobId, Pool, Seq, StepId, ToolName, Unit, WorkId, WorkerId},
+    interaction::Answer,
+    lang::Language,
+    message::Usage,
+    plan::{Action, Plan, Step},
+    record::Record,
+    retry::RetryPolicy,
+    subject::Family,
+    tool::{Approval, Binding, Effect, Fault, ToolResult},
+    trace::TraceContext,
+};
+use serde_json::json;
+
+use super::{
+    log::{Body, Log, Written},
+    memory::Memory,
+};
+
+/// A record, as short as it can be said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Saying {
+    /// The submission of the first job.
+    Submitted,
+    Cancel,
+    /// The job is rolled back to where it had its plan.
+    RollBack,
+    /// A person answers the first open question.
+    Answered,
+    Fired {
+        timer: u8,
+    },
+    /// The result of the command there.
+    Result {
+        command: u8,
+        reply: Reply,
+        says: Attempt,
+        /// Whether it names the job's generation instead of its own.
+        renamed: bool,
+    },
+    /// A fact that another job sends.
+    Fact(u32),
+    /// A decision of a supervisor that knew the one before `after`.
+    Decision {
+        next: u32,
+        after: u8,
+    },
+}
+
+/// The reply of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Reply {
+    Done,
+    /// It failed, and may be retried.
+    Broke,
+}
+
+/// The play.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Script {
+    /// One job with two steps.
+    Alone {
+        /// Whether the second step waits for the first.
+        in_order: bool,
+        /// Whether a person confirms the plan.
+        confirm: bool,
+        /// Whether the job has a deadline.
+        deadline: bool,
+    },
+    /// A job that hands its only step to another agent.
+    Family {
+        /// Whether the child asks a person before it is done.
+        asks: bool,
+    },
+}
+
+impl Saying {
+    pub(super) fn is_decision(self) -> bool {
+        matches!(self, Self::Decision { .. })
+    }
+
+    pub(super) fn is_decision_after(self, position: u8) -> bool {
+        matches!(self, Self::Decision { after, .. } if after == position)
+    }
+}
+
+impl Script {
+    /// The jobs, each after its parent.
+    pub(super) fn jobs(self) -> Vec<JobId> {
+        match self {
+            Self::Alone { .. } => vec![family::parent()],
+            Self::Family { .. } => vec![family::parent(), family::child()],
+        }
+    }
+
+    /// Whether an actor takes facts and reads the log in one step, and a worker takes a command and
+    /// answers it in one step. The plays of one job cut both.
+    pub(super) fn is_coarse(self) -> bool {
+        matches!(self, Self::Family { .. })
+    }
+
+    /// The record, where it stands.
+    pub(super) fn write(self, before: &Log, saying: Saying, memory: &Memory) -> Written {
+        let at = before.written.len() + 1;
+        let writer = WorkerId::new("somebody").expect("a word is an id");
+        let id = format!("r{at}");
+        let job = before.job.id();
+        let time = before.written.last().map_or(START, |last| last.entry.time);
+        if let Saying::Decision { next, .. } = saying {
+            let decision = memory.nexts[next as usize].decision.clone();
+            let record = Record::of_decision(&decision, id, &writer).expect("it has no floats");
+            let family = Family::Do(decision.kind(), decision.pool());
+            let entry = self::entry(at, time, job, family, record);
+            let attempt = decision.unit();
+            let label = golden::label(&decision);
+            return Written {
+                saying,
+                entry,
+                body: Body::Decision(Box::new(decision), label),
+                attempt,
+            };
+        }
+        let (fact, attempt) = self.fact(before, saying, memory);
+        let minutes = i64::from(matches!(saying, Saying::Fired { .. }));
+        let time = time.checked_add(SignedDuration::from_mins(minutes)).expect("it is not late");
+        let record = Record::of_fact(&fact, id, &writer).expect("it has no floats");
+        let entry = self::entry(at, time, job, Family::In(fact.source()), record);
+        Written { saying, entry, body: Body::Fact(Box::new(fact)), attempt }
+    }
+
+    /// A fact, and the attempt that it is the result of.
+    fn fact(self, before: &Log, saying: Saying, memory: &Memory) -> (Fact, Option<Unit>) {
+        let fact = match saying {
+            Saying::Submitted => Fact::Submitted(self.submitted()),
+            Saying::Cancel => signaled(Signal::Cancel),
+            Saying::RollBack => {
+                let to = seq(before.planned.expect("it is rolled back to its plan"));
+                signaled(Signal::RollBack { to, seen: seq(before.written.len() - 1), again: false })
+            }
+            Saying::Answered => {
+                let ask = before.asks.clone().expect("it asks");
+                let answer = match self {
+                    Self::Alone { .. } => Answer::approve(None),
+                    Self::Family { .. } => Answer::respond(json!("yes")),
+                };
+                Fact::Answered(Answered { ask, answer, by: "ann".into() })
+            }
+            Saying::Fired { timer } => {
+                Fact::Fired(Fired { timer: memory.timer_name(timer).clone() })
+            }
+            Saying::Fact(fact) => memory.fact(fact).clone(),
+            Saying::Result { command, reply, says, renamed } => {
+                let sent = before.written.get(usize::from(command)).and_then(|c| c.attempt.clone());
+                let mut work = sent.expect("a result is one of a command").work;
+                if renamed {
+                    work = in_generation(&work, before.job.generation());
+                }
+                let attempt = Some(Unit { work: work.clone(), attempt: says });
+                return (self.result(work, says, reply), attempt);
+            }
+            Saying::Decision { .. } => unreachable!("a decision is no fact"),
+        };
+        (fact, None)
+    }
+
+    fn submitted(self) -> Submitted {
+        let Self::Alone { confirm, deadline, .. } = self else { return family::submitted() };
+        let mut agent = Agent { confirm, ..Agent::default() };
+        agent.tool.retry = RetryPolicy { max_attempts: 2, jitter: 0.0, ..RetryPolicy::default() };
+        agent.deadline_ms = deadline.then_some(3_600_000);
+        Submitted { agent, ..submission() }
+    }
+
+    fn result(self, work: WorkId, attempt: Attempt, reply: Reply) -> Fact {
+        let in_order = match self {
+            Self::Alone { in_order, .. } => in_order,
+            Self::Family { asks } => return family::turned(asks, work, attempt),
+        };
+        if work.as_str().split('.').nth(1).is_some_and(|part| part.starts_with('p')) {
+            let reply = match reply {
+                Reply::Done => PlanReply::Plan { plan: plan(in_order) },
+                Reply::Broke => PlanReply::Unparseable { text: "?".into(), error: "?".into() },
+            };
+            let usage = Usage::default();
+            let (detected, outline) = (None, Vec::new());
+            return Fact::Planned(Planned { work, attempt, reply, usage, detected, outline });
+        }
+        let (result, fault) = match reply {
+            Reply::Done => (ToolResult::ok(json!(work.as_str())), None),
+            Reply::Broke => (ToolResult::failed("broken"), Some(Fault::Timeout)),
+        };
+        Fact::Called(Called {
+            work,
+            attempt,
+            result,
+            fault,
+            duration_ms: 1,
+            cost: Default::default(),
+        })
+    }
+}
+
+/// A submission of the agent that has no policies.
+fn submission() -> Submitted {
+    Submitted {
+        goal: "reach the goal".into(),
+        agent: Agent::default(),
+        language: Language::En,
+        digest: "d".into(),
+        by: None,
+        conversation: None,
+        parent: None,
+        agents: Default::default(),
+        forked: None,
+        plan: None,
+        files: Vec::new(),
+        rules: proto::rules::Rules::NOW,
+    }
+}
+
+fn plan(in_order: bool) -> Plan {
+    let id = |name: &str| StepId::new(name).expect("a letter is an id");
+    let step = |name: &str, depends_on: Vec<StepId>| Step {
+        id: id(name),
+        title: String::new(),
+        description: format!("do {name}"),
+        depends_on,
+        action: Action::Tool {
+            tool: ToolName::new("echo").expect("a word is a name"),
+            args: json!({}),
+            binding: Binding {
+                pool: Pool::new("builtin").expect("a word is a name"),
+                effect: Effect::Idempotent,
+                approval: Approval::Never,
+                version: "1".into(),
+            },
+        },
+    };
+    let before_b = if in_order { vec![id("a")] } else { Vec::new() };
+    let steps = vec![step("a", Vec::new()), step("b", before_b)];
+    Plan { title: "the plan".into(), steps, replan: Vec::new() }
+}
+
+fn signaled(signal: Signal) -> Fact {
+    Fact::Signaled(Signaled { signal, reason: None, by: None, parent_seq: None })
+}
+
+/// The position of the n-th record.
+fn seq(n: usize) -> Seq {
+    Seq(u64::try_from(n + 1).expect("the log is short"))
+}
+
+/// A unit of work by its name in another generation.
+fn in_generation(work: &WorkId, generation: Generation) -> WorkId {
+    let (_, name) = work.as_str().split_once('.').expect("a unit of work names its generation");
+    WorkId::new(format!("g{generation}.{name}")).expect("another number leaves it an id")
+}
+
+/// When the job was submitted.
+const START: Timestamp = Timestamp::constant(1_000_000_000, 0);
+
+fn entry(at: usize, time: Timestamp, job: &JobId, family: Family, record: Record) -> Entry {
+    let trace = Some(TraceContext::new(1, 1, false));
+    let seq = Seq(u64::try_from(at).expect("the log is short"));
+    Entry { seq, time, job: job.clone(), family, record: Ok(record), trace }
+}

@@ -1,0 +1,193 @@
+//! The walks: through every world, and past every planted bug.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rstest::rstest;
+use stateright::{Checker, Expectation, HasDiscoveries, Model};
+
+use super::{
+    Exploration, Fault, Move, Mutation, Script,
+    claims::{self, Sight},
+};
+
+/// Two parallel steps.
+const PARALLEL: Script = Script::Alone { in_order: false, confirm: false, deadline: false };
+/// One step after the other.
+const IN_ORDER: Script = Script::Alone { in_order: true, confirm: false, deadline: false };
+/// A plan that a person confirms, one step after the other, and a deadline of an hour.
+const CONFIRMED: Script = Script::Alone { in_order: true, confirm: true, deadline: true };
+/// A child that does not ask.
+const SILENT: Script = Script::Family { asks: false };
+/// A child that asks a person.
+const ASKING: Script = Script::Family { asks: true };
+
+/// An exploration that is complete, or has found a broken claim.
+struct Walked {
+    worlds: usize,
+    /// Claims that do not hold, each with the way to a world in which it does not.
+    broken: BTreeMap<&'static str, Vec<Move>>,
+    happened: BTreeSet<&'static str>,
+    seen: BTreeSet<Sight>,
+}
+
+fn walk(exploration: Exploration) -> Walked {
+    let checker = exploration.checker().finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    let model = checker.model();
+    let is_claim = |name: &'static str| model.property(name).expectation == Expectation::Always;
+    let found = checker.discoveries();
+    let (claims, found): (Vec<_>, Vec<_>) = found.into_iter().partition(|(name, _)| is_claim(name));
+    let broken = claims.into_iter().map(|(name, path)| (name, path.into_actions())).collect();
+    let happened = found.into_iter().map(|(name, _)| name).collect();
+    let seen = model.seen.lock().unwrap().clone();
+    let worlds = checker.unique_state_count();
+    let nodes = model.with(|memory| memory.nodes.len());
+    println!("{worlds} worlds, {} steps, {nodes} activations", checker.state_count());
+    Walked { worlds, broken, happened, seen }
+}
+
+impl Walked {
+    /// Every claim holds, these things happen in some world, and the walk is not a short one.
+    fn keeps_every_claim(&self, happened: &[&'static str], worlds: usize) {
+        assert!(self.broken.is_empty(), "{:#?}", self.broken);
+        let never: Vec<_> = happened.iter().filter(|name| !self.happened.contains(*name)).collect();
+        assert!(never.is_empty(), "never happened: {never:?}");
+        assert!(self.worlds >= worlds, "{} worlds are fewer than {worlds}", self.worlds);
+    }
+
+    fn finds(&self, claim: &'static str) {
+        let way = self.broken.get(claim);
+        assert!(way.is_some_and(|way| way.len() > 1), "found is only {:#?}", self.broken);
+    }
+}
+
+fn names(claims: Vec<stateright::Property<Exploration>>) -> Vec<&'static str> {
+    claims.into_iter().map(|claim| claim.name).collect()
+}
+
+/// One fault of any kind at any moment, and a cancel at any other.
+#[rstest]
+#[case::parallel(PARALLEL, 189_794)]
+#[case::confirmed(CONFIRMED, 744_207)]
+fn a_small_job_keeps_every_claim_whatever_goes_wrong(
+    #[case] script: Script,
+    #[case] worlds: usize,
+) {
+    let walked = walk(Exploration::new(script, 1, Fault::ALL));
+    walked.keeps_every_claim(&names(claims::of_jobs()), worlds);
+    assert_eq!(walked.seen, Sight::ALL.into(), "something never happened");
+}
+
+#[rstest]
+#[case::alone(PARALLEL, &["it completes"])]
+#[case::family(ASKING, &[claims::FAMILY_COMPLETES, claims::ANSWERED])]
+fn without_a_cancel_and_a_fault_every_job_completes(
+    #[case] script: Script,
+    #[case] happens: &[&'static str],
+) {
+    let walked = walk(Exploration { cancels: false, ..Exploration::new(script, 0, &[]) });
+    walked.keeps_every_claim(happens, 1);
+    assert_eq!(walked.happened, happens.iter().copied().collect());
+}
+
+/// A rollback to the plan at any moment, and one fault at any other.
+#[rstest]
+#[case::pins(&[Fault::Pins], 196_582)]
+#[case::supervisors(&[Fault::Supervisors], 110_994)]
+#[case::writes(&[Fault::Lies, Fault::Delays], 11_132)]
+#[case::deliveries(&[Fault::Deliveries], 62_042)]
+#[case::workers(&[Fault::Workers], 67_991)]
+fn a_job_that_is_rolled_back_keeps_every_claim_whatever_goes_wrong(
+    #[case] of: &'static [Fault],
+    #[case] worlds: usize,
+) {
+    let exploration = Exploration::new(IN_ORDER, 1, of);
+    let walked = walk(Exploration { cancels: false, rolls_back: true, ..exploration });
+    walked.keeps_every_claim(&names(claims::of_rollbacks()), worlds);
+}
+
+/// Two faults, one after the other or one within the other.
+#[rstest]
+#[case::pins(&[Fault::Pins], 184_556)]
+#[case::supervisors(&[Fault::Supervisors], 19_070)]
+#[case::lies(&[Fault::Lies], 1_003)]
+#[case::delays(&[Fault::Delays], 4_105)]
+#[case::deliveries(&[Fault::Deliveries], 35_507)]
+#[case::workers(&[Fault::Workers], 153_448)]
+fn two_faults_of_a_kind_break_no_claim(#[case] of: &'static [Fault], #[case] worlds: usize) {
+    let walked = walk(Exploration { cancels: false, ..Exploration::new(PARALLEL, 2, of) });
+    walked.keeps_every_claim(&["it completes"], worlds);
+}
+
+/// One fault at any moment, and a cancel at any other.
+#[rstest]
+#[case::pins(&[Fault::Pins], &[claims::HEARD_TWICE], 502_756)]
+#[case::supervisors(&[Fault::Supervisors], &[claims::HEARD_TWICE], 479_449)]
+#[case::deliveries(&[Fault::Deliveries], &[], 20_368)]
+fn a_small_family_keeps_every_claim_whatever_goes_wrong(
+    #[case] of: &'static [Fault],
+    #[case] besides: &[&'static str],
+    #[case] worlds: usize,
+) {
+    let walked = walk(Exploration::new(SILENT, 1, of));
+    let usual = names(claims::of_families()).into_iter().take(5);
+    let all: Vec<_> = usual.chain(besides.iter().copied()).collect();
+    walked.keeps_every_claim(&all, worlds);
+}
+
+#[rstest]
+#[case(Mutation::NoCompareAndSet, &[Fault::Pins], claims::ONE_DECISION_PER_POSITION)]
+#[case(Mutation::AcceptAnyResult, &[Fault::Workers], claims::COUNTED_ONCE)]
+#[case(Mutation::DecideBeforeReading, &[Fault::Supervisors], claims::ENDS)]
+#[case(Mutation::DropTimers, &[Fault::Workers], claims::WAITS_ARE_TRUE)]
+#[case(Mutation::NoResets, &[Fault::Pins], claims::WAITS_ARE_TRUE)]
+#[case(Mutation::BelieveTheOccupant, &[Fault::Pins], claims::FOLDS_ARE_TRUE)]
+#[case(Mutation::AckBeforeDeciding, &[Fault::Supervisors], claims::ENDS)]
+#[case(Mutation::AckBeforeWork, &[Fault::Workers], claims::WAITS_ARE_TRUE)]
+#[case(Mutation::NeverCheck, &[], claims::NO_TOOL_AFTER_THE_END)]
+fn a_planted_bug_is_found(
+    #[case] mutation: Mutation,
+    #[case] of: &'static [Fault],
+    #[case] claim: &'static str,
+) {
+    let cancels = mutation == Mutation::NeverCheck;
+    let exploration = Exploration::new(PARALLEL, 2, of).mutated(mutation);
+    walk(Exploration { cancels, ..exploration }).finds(claim);
+}
+
+#[rstest]
+#[case(Mutation::CountOldResults, claims::COUNTS_IN_ITS_GENERATION)]
+#[case(Mutation::DeafToRollbacks, claims::FOLDS_ARE_TRUE)]
+fn a_planted_bug_of_rollbacks_is_found(#[case] mutation: Mutation, #[case] claim: &'static str) {
+    let exploration = Exploration::new(IN_ORDER, 0, &[]).mutated(mutation);
+    walk(Exploration { cancels: false, rolls_back: true, ..exploration }).finds(claim);
+}
+
+#[rstest]
+#[case(Mutation::SubmitFirst, &[], claims::BEGUN_WHEN_DECIDED)]
+#[case(Mutation::SubmitUnguarded, &[Fault::Supervisors], claims::BEGUN_ONCE)]
+#[case(Mutation::ForgetChildren, &[], claims::NOBODY_IS_LEFT)]
+#[case(Mutation::ForgetParent, &[], claims::WAITS_ARE_TRUE)]
+#[case(Mutation::NoCompareAndSet, &[Fault::Pins], claims::ONE_DECISION_PER_POSITION)]
+#[case(Mutation::TellAnotherEnd, &[], claims::COUNTED_TRULY)]
+fn a_planted_bug_of_families_is_found(
+    #[case] mutation: Mutation,
+    #[case] of: &'static [Fault],
+    #[case] claim: &'static str,
+) {
+    walk(Exploration::new(SILENT, 1, of).mutated(mutation)).finds(claim);
+}
+
+/// A driver that carries effects out in another order than the activation names them.
+#[rstest]
+#[case::acknowledges_first(Mutation::AckBeforeDeciding, PARALLEL, claims::ENDS)]
+#[case::acknowledges_first_in_a_family(Mutation::AckBeforeDeciding, SILENT, claims::WAITS_ARE_TRUE)]
+#[case::arms_last(Mutation::ArmAfterStoring, CONFIRMED, claims::WAITS_ARE_TRUE)]
+#[case::tells_last(Mutation::TellAfterStoring, SILENT, claims::WAITS_ARE_TRUE)]
+fn another_order_of_effects_is_found(
+    #[case] mutation: Mutation,
+    #[case] script: Script,
+    #[case] claim: &'static str,
+) {
+    let exploration = Exploration::new(script, 1, &[Fault::Supervisors]).mutated(mutation);
+    walk(Exploration { cancels: false, ..exploration }).finds(claim);
+}
