@@ -10,4 +10,5 @@
 extern crate callboard_executor_actor as executor_actor;
 
 mod stage;
+mod supervised;
 mod work;

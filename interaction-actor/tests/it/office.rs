@@ -14,11 +14,11 @@ use broker::{
     },
 };
 use bytes::Bytes;
-use callboard_interaction_actor::{desk::Desk, work::Asking};
+use callboard_interaction_actor::{InteractionActor, inbox_service::InboxService, options};
 use futures::StreamExt;
 use proto::{
     agent::Agent,
-    decision::{AskWork, Decision, DecisionKind, Finish, Note, pools},
+    decision::{AskWork, Decision, Finish, Note},
     door::Refusal,
     error::{Code, Failure},
     fact::{Fact, Signal, Signaled, Submitted},
@@ -35,7 +35,7 @@ use runtime::{
     registry::Registry,
     service::{ServiceActor, ServiceArgs},
     telemetry::new_trace,
-    worker::{PoolActor, PoolArgs, PoolOptions},
+    worker::{PoolActor, PoolArgs},
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -120,21 +120,18 @@ impl Office {
         let broker = self.place.connect(worker.as_str()).await;
         self.logs.push(Arc::downgrade(&broker.log));
         let shutdown = CancellationToken::new();
-        let work = Arc::new(Asking::new(broker.clone()));
-        for kind in [DecisionKind::Ask, DecisionKind::Note] {
-            let options = PoolOptions::new(kind, pools::people(), 16);
-            let args = PoolArgs::new(
-                broker.clone(),
-                worker.clone(),
-                work.clone(),
-                options,
-                shutdown.clone(),
-            );
-            let (actor, _) = Actor::spawn(None, PoolActor, args).await.unwrap();
+        for options in options(16) {
+            let role = InteractionActor::new(broker.clone());
+            let args =
+                PoolArgs::new(broker.clone(), worker.clone(), role, options, shutdown.clone());
+            let (actor, _) = Actor::spawn(None, PoolActor::default(), args).await.unwrap();
             self.staff.push(actor.get_cell());
         }
-        let service =
-            Arc::new(Desk::new(broker.clone(), people, Registry::open(&broker).await.unwrap()));
+        let service = Arc::new(InboxService::new(
+            broker.clone(),
+            people,
+            Registry::open(&broker).await.unwrap(),
+        ));
         let args = ServiceArgs { broker, service, in_flight: 20_000, shutdown };
         let (actor, _) = Actor::spawn(None, ServiceActor, args).await.unwrap();
         self.staff.push(actor.get_cell());

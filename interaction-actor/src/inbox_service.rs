@@ -1,7 +1,8 @@
-//! The verbs `answer` and `inbox`: where people say what they decide.
+//! The verbs `answer` and `inbox` of the front door.
 //!
 //! An answer is checked whole before it becomes a fact, and it becomes one only if no other answer
-//! came in between: of two at the same instant exactly one is taken, and the other is told whose.
+//! came in between: of two at the same instant exactly one is taken, and the other is refused with the
+//! name of the winner.
 
 use std::sync::Arc;
 
@@ -37,9 +38,9 @@ use crate::{
 
 /// Questions of a page when no number is asked for.
 const USUAL: u32 = 100;
-/// Times that an answer is tried anew because another fact of a person came in between.
+/// Retries of an answer because another fact of a person came in between.
 const RACES_MAX: usize = 50;
-/// Who answered, when nobody says.
+/// The name on an answer that names no person.
 const ANONYMOUS: &str = "anonymous";
 
 const ENDPOINTS: [Endpoint; 2] = [
@@ -52,16 +53,16 @@ const ENDPOINTS: [Endpoint; 2] = [
 
 /// Takes answers and shows the inbox: give it to a [`runtime::service::ServiceActor`].
 #[derive(Debug)]
-pub struct Desk {
+pub struct InboxService {
     broker: Broker,
     people: People,
     registry: Registry,
     schemas: Arc<Schemas>,
 }
 
-impl Desk {
-    /// A desk where the people of an installation answer. Plans that they change are held against
-    /// the tools of `registry`.
+impl InboxService {
+    /// The service of an installation. Plans that people change are held against the tools of
+    /// `registry`.
     #[must_use]
     pub fn new(broker: Broker, people: People, registry: Registry) -> Self {
         Self { broker, people, registry, schemas: Arc::default() }
@@ -241,7 +242,7 @@ impl Desk {
 }
 
 #[async_trait]
-impl Service for Desk {
+impl Service for InboxService {
     fn name(&self) -> &'static str {
         "inbox"
     }
