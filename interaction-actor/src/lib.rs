@@ -12,7 +12,7 @@ mod actor;
 mod edit;
 pub mod inbox;
 pub mod inbox_service;
-pub mod ledger;
+pub mod question_log;
 pub mod waiters;
 mod work;
 

@@ -5,12 +5,10 @@ use broker::{
     kv::{Bucket, KvError},
     log::LogError,
 };
-use proto::id::{AskId, JobId, Seq};
+use machine::QuestionStatus;
+use proto::id::{AskId, JobId};
 
-use crate::{
-    inbox,
-    ledger::{Ledger, Standing},
-};
+use crate::{inbox, question_log::QuestionLog};
 
 /// Puts questions into the inbox of an installation, and takes them out.
 #[derive(Debug)]
@@ -30,23 +28,20 @@ pub(crate) enum NotKept {
 impl InboxKeeper {
     /// Puts a question into the inbox, unless its job's log says that it is not open any more.
     pub(crate) async fn put(&self, job: &JobId, ask: &AskId) -> Result<(), NotKept> {
-        let entries = self.broker.log.read(job, Seq(0)).await?;
-        let mut ledger = Ledger::of(&entries);
+        let mut questions = QuestionLog::read(&*self.broker.log, job).await?;
         let key = inbox::key(job, ask);
-        let Some(Standing::Open { question, asked }) = ledger.standing(ask) else {
+        let Some(QuestionStatus::Open { question, asked }) = questions.question(ask) else {
             return Ok(self.broker.kv.delete(Bucket::Inbox, &key).await?);
         };
-        let goal = ledger.goal.clone().unwrap_or_default();
-        let (_, bytes) = inbox::entry(job, ledger.parent.as_ref(), &goal, question, *asked);
+        let asking = questions.job();
+        let (_, bytes) = inbox::entry(job, asking.parent(), asking.goal(), question, asked);
         self.broker.kv.put(Bucket::Inbox, &key, bytes).await?;
-        // It may have been answered or closed meanwhile, and whoever did that has removed what was
-        // not there yet. Looking again after the entry is there leaves no gap between the two.
-        for entry in self.broker.log.read(job, ledger.seq).await? {
-            ledger.apply(&entry);
-        }
-        match ledger.standing(ask) {
-            Some(Standing::Open { .. }) => Ok(()),
-            Some(Standing::Answered { .. } | Standing::Closed { .. }) | None => {
+        // An answer or a note that came meanwhile has removed an entry that was not there yet. A
+        // look after the entry is there leaves no gap between the two.
+        questions.catch_up(&*self.broker.log).await?;
+        match questions.question(ask) {
+            Some(QuestionStatus::Open { .. }) => Ok(()),
+            Some(QuestionStatus::Answered { .. } | QuestionStatus::Closed { .. }) | None => {
                 Ok(self.broker.kv.delete(Bucket::Inbox, &key).await?)
             }
         }

@@ -31,10 +31,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("executor-actor/src/actor.rs", "parses its own command and writes its result"),
     ("interaction-actor/src/actor.rs", "parses its own commands"),
     ("interaction-actor/src/inbox_service.rs", "writes answers"),
-    (
-        "interaction-actor/src/ledger.rs",
-        "reads questions itself, until `Job::question` replaces it",
-    ),
     ("planner-actor/src/actor.rs", "parses its own command and writes its result"),
     ("runtime/src/observed.rs", "labels spans and counters by kind"),
     ("runtime/src/worker/live.rs", "labels live updates by the command"),
