@@ -70,6 +70,7 @@ impl Stage {
 }
 
 /// A command with `fields` over the usual ones.
+#[expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
 pub(crate) fn command(fields: Value) -> Decision {
     let mut work = json!({
         "work": "g0.s1.r1.t1", "attempt": 1, "step": "step1", "turn": 1, "max_turns": 10,

@@ -62,6 +62,7 @@ impl Stage {
 }
 
 /// A command with `fields` over the usual ones.
+#[expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
 pub(crate) fn command(fields: Value) -> Decision {
     let mut work = json!({
         "work": "g0.p1", "attempt": 1, "goal": "Complete task 62", "language": "en", "may_ask": true

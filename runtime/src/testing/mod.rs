@@ -92,8 +92,11 @@ impl RoleStage {
     /// When it cannot be stored.
     pub async fn decide(&mut self, decision: &Decision) {
         let stored = self.broker.log.decide(&self.job, decision, self.last, None, new_trace());
-        let Ok(Guarded::Stored(at)) = stored.await else { panic!("the decision was not stored") };
-        self.last = at;
+        let stored = match stored.await.expect("a log in memory") {
+            Guarded::Stored(at) => Some(at),
+            Guarded::Conflict => None,
+        };
+        self.last = stored.expect("only the stage decides");
     }
 
     /// Stores a fact of the job.
