@@ -204,7 +204,11 @@ impl Office {
                 Fact::Turned(serde_json::from_value(turned).unwrap())
             }
             Decision::Ask(_) => return None,
-            other => panic!("not expected: {other:?}"),
+            other @ (Decision::Call(_)
+            | Decision::Wait(_)
+            | Decision::Spawn(_)
+            | Decision::Note(_)
+            | Decision::Finish(_)) => panic!("not expected: {other:?}"),
         };
         self.store(folded, &decision).await;
         Some(result)
