@@ -1,24 +1,24 @@
 //! The executor: answers `do.turn`, one model turn of one step.
 //!
-//! Architecture invariants: one command is one question to the model; no tool is called and no
-//! person is waited for here, both are commands of their own; nothing is kept between commands, the
+//! [`ExecutorActor`] is a ractor actor. The pool parses a decision into a [`TurnCommand`], starts one
+//! actor for it and supervises that actor: a panic ends one turn and no other.
+//!
+//! Architecture invariants: one command is one question to the model; the executor calls no tool and
+//! waits for no person, both are commands of their own; nothing is kept between commands, the
 //! conversation is read back from the job's log. Everything but that and the call to the model is
 //! pure.
 
+mod actor;
 mod offer;
 mod outline;
 mod prompt;
 mod resolve;
-mod start;
 mod summary;
 mod transcript;
 mod words;
 mod work;
 
-pub use self::{
-    start::{Setup, options, start},
-    work::{Executor, ROLE},
-};
+pub use self::actor::{ExecutorActor, ROLE, TurnCommand, options};
 
 #[cfg(test)]
 mod testing;

@@ -29,7 +29,7 @@ const DEEP_ARGS_CHARS: usize = 500;
 /// Says what is wrong with a tool's arguments.
 pub(crate) type CheckArgs<'a> = &'a dyn Fn(&ToolSpec, &Value) -> Result<(), String>;
 
-/// What a model's reply comes to.
+/// The outcome of a turn with a model's reply.
 pub(crate) fn resolve(
     reply: &Reply,
     work: &TurnWork,
@@ -63,7 +63,7 @@ pub(crate) fn resolve(
     }
 }
 
-/// What a turn comes to when the model gave no reply.
+/// The outcome of a turn without a reply.
 pub(crate) fn no_reply(error: &ModelError) -> TurnReply {
     let retry_after_ms =
         error.retry_after().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
@@ -72,7 +72,7 @@ pub(crate) fn no_reply(error: &ModelError) -> TurnReply {
     TurnReply::Failed { error }
 }
 
-/// What a turn comes to that cannot be taken.
+/// The outcome of a turn that cannot be taken.
 pub(crate) fn failed(message: &str, transient: bool) -> TurnReply {
     let message = message.to_owned();
     TurnReply::Failed { error: WorkError { message, transient, retry_after_ms: None } }

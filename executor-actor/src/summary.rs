@@ -1,7 +1,7 @@
-//! The questions to a model by which results and the oldest turns of a run are put in short, before
-//! the turn for which there is no room otherwise. It is offered no tool, and nothing it says is carried out.
+//! The questions to a model that summarise results and the oldest turns of a run, before a turn for
+//! which there is no room otherwise. The model is offered no tool, and its reply is not carried out.
 //!
-//! Must never: fail a turn. What cannot be summarised is left out, as without summaries.
+//! Must never: fail a turn. Turns that cannot be summarised are left out, as without summaries.
 
 use machine::transcript::Run;
 use model::{Asked, Model, ModelRequest, Overflow, Params};
@@ -28,36 +28,36 @@ const fn chars_per_token(language: Language) -> usize {
     }
 }
 
-/// What was put in short before a turn.
+/// The summaries made before a turn.
 #[derive(Debug, Default)]
-pub(crate) struct InShort {
-    /// What stands in place of the oldest turns.
+pub(crate) struct Summaries {
+    /// The text in place of the oldest turns.
     pub(crate) summary: Option<Summary>,
-    /// What stands in place of results.
+    /// The texts in place of results.
     pub(crate) results: Vec<Shortened>,
-    /// What all of it cost, whatever came of it.
+    /// The cost of all questions, whether or not they were answered.
     pub(crate) usage: Usage,
     /// Whether the model gave nothing that can be used: it is not asked for more before this turn.
     is_silent: bool,
 }
 
-impl InShort {
-    /// Whether nothing came of it.
+impl Summaries {
+    /// Whether there is no summary.
     pub(crate) fn is_nothing(&self) -> bool {
         self.summary.is_none() && self.results.is_empty()
     }
 }
 
-/// Puts in short what there is no room for in a turn: results that are too long to be shown whole,
-/// and the oldest turns when the conversation does not fit. Nobody is shown the model's words as they
-/// come: they are no answer of the agent's.
+/// Summarises what there is no room for in a turn: results that are too long to be shown whole, and
+/// the oldest turns when the conversation does not fit. The model's words are not streamed to people:
+/// they are no answer of the agent's.
 pub(crate) async fn make(
     work: &TurnWork,
     run: &Run,
     request: &ModelRequest,
     model: &dyn Model,
-) -> InShort {
-    let mut made = InShort::default();
+) -> Summaries {
+    let mut made = Summaries::default();
     if !work.summarise {
         return made;
     }
@@ -98,14 +98,13 @@ pub(crate) async fn make(
     made
 }
 
-/// Asks the model once for something in short, of at most `room` tokens. Nothing when it says nothing
-/// that can be used.
+/// Asks the model once for a summary of at most `room` tokens. Nothing when its reply cannot be used.
 async fn ask(
     work: &TurnWork,
     (frame, of): (String, &(dyn Fn(usize) -> String + Sync)),
     room: usize,
     model: &dyn Model,
-    made: &mut InShort,
+    made: &mut Summaries,
 ) -> Option<String> {
     if made.is_silent {
         return None;
@@ -120,14 +119,14 @@ async fn ask(
             text
         }
         Err(error) => {
-            tracing::debug!(%error, "nothing was put in short");
+            tracing::debug!(%error, "nothing was summarised");
             made.is_silent = true;
             None
         }
     }
 }
 
-/// What the model is asked; nothing when even the least of it does not fit.
+/// The question to the model; nothing when even the shortest one does not fit.
 fn request(
     work: &TurnWork,
     frame: &str,
@@ -149,7 +148,7 @@ fn request(
     Some(ModelRequest { messages: messages.find(fits)?, tools: Vec::new(), params })
 }
 
-/// What was said and done, as a text.
+/// The exchanges as a text.
 fn done(language: Language, messages: &[Message], ends: usize) -> String {
     let cut = |text: &str| excerpt::ends(text, ends);
     let said = match language {
@@ -175,7 +174,7 @@ fn done(language: Language, messages: &[Message], ends: usize) -> String {
     lines.join("\n")
 }
 
-/// A summary within its bounds: what is longer is cut, with a note. Nothing when there is none.
+/// A summary within its bounds: a longer one is cut, with a note. Nothing for an empty text.
 fn bounded(text: &str, room: usize, model: &dyn Model) -> Option<String> {
     if text.is_empty() {
         return None;

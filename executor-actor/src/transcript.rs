@@ -40,8 +40,8 @@ pub(crate) fn messages(work: &TurnWork, run: &Run) -> Vec<Message> {
     messages
 }
 
-/// What stands beside the task before anything was done: what people told the job, word for word
-/// also where the turns they told it in are put in short, and that summary.
+/// The text beside the task before the first exchange: the people's instructions, word for word even
+/// where their turns are summarised, and that summary.
 fn beside_task(language: Language, run: &Run) -> Option<String> {
     let first_shown = run.exchanges().iter().take(run.turns_past() + 1);
     let told: Vec<String> =

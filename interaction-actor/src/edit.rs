@@ -22,7 +22,7 @@ use runtime::{
 };
 use serde_json::Value;
 
-/// What a changed plan is measured against.
+/// The rules that a changed plan is held to.
 pub(crate) struct Rules<'a> {
     /// The policies of the job.
     pub(crate) agent: &'a Agent,
@@ -39,7 +39,7 @@ pub(crate) struct Rules<'a> {
 /// The plan in the place of the one that a question shows, whole.
 ///
 /// # Errors
-/// What is wrong with it, for whoever wrote it. The question stays as it is.
+/// The mistakes of the plan, for the person who wrote it. The question stays as it is.
 pub(crate) fn plan(question: &Question, value: Value, rules: &Rules<'_>) -> Result<Plan, Failure> {
     let completed: BTreeSet<StepId> = match &question.kind {
         QuestionKind::PlanCheck { completed, .. } => completed.iter().cloned().collect(),
@@ -75,7 +75,7 @@ pub(crate) fn plan(question: &Question, value: Value, rules: &Rules<'_>) -> Resu
         earlier: &completed,
         check_args: &check_args,
     };
-    // Whoever changed the plan mends all of it at once.
+    // The person who changed the plan corrects all mistakes at once.
     let mistakes = draft::mistakes(&draft, &frame);
     if let Some((first, _)) = mistakes.first() {
         let all =

@@ -1,8 +1,7 @@
 //! The inbox: a copy of every open question, for people to look at.
 //!
-//! It must never be asked whether a question is open: the job's log is. An entry that should have
-//! gone is removed by whoever finds it, and one that is missing comes back when its question is
-//! handed out again.
+//! It never says whether a question is open: the job's log does. An entry that should have gone is
+//! removed when it is found, and a missing entry comes back when its question is delivered again.
 
 use broker::kv::{Bucket, Kv, KvError};
 use bytes::Bytes;

@@ -1,16 +1,22 @@
 //! The interaction actor: takes `do.ask`, keeps the inbox of open questions, and turns the first
 //! valid answer of a person into a fact.
 //!
+//! [`InteractionActor`] is a ractor actor. The pool parses a decision into an [`AskCommand`], starts
+//! one actor for it and supervises that actor: a panic ends one command and no other.
+//!
 //! Architecture invariants: the job's log alone says which questions are open and who answered
-//! first; the inbox is a copy for people to look at, and mends itself. This crate never calls
-//! another actor crate: they meet in subjects.
+//! first; the inbox is a copy for people to look at, and repairs itself. This crate never
+//! calls another actor crate: they meet in subjects.
 
-pub mod desk;
+mod actor;
 mod edit;
 pub mod inbox;
-pub mod ledger;
+pub mod inbox_service;
+pub mod question_log;
 pub mod waiters;
-pub mod work;
+mod work;
+
+pub use self::actor::{AskCommand, InteractionActor, options};
 
 /// The role's name in `--roles` and in presence.
 pub const ROLE: &str = "interaction";

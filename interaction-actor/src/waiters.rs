@@ -1,5 +1,5 @@
-//! Futures that wait for a question to be settled, wherever it is answered. Many may wait for one
-//! job at the cost of one watch of its log; when the last one goes, so does the watch.
+//! Futures that wait until a question is settled, wherever it is answered. Many may wait for one job at
+//! the cost of one watch of its log; the watch ends with the last of them.
 
 use std::{
     collections::HashMap,
@@ -7,8 +7,9 @@ use std::{
     time::Duration,
 };
 
-use broker::Broker;
+use broker::{Broker, log::LogError};
 use futures::StreamExt;
+use machine::QuestionStatus;
 use proto::{
     decision::Closed,
     fact::Answered,
@@ -17,12 +18,12 @@ use proto::{
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::ledger::{Ledger, Standing};
+use crate::question_log::QuestionLog;
 
 /// Wait before a watch that broke is opened again.
 const REOPEN: Duration = Duration::from_millis(250);
 
-/// How a question was settled.
+/// The end of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Settled {
     /// With this answer.
@@ -40,12 +41,12 @@ pub struct Waiters {
 
 #[derive(Debug)]
 struct Watched {
-    ledger: watch::Receiver<Ledger>,
+    questions: watch::Receiver<QuestionLog>,
     _task: AbortOnDropHandle<()>,
 }
 
 impl Waiters {
-    /// Nobody waits yet.
+    /// Waiters of an installation.
     #[must_use]
     pub fn new(broker: Broker) -> Self {
         Self { broker, jobs: Arc::default() }
@@ -55,15 +56,16 @@ impl Waiters {
     /// is waited for too. Dropping the future ends the wait.
     pub async fn settled(&self, job: &JobId, ask: &AskId) -> Settled {
         let watched = self.watched(job);
-        let mut ledger = watched.ledger.clone();
+        let mut questions = watched.questions.clone();
         loop {
-            let standing = ledger.borrow_and_update().standing(ask).cloned();
-            match standing {
-                Some(Standing::Answered { winner, .. }) => return Settled::Answered(winner),
-                Some(Standing::Closed { because }) => return Settled::Closed(because),
-                Some(Standing::Open { .. }) | None => {}
+            match questions.borrow_and_update().question(ask) {
+                Some(QuestionStatus::Answered { winner, .. }) => {
+                    return Settled::Answered(Box::new(winner.as_ref().clone()));
+                }
+                Some(QuestionStatus::Closed { because }) => return Settled::Closed(because),
+                Some(QuestionStatus::Open { .. }) | None => {}
             }
-            if ledger.changed().await.is_err() {
+            if questions.changed().await.is_err() {
                 // The task never ends by itself; it can only be gone with its runtime.
                 std::future::pending::<()>().await;
             }
@@ -83,32 +85,37 @@ impl Waiters {
             return watched;
         }
         jobs.retain(|_, watched| watched.strong_count() > 0);
-        let (say, ledger) = watch::channel(Ledger::default());
+        let (say, questions) = watch::channel(QuestionLog::new(job.clone()));
         let task = tokio::spawn(follow(self.broker.clone(), job.clone(), say));
-        let watched = Arc::new(Watched { ledger, _task: AbortOnDropHandle::new(task) });
+        let watched = Arc::new(Watched { questions, _task: AbortOnDropHandle::new(task) });
         jobs.insert(job.clone(), Arc::downgrade(&watched));
         watched
     }
 }
 
-/// Keeps a ledger current until nobody looks at it any more.
-async fn follow(broker: Broker, job: JobId, ledger: watch::Sender<Ledger>) {
+/// Keeps the questions of a job current until nobody waits for them any more.
+async fn follow(broker: Broker, job: JobId, questions: watch::Sender<QuestionLog>) {
     loop {
-        let after = ledger.borrow().seq;
-        match broker.log.watch(&job, after).await {
-            Ok(mut entries) => {
-                while let Some(entry) = entries.next().await {
-                    match entry {
-                        Ok(entry) => ledger.send_modify(|ledger| ledger.apply(&entry)),
-                        Err(error) => {
-                            tracing::debug!(%job, %error, "a watch broke; opening it again");
-                            break;
-                        }
-                    }
-                }
-            }
-            Err(error) => tracing::debug!(%job, %error, "a job cannot be watched; trying again"),
+        if let Err(error) = follow_once(&broker, &job, &questions).await {
+            tracing::debug!(%job, %error, "a job cannot be watched; trying again");
         }
         tokio::time::sleep(REOPEN).await;
     }
+}
+
+async fn follow_once(
+    broker: &Broker,
+    job: &JobId,
+    questions: &watch::Sender<QuestionLog>,
+) -> Result<(), LogError> {
+    let after = questions.borrow().job().seq();
+    let mut entries = broker.log.watch(job, after).await?;
+    while let Some(entry) = entries.next().await {
+        let (entry, mut current) = (entry?, true);
+        questions.send_modify(|questions| current = questions.take(&entry));
+        if !current {
+            questions.send_replace(QuestionLog::read(&*broker.log, job).await?);
+        }
+    }
+    Ok(())
 }

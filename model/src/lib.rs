@@ -22,4 +22,6 @@ pub use error::{ErrorKind, ModelError, Phase};
 pub use observed::{Observed, Show, Watching};
 pub use port::{DEFAULT_MAX_REPLY_BYTES, Delta, Model, ModelRequest, ModelStream, Params};
 pub use provider::connect;
-pub use window::{Asked, Fitted, Overflow, TooLarge, bounded, estimate, fit, overflow, tokens};
+pub use window::{
+    Asked, Fitted, Overflow, TooLarge, bounded, estimate, fit, fit_request, overflow, tokens,
+};

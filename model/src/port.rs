@@ -9,6 +9,7 @@ use futures::Stream;
 use proto::{
     budget::Price,
     message::{Message, ModelCall, StopReason, ToolOffer, Usage},
+    wire::Said,
 };
 
 use crate::error::ModelError;
@@ -117,4 +118,16 @@ pub enum Delta {
         /// The model that answered, as the provider names it.
         model: String,
     },
+}
+
+impl Delta {
+    /// The update for the people who watch the job; tool calls and the end have none.
+    #[must_use]
+    pub fn update(&self) -> Option<Said> {
+        match self {
+            Self::Text(text) => Some(Said::Text(text.clone())),
+            Self::Thought(text) => Some(Said::Thought(text.clone())),
+            Self::Call(_) | Self::End { .. } => None,
+        }
+    }
 }

@@ -16,4 +16,5 @@ pub mod schema;
 pub mod service;
 pub mod shutdown;
 pub mod telemetry;
+pub mod testing;
 pub mod worker;

@@ -11,14 +11,12 @@ use std::{
 
 use broker::{Broker, clock::Clock, memory::VirtualClock};
 use door::{Door, DoorParts, agents::Agents};
-use interaction_actor::{desk::Desk, work::Asking};
+use executor_actor::ExecutorActor;
+use interaction_actor::{InteractionActor, inbox_service::InboxService};
 use jiff::{SignedDuration, Timestamp};
 use model::Model;
-use proto::{
-    agent::catalogue::Catalogue,
-    decision::{DecisionKind, pools},
-    id::WorkerId,
-};
+use planner_actor::PlannerActor;
+use proto::{agent::catalogue::Catalogue, id::WorkerId};
 use ractor::ActorCell;
 use runtime::{
     actor::{Child, Restarts, Tree},
@@ -26,7 +24,7 @@ use runtime::{
     presence::{Beacon, Crew, Status},
     registry::Registry,
     service::{Service, ServiceActor, ServiceArgs},
-    worker::{PoolActor, PoolArgs, PoolOptions},
+    worker::{Gauge, PoolArgs, PoolOptions},
 };
 use supervisor::actors::{SupervisorActor, SupervisorArgs, SupervisorOptions};
 use tokio_util::sync::CancellationToken;
@@ -162,22 +160,6 @@ impl Equipment {
         registry: &Registry,
     ) -> Result<Vec<Child>, Failed> {
         let (broker, worker) = (&self.broker, &self.worker);
-        let (planner, plans) = planner_actor::start(planner_actor::Setup {
-            broker: broker.clone(),
-            worker: worker.clone(),
-            model: Arc::clone(&self.model),
-            registry: registry.clone(),
-            options: planner_actor::options(4),
-            shutdown: self.shutdown.clone(),
-        });
-        let (executor, turns) = executor_actor::start(executor_actor::Setup {
-            broker: broker.clone(),
-            worker: worker.clone(),
-            model: Arc::clone(&self.model),
-            registry: registry.clone(),
-            options: executor_actor::options(4),
-            shutdown: self.shutdown.clone(),
-        });
         let toolset = match &self.stage {
             Some(stage) => rehearsal::toolset(stage, &self.bench)?,
             None => tools::toolset(&self.bench)?,
@@ -191,19 +173,32 @@ impl Equipment {
             options: tool_actors::options(&toolset, 4),
             shutdown: self.shutdown.clone(),
         };
+        let planner = PlannerActor::new(Arc::clone(&self.model), registry.clone());
+        let (planner, plans) = self.pool(planner_actor::ROLE, planner, planner_actor::options(4));
+        let executor =
+            ExecutorActor::new(broker.clone(), Arc::clone(&self.model), registry.clone());
+        let (executor, turns) =
+            self.pool(executor_actor::ROLE, executor, executor_actor::options(4));
         let (mut children, calls) = tool_actors::start(setup, toolset).await?;
         [plans, turns, calls].into_iter().for_each(|gauge| status.show(gauge));
         children.extend([planner, executor]);
-        for kind in [DecisionKind::Ask, DecisionKind::Note] {
-            let options = PoolOptions::new(kind, pools::people(), 16);
-            let work = Arc::new(Asking::new(broker.clone()));
-            let shutdown = self.shutdown.clone();
-            let pool = PoolArgs::new(broker.clone(), worker.clone(), work, options, shutdown);
-            children.push(Child::actor(format!("inbox.{}", kind.as_str()), || PoolActor, pool));
+        for options in interaction_actor::options(16) {
+            let name = format!("inbox.{}", options.kind.as_str());
+            children.push(self.pool(name, InteractionActor::new(broker.clone()), options).0);
         }
-        let desk = Desk::new(broker.clone(), People::default(), registry.clone());
-        children.push(self.service("desk", Arc::new(desk)));
+        let inbox = InboxService::new(broker.clone(), People::default(), registry.clone());
+        children.push(self.service("desk", Arc::new(inbox)));
         Ok(children)
+    }
+
+    fn pool<R: runtime::worker::Role>(
+        &self,
+        name: impl Into<Arc<str>>,
+        role: R,
+        options: PoolOptions,
+    ) -> (Child, Gauge) {
+        let (broker, worker) = (self.broker.clone(), self.worker.clone());
+        PoolArgs::new(broker, worker, role, options, self.shutdown.clone()).into_child(name)
     }
 
     fn service(&self, name: &'static str, service: Arc<dyn Service>) -> Child {

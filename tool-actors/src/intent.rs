@@ -1,7 +1,7 @@
 //! The protocol of `once` tools: say in the job's log that the run begins, before it begins.
 //!
-//! The log puts all who say so into one order, and the first of them owns the run. Who is not the
-//! first must not run the tool: it may be running somewhere, or have run and died before its result
+//! The log puts all who say so into one order, and the first of them owns the run. Another worker
+//! must not run the tool: it may be running somewhere, or have run and died before its result
 //! was stored. Nobody can know, so the call is reported `unknown`.
 
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(crate) async fn claim(
     let unit = Unit { work: call.work.clone(), attempt: call.attempt };
     let mine = Fact::Started(Started { work: call.work.clone(), attempt: call.attempt });
     // Somebody who began earlier is seen before anything is written. The whole log is read: the
-    // decision to run may have been stored after a roll-back that whoever decided had not seen.
+    // decision to run may have been stored after a rollback that its supervisor had not seen.
     let mut entries = retried(|| log.read(job, Seq(0))).await?;
     if intent::first(&entries, command, &unit).is_some() {
         return Ok(false);
@@ -44,8 +44,8 @@ pub(crate) async fn claim(
     let stored = retried(|| log.append(job, &mine, trace)).await?;
     let seen = entries.last().map_or(command, |entry| entry.seq);
     entries.extend(retried(|| log.read(job, seen)).await?);
-    // A roll-back that was stored before it is said that the run begins leaves the command behind;
-    // one that is stored later knows of the run.
+    // A rollback that was stored before the intent leaves the command behind; one that is stored
+    // later knows of the run.
     let mine_it_is = intent::first(&entries, command, &unit) == Some(stored);
     Ok(mine_it_is && call.work.generation() == intent::generation_before(&entries, stored))
 }

@@ -1,5 +1,8 @@
-//! Tools: what they are, the guards around every call, the built-in ones, and the actor that takes
+//! Tools: their interface, the guards around every call, the built-in ones, and the actor that takes
 //! `do.call` from the log and answers with `called`.
+//!
+//! [`ToolActor`] is a ractor actor. The pool parses a decision into a [`CallCommand`], starts one actor
+//! for it and supervises that actor: a panic ends one call and no other.
 //!
 //! A call passes, in this order: the tool is known, its version and effect are those that were
 //! planned, what a person approved is what would run, the arguments fit the schema, there is a free
@@ -10,6 +13,7 @@
 //! every URL goes through [`egress`], every path through [`workspace`]; this crate knows no other
 //! actor crate.
 
+mod actor;
 mod call;
 pub mod config;
 pub mod egress;
@@ -25,9 +29,9 @@ mod work;
 pub mod workspace;
 
 pub use self::{
+    actor::{CallCommand, ToolActor, options},
     files::JobFiles,
-    start::{Setup, StartError, builtin, options, start},
+    start::{Setup, StartError, builtin, start},
     tool::{CallContext, Meter, Tool, ToolFault},
     toolset::{Admitted, InvalidToolset, Toolset},
-    work::ToolWork,
 };

@@ -1,25 +1,22 @@
-//! Puts the tools to work: the built-in toolset, its announcement, and the actor of its pool.
+//! The start of a toolset: the built-in tools, their announcement, and the pool of their calls.
 
 use std::{sync::Arc, time::Duration};
 
 use broker::Broker;
 use model::Model;
-use proto::{
-    decision::{DecisionKind, pools},
-    id::WorkerId,
-    tool::ToolSpec,
-};
+use proto::{decision::pools, id::WorkerId, tool::ToolSpec};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use runtime::{
     actor::Child,
     presence::Crew,
     registry::{self, AnnounceError, Announced},
     telemetry::Content,
-    worker::{Gauge, PoolActor, PoolArgs, PoolOptions},
+    worker::{Gauge, PoolArgs, PoolOptions},
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
+    actor::ToolActor,
     config::ToolsConfig,
     egress::{Egress, EgressError, SystemLookup},
     tasks::TaskList,
@@ -29,14 +26,13 @@ use crate::{
         ReadAttachment, ReadFile, Sleep, Stop, UpdateTask, WriteFile,
     },
     toolset::{InvalidToolset, Toolset},
-    work::ToolWork,
     workspace::{FileError, Workspace},
 };
 
 /// How often tools are announced again, in case an announcement was lost or replaced.
 const ANNOUNCE_EVERY: Duration = Duration::from_secs(30);
 
-/// The tools cannot be put to work.
+/// The tools cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The workspace cannot be used.
@@ -91,23 +87,16 @@ pub fn builtin(
     Ok(Toolset::new(pools::builtin(), tools)?)
 }
 
-/// The bounds of a toolset's pool: calls in hand, deliveries and draining as configured, and the
-/// rest as usual.
-#[must_use]
-pub fn options(tools: &Toolset, slots: usize) -> PoolOptions {
-    PoolOptions::new(DecisionKind::Call, tools.pool().clone(), slots)
-}
-
-/// What a toolset needs to be put to work.
+/// The arguments of a toolset's start.
 #[derive(Debug)]
 pub struct Setup {
-    /// Where calls come from and results go.
+    /// The source of calls, and the place of their results.
     pub broker: Broker,
-    /// This process.
+    /// The name of this process.
     pub worker: WorkerId,
-    /// Who else is there.
+    /// The other processes.
     pub crew: Crew,
-    /// How arguments and results are put into traces; not at all when absent.
+    /// Puts arguments and results into traces, when present.
     pub content: Option<Arc<Content>>,
     /// The bounds of the pool; see [`options`].
     pub options: PoolOptions,
@@ -131,18 +120,14 @@ pub async fn start(setup: Setup, tools: Arc<Toolset>) -> Result<(Vec<Child>, Gau
         shutdown: shutdown.clone(),
     };
     announcer.announce().await?;
-    let work = ToolWork::new(broker.clone(), Arc::clone(&tools)).showing(content);
-    let pool = PoolArgs::new(broker, worker, Arc::new(work), options, shutdown);
-    let gauge = pool.gauge.clone();
+    let role = ToolActor::new(broker.clone(), Arc::clone(&tools), content);
     let name = |what: &str| format!("{what}.{}", tools.pool());
-    let children = vec![
-        Child::actor(name("call"), || PoolActor, pool),
-        Child::actor(name("announce"), || Announcer, announcer),
-    ];
-    Ok((children, gauge))
+    let pool = PoolArgs::new(broker, worker, role, options, shutdown);
+    let (pool, gauge) = pool.into_child(name("call"));
+    Ok((vec![pool, Child::actor(name("announce"), || Announcer, announcer)], gauge))
 }
 
-/// Announces tools again and again.
+/// Announces tools at intervals.
 struct Announcer;
 
 #[derive(Clone)]

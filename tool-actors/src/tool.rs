@@ -49,7 +49,7 @@ pub struct CallContext {
     pub idempotency_key: String,
     /// The language of the texts the tool answers with.
     pub language: Language,
-    /// The span of the call, for whoever is asked on its behalf.
+    /// The span of the call, for requests on its behalf.
     pub trace: TraceContext,
     /// Canceled when the answer is not wanted any more. Work on other threads must look at it.
     pub canceled: CancellationToken,

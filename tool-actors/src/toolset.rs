@@ -149,7 +149,7 @@ impl Entry {
         Ok(())
     }
 
-    /// What was approved must be what is about to run: the digest is made anew, here, from this
+    /// What was approved must be what is about to run: the digest is made again, here, from this
     /// call and this tool, and not taken from anybody.
     fn approved(&self, job: &JobId, call: &CallWork) -> Result<(), ToolFault> {
         let refuse = |why: &str| {

@@ -4,13 +4,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use broker::{Broker, clock::SystemClock, kv::KvError};
 use door::{Door, DoorParts, agents::Agents};
-use interaction_actor::{desk::Desk, work::Asking};
+use executor_actor::ExecutorActor;
+use interaction_actor::{InteractionActor, inbox_service::InboxService};
 use model::Model;
-use proto::{
-    agent::catalogue::Catalogue,
-    decision::{DecisionKind, pools},
-    id::WorkerId,
-};
+use planner_actor::PlannerActor;
+use proto::{agent::catalogue::Catalogue, id::WorkerId};
 use runtime::{
     actor::{self, Child, End, Restarts, Tree},
     admin::Watched,
@@ -20,7 +18,7 @@ use runtime::{
     registry::Registry,
     service::{Service, ServiceActor, ServiceArgs},
     telemetry::{Content, Identity},
-    worker::{PoolActor, PoolArgs, PoolOptions},
+    worker::{PoolArgs, PoolOptions},
 };
 use supervisor::actors::{SupervisorActor, SupervisorArgs, SupervisorOptions};
 use tokio_util::sync::CancellationToken;
@@ -165,28 +163,15 @@ impl Parts<'_> {
                 Ok(self.supervisor(&catalogue, &agents))
             }
             Role::Planner => {
-                let (child, gauge) = planner_actor::start(planner_actor::Setup {
-                    broker: self.broker.clone(),
-                    worker: self.status.worker().clone(),
-                    model: self.model()?,
-                    registry: self.registry.clone(),
-                    options: self.bounds(planner_actor::options(self.config.workers.plan_slots)),
-                    shutdown: self.shutdown.clone(),
-                });
-                self.status.show(gauge);
-                Ok(vec![child])
+                let role = PlannerActor::new(self.model()?, self.registry.clone());
+                let options = planner_actor::options(self.config.workers.plan_slots);
+                Ok(vec![self.pool(planner_actor::ROLE, role, options)])
             }
             Role::Executor => {
-                let (child, gauge) = executor_actor::start(executor_actor::Setup {
-                    broker: self.broker.clone(),
-                    worker: self.status.worker().clone(),
-                    model: self.model()?,
-                    registry: self.registry.clone(),
-                    options: self.bounds(executor_actor::options(self.config.workers.turn_slots)),
-                    shutdown: self.shutdown.clone(),
-                });
-                self.status.show(gauge);
-                Ok(vec![child])
+                let (broker, registry) = (self.broker.clone(), self.registry.clone());
+                let role = ExecutorActor::new(broker, self.model()?, registry);
+                let options = executor_actor::options(self.config.workers.turn_slots);
+                Ok(vec![self.pool(executor_actor::ROLE, role, options)])
             }
             Role::Tools => self.tools().await,
             Role::Interaction => Ok(self.interaction()),
@@ -256,22 +241,27 @@ impl Parts<'_> {
 
     fn interaction(&self) -> Vec<Child> {
         let mut children = Vec::new();
-        for kind in [DecisionKind::Ask, DecisionKind::Note] {
-            let options = PoolOptions::new(kind, pools::people(), self.config.workers.ask_slots);
-            let pool = PoolArgs::new(
-                self.broker.clone(),
-                self.status.worker().clone(),
-                Arc::new(Asking::new(self.broker.clone())),
-                self.bounds(options),
-                self.shutdown.clone(),
-            );
-            self.status.show(pool.gauge.clone());
-            children.push(Child::actor(format!("inbox.{}", kind.as_str()), || PoolActor, pool));
+        for options in interaction_actor::options(self.config.workers.ask_slots) {
+            let name = format!("inbox.{}", options.kind.as_str());
+            children.push(self.pool(name, InteractionActor::new(self.broker.clone()), options));
         }
-        let desk =
-            Desk::new(self.broker.clone(), People::new(&self.config.door), self.registry.clone());
-        children.push(self.service("desk", Arc::new(desk)));
+        let people = People::new(&self.config.door);
+        let inbox = InboxService::new(self.broker.clone(), people, self.registry.clone());
+        children.push(self.service("desk", Arc::new(inbox)));
         children
+    }
+
+    /// The pool of a role, whose load this process shows.
+    fn pool<R>(&self, name: impl Into<Arc<str>>, role: R, options: PoolOptions) -> Child
+    where
+        R: runtime::worker::Role,
+    {
+        let (broker, worker) = (self.broker.clone(), self.status.worker().clone());
+        let options = self.bounds(options);
+        let pool = PoolArgs::new(broker, worker, role, options, self.shutdown.clone());
+        let (child, gauge) = pool.into_child(name);
+        self.status.show(gauge);
+        child
     }
 
     fn model(&self) -> Result<Arc<dyn Model>, ModelSetupError> {

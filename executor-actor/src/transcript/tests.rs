@@ -339,7 +339,7 @@ fn what_people_said_can_be_put_to_the_task_where_it_stays() {
     assert_eq!(with_instructions(&all[..2]), None);
 }
 
-/// Three turns of which the first was put in short for the third, that was then taken with it.
+/// Three turns: the first was summarised for the third, which was then taken with the summary.
 fn summarised(through: u64) -> Log {
     let reply =
         |id: &str| json!([{"id": id, "name": "stop", "text": format!("{id} came to this")}]);

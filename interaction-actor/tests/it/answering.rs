@@ -127,9 +127,8 @@ async fn of_a_hundred_answers_at_the_same_instant_one_wins() {
 async fn answers_to_different_questions_of_a_job_do_not_get_in_each_others_way() {
     let office = Office::new().await;
     let job = office.submit("j").await;
-    for n in 0..20 {
-        office.ask(&job, question(&format!("q{n}"), QuestionKind::Question)).await;
-    }
+    let questions = (0..20).map(|n| question(&format!("q{n}"), QuestionKind::Question));
+    office.ask_all(&job, questions).await;
     let all = (0..20).map(|n| office.answer(&job, json!({"ask": format!("q{n}"), "value": "x"})));
     assert!(join_all(all).await.iter().all(Result::is_ok));
     assert_eq!(answers(&office, &job).await.len(), 20);

@@ -13,4 +13,5 @@ mod office;
 mod on_nats;
 mod properties;
 mod showing;
+mod supervised;
 mod waiting;

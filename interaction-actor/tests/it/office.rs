@@ -1,4 +1,5 @@
-//! A desk where questions are answered, and somebody who asks them.
+//! Processes with the role of interaction, and jobs that ask: their logs are those that the job machine
+//! decides.
 
 use std::sync::{Arc, Weak};
 
@@ -14,20 +15,22 @@ use broker::{
     },
 };
 use bytes::Bytes;
-use callboard_interaction_actor::{desk::Desk, work::Asking};
+use callboard_interaction_actor::{InteractionActor, inbox_service::InboxService, options};
 use futures::StreamExt;
+use machine::Job;
 use proto::{
     agent::Agent,
-    decision::{AskWork, Decision, DecisionKind, Finish, Note, pools},
+    decision::{AskWork, Decision, Finish, Note},
     door::Refusal,
     error::{Code, Failure},
     fact::{Fact, Signal, Signaled, Submitted},
-    id::{AskId, JobId, Seq, TimerName, WorkId, WorkerId},
+    id::{AskId, JobId, Seq, TimerName, WorkerId},
     interaction::{Question, QuestionKind},
     job::Outcome,
     lang::Language,
     message::Usage,
-    subject::Subjects,
+    policy::AskLimit,
+    subject::{Family, Subjects},
 };
 use ractor::{Actor, ActorCell};
 use runtime::{
@@ -35,7 +38,7 @@ use runtime::{
     registry::Registry,
     service::{ServiceActor, ServiceArgs},
     telemetry::new_trace,
-    worker::{PoolActor, PoolArgs, PoolOptions},
+    worker::{PoolActor, PoolArgs},
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -120,21 +123,18 @@ impl Office {
         let broker = self.place.connect(worker.as_str()).await;
         self.logs.push(Arc::downgrade(&broker.log));
         let shutdown = CancellationToken::new();
-        let work = Arc::new(Asking::new(broker.clone()));
-        for kind in [DecisionKind::Ask, DecisionKind::Note] {
-            let options = PoolOptions::new(kind, pools::people(), 16);
-            let args = PoolArgs::new(
-                broker.clone(),
-                worker.clone(),
-                work.clone(),
-                options,
-                shutdown.clone(),
-            );
-            let (actor, _) = Actor::spawn(None, PoolActor, args).await.unwrap();
+        for options in options(16) {
+            let role = InteractionActor::new(broker.clone());
+            let args =
+                PoolArgs::new(broker.clone(), worker.clone(), role, options, shutdown.clone());
+            let (actor, _) = Actor::spawn(None, PoolActor::default(), args).await.unwrap();
             self.staff.push(actor.get_cell());
         }
-        let service =
-            Arc::new(Desk::new(broker.clone(), people, Registry::open(&broker).await.unwrap()));
+        let service = Arc::new(InboxService::new(
+            broker.clone(),
+            people,
+            Registry::open(&broker).await.unwrap(),
+        ));
         let args = ServiceArgs { broker, service, in_flight: 20_000, shutdown };
         let (actor, _) = Actor::spawn(None, ServiceActor, args).await.unwrap();
         self.staff.push(actor.get_cell());
@@ -152,10 +152,14 @@ impl Office {
         }
     }
 
+    /// A job whose agent has twenty questions, none of which is asked yet.
     pub(crate) async fn submit(&self, id: &str) -> JobId {
+        let mut agent = Agent { confirm: false, ..Agent::default() };
+        agent.ask.limit = AskLimit::Unlimited;
+        agent.step.max_calls = 20;
         let fact = Fact::Submitted(Submitted {
             goal: format!("goal of {id}"),
-            agent: Agent::default(),
+            agent,
             language: Language::En,
             digest: "d".into(),
             by: Some("ann".into()),
@@ -167,29 +171,85 @@ impl Office {
             files: Vec::new(),
             rules: proto::rules::Rules::NOW,
         });
-        let stored = self.broker.log.submit(&job(id), &fact, new_trace()).await.unwrap();
+        let job = job(id);
+        let stored = self.broker.log.submit(&job, &fact, new_trace()).await.unwrap();
         assert!(matches!(stored, Submission::Stored(_)));
-        job(id)
+        let mut folded = self.folded(&job).await;
+        while let Some(result) = self.work(&mut folded).await {
+            self.broker.log.append(&job, &result, new_trace()).await.unwrap();
+            self.catch_up(&mut folded).await;
+        }
+        job
     }
 
-    /// What the supervisor would store.
-    pub(crate) async fn decide(&self, job: &JobId, decision: &Decision) -> Seq {
-        let mut after = Seq(0);
-        for entry in self.broker.log.read(job, Seq(0)).await.unwrap() {
-            if entry.family.to_string().starts_with("do.") {
-                after = entry.seq;
+    /// Stores the next plan or turn of a job, and gives the result that its worker would.
+    async fn work(&self, folded: &mut Job) -> Option<Fact> {
+        let decision = folded.decide()?.decision;
+        let result = match &decision {
+            Decision::Plan(work) => {
+                let step = json!({"id": "step1", "description": "ask", "action": "agent"});
+                let reply = json!({"type": "plan", "plan": {"title": "t", "steps": [step]}});
+                let planned = json!({"work": work.work, "attempt": work.attempt, "reply": reply});
+                Fact::Planned(serde_json::from_value(planned).unwrap())
             }
-        }
+            Decision::Turn(work) => {
+                let asked = json!({"prompt": "When?", "mode": "query"});
+                let call = |n| {
+                    let target = json!({"target": "person", "question": asked});
+                    json!({"id": format!("c{n}"), "name": "ask_user", "args": {}, "target": target})
+                };
+                let calls: Vec<_> = (0..20).map(call).collect();
+                let reply = json!({"type": "calls", "calls": calls});
+                let turned = json!({"work": work.work, "attempt": work.attempt, "reply": reply});
+                Fact::Turned(serde_json::from_value(turned).unwrap())
+            }
+            Decision::Ask(_) => return None,
+            other @ (Decision::Call(_)
+            | Decision::Wait(_)
+            | Decision::Spawn(_)
+            | Decision::Note(_)
+            | Decision::Finish(_)) => panic!("not expected: {other:?}"),
+        };
+        self.store(folded, &decision).await;
+        Some(result)
+    }
+
+    async fn folded(&self, job: &JobId) -> Job {
+        machine::replay(job, &self.broker.log.read(job, Seq(0)).await.unwrap())
+    }
+
+    async fn catch_up(&self, folded: &mut Job) {
+        let entries = self.broker.log.read(folded.id(), folded.seq()).await.unwrap();
+        entries.iter().for_each(|entry| folded.take(entry));
+        assert_eq!(folded.poison(), None);
+    }
+
+    async fn store(&self, folded: &mut Job, decision: &Decision) {
+        self.decide(&folded.id().clone(), decision).await;
+        self.catch_up(folded).await;
+    }
+
+    /// Stores a decision as a supervisor would.
+    pub(crate) async fn decide(&self, job: &JobId, decision: &Decision) {
+        let entries = self.broker.log.read(job, Seq(0)).await.unwrap();
+        let is_decision = |entry: &&proto::entry::Entry| matches!(entry.family, Family::Do(..));
+        let after = entries.iter().rfind(is_decision).map_or(Seq(0), |entry| entry.seq);
         let stored = self.broker.log.decide(job, decision, after, None, new_trace()).await;
-        match stored.unwrap() {
-            CasOutcome::Stored(seq) => seq,
-            CasOutcome::Conflict => panic!("somebody else decides"),
+        assert!(matches!(stored.unwrap(), CasOutcome::Stored(_)), "somebody else decides");
+    }
+
+    /// Has a job ask these in place of the next questions of its agent.
+    pub(crate) async fn ask_all(&self, job: &JobId, questions: impl Iterator<Item = Question>) {
+        let mut folded = self.folded(job).await;
+        for question in questions {
+            let next = folded.decide().map(|next| next.decision);
+            let Some(Decision::Ask(wanted)) = next else { panic!("not a question: {next:?}") };
+            self.store(&mut folded, &Decision::Ask(AskWork { question, ..wanted })).await;
         }
     }
 
-    pub(crate) async fn ask(&self, job: &JobId, question: Question) -> Seq {
-        let work = WorkId::new(format!("g0.{}", question.id)).unwrap();
-        self.decide(job, &Decision::Ask(AskWork { work, question })).await
+    pub(crate) async fn ask(&self, job: &JobId, question: Question) {
+        self.ask_all(job, [question].into_iter()).await;
     }
 
     /// A job with one question of a kind, `q1`, that is in the inbox.

@@ -112,16 +112,8 @@ async fn ten_thousand_questions_are_open_at_a_time() {
     let office = Office::new().await;
     for n in 0..500 {
         let job = office.submit(&format!("j{n}")).await;
-        let mut after = proto::id::Seq(0);
-        for q in 0..20 {
-            let question = question(&format!("q{q}"), QuestionKind::Question);
-            let work = proto::id::WorkId::new(format!("g0.q{q}")).unwrap();
-            let ask = proto::decision::Decision::Ask(proto::decision::AskWork { work, question });
-            let trace = runtime::telemetry::new_trace();
-            let stored = office.broker.log.decide(&job, &ask, after, None, trace).await.unwrap();
-            let broker::log::CasOutcome::Stored(seq) = stored else { panic!() };
-            after = seq;
-        }
+        let questions = (0..20).map(|q| question(&format!("q{q}"), QuestionKind::Question));
+        office.ask_all(&job, questions).await;
     }
     let shown = async || office.broker.kv.list(Bucket::Inbox, "").await.unwrap().len();
     until("ten thousand questions", async || shown().await == 10_000).await;

@@ -117,6 +117,30 @@ pub fn fit(
     Ok(fitted(pinned, exchanges, left_out, language))
 }
 
+/// Fits the messages of a request with [`fit`]. `pinned` is the same conversation with the people's
+/// instructions beside the task: it takes the place of the first one when exchanges, and the
+/// instructions between them, have to go.
+///
+/// # Errors
+/// [`TooLarge`] as from [`fit`]; the request then has no messages.
+pub fn fit_request(
+    request: &mut ModelRequest,
+    pinned: Option<Vec<Message>>,
+    window: Window,
+    language: Language,
+    model: &dyn Model,
+) -> Result<(), TooLarge> {
+    let messages = std::mem::take(&mut request.messages);
+    let asked = Asked { model, name: request.params.model.as_deref() };
+    let fit = |messages| fit(messages, &request.tools, window, language, asked);
+    let mut fitted = fit(messages)?;
+    if let Some(pinned) = pinned.filter(|_| fitted.left_out > 0) {
+        fitted = fit(pinned)?;
+    }
+    request.messages = fitted.messages;
+    Ok(())
+}
+
 /// Tokens there is room for.
 fn limit(window: Window, asked: Asked<'_>) -> usize {
     let limit = window.tokens_with(asked.model.context_tokens(asked.name));

@@ -203,7 +203,7 @@ fn no_more_than_the_last_hundred_observations_are_shown() {
     assert_eq!(shown.matches("Observation:").count(), 100);
     let few = json!({"protocol": "decision", "dialogue": dialogue, "window": {"keep": 7}});
     assert_eq!(conversation_of(few).matches("Observation:").count(), 7);
-    // A plan that is made anew is told of every step, and of the newest what came of them.
+    // A replanned prompt names every step, and the results of the newest.
     let few = conversation_of(json!({"dialogue": dialogue, "window": {"keep": 7}}));
     assert!(!few.contains("result 123.") && few.contains("result 124."), "{few}");
     assert_eq!(few.matches("[left out]").count(), 123);

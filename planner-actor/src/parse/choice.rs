@@ -13,7 +13,7 @@ pub(crate) enum Phase {
     Plan,
     /// What is to be done about the current item.
     Thought,
-    /// The list anew.
+    /// The new list.
     Replan,
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum Choice {
         /// The answer; none where one that was given before counts.
         response: Option<String>,
     },
-    /// The items were listed, for the first time or anew.
+    /// The items were listed, for the first time or again.
     Listed {
         /// The items.
         items: Vec<String>,

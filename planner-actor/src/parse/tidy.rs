@@ -243,7 +243,7 @@ impl Tidying<'_> {
     }
 
     /// A token without quotes: a name before a colon, a number, or one of the words JSON and Python
-    /// have for constants. A text without quotes is none.
+    /// have for constants. A text without quotes does not count.
     fn bare(&mut self, first: char) {
         let mut token = String::from(first);
         while let Some(c) = self.at.next_if(|c| is_bare(*c)) {

@@ -10,4 +10,5 @@
 extern crate callboard_planner_actor as planner_actor;
 
 mod stage;
+mod supervised;
 mod work;

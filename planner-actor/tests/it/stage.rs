@@ -1,122 +1,74 @@
-//! A log in memory, a scripted model over HTTP, and a planner between them.
+//! A planner on a stage of its own, whose model speaks by a script over HTTP.
 
-use broker::{
-    Broker,
-    bus::Message,
-    kv::Bucket,
-    log::{CasOutcome, LogError},
-    memory::{self, MemoryOptions},
-    testing::wait::soon,
-};
-use futures::{StreamExt, stream::BoxStream};
+use broker::bus::Message;
+use futures::stream::BoxStream;
 use model::{
     ProviderConfig, ProviderKind,
     script::{Script, ScriptServer, serve},
 };
-use planner_actor::{Setup, options, start};
-use proto::{
-    decision::Decision,
-    entry::Entry,
-    fact::Fact,
-    id::{JobId, Seq},
-    record::Known,
-    subject::Subjects,
-    trace::TraceContext,
-};
-use runtime::{
-    actor::{Restarts, Tree},
-    registry::Registry,
-};
+use planner_actor::{PlannerActor, options};
+use proto::{decision::Decision, fact::Fact};
+use runtime::{registry::Registry, testing::RoleStage};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
-/// Everything a job's planner needs, and the job's log.
+/// A planner, its model, and the log of one job.
 pub(crate) struct Stage {
-    pub(crate) broker: Broker,
     pub(crate) server: ScriptServer,
-    pub(crate) job: JobId,
-    entries: BoxStream<'static, Result<Entry, LogError>>,
-    last: Seq,
-    shutdown: CancellationToken,
-    tree: Tree,
+    stage: RoleStage,
 }
 
 impl Stage {
-    /// A planner with the tools `create_task` and `complete_task`, whose model speaks by a script.
+    /// A planner with the tools `create_task` and `complete_task`.
     pub(crate) async fn new(script: &str) -> Self {
-        let broker = memory::start(Subjects::new("cb", 2).unwrap(), MemoryOptions::default());
-        for (name, property) in [("create_task", "title"), ("complete_task", "id")] {
-            announce(&broker, name, property).await;
-        }
+        let tools = [
+            ("create_task", json!({"title": {"type": "string"}})),
+            ("complete_task", json!({"id": {"type": "integer"}})),
+        ];
+        let broker = RoleStage::broker(&tools).await;
         let server =
             serve(Script::parse(script).unwrap(), "127.0.0.1:0".parse().unwrap()).await.unwrap();
         let mut config = ProviderConfig::new(ProviderKind::OpenAi, "m");
         config.base_url = Some(server.base_url().parse().unwrap());
         config.retry.max_attempts = 1;
-        let shutdown = CancellationToken::new();
-        let setup = Setup {
-            broker: broker.clone(),
-            worker: "w".parse().unwrap(),
-            model: model::connect(&config).unwrap(),
-            registry: Registry::open(&broker).await.unwrap(),
-            options: options(4),
-            shutdown: shutdown.clone(),
-        };
-        let (child, _gauge) = start(setup);
-        let tree = Tree::start("test", Restarts::default(), vec![child]).await.unwrap();
-        let job: JobId = "job-1".parse().unwrap();
-        let entries = broker.log.watch(&job, Seq(0)).await.unwrap();
-        Self { broker, server, job, entries, last: Seq(0), shutdown, tree }
+        let model = model::connect(&config).unwrap();
+        let role = PlannerActor::new(model, Registry::open(&broker).await.unwrap());
+        let stage = RoleStage::start(broker, role, options(4)).await;
+        Self { server, stage }
     }
 
-    /// Stores a command for the planner, over what is usual.
+    /// Stores a command with `fields` over the usual ones.
     pub(crate) async fn command(&mut self, fields: Value) {
-        let mut work = json!({
-            "work": "g0.p1", "attempt": 1, "goal": "Complete task 62", "language": "en", "may_ask": true
-        });
-        for (name, value) in fields.as_object().unwrap() {
-            work[name] = value.clone();
-        }
-        let decision = Decision::Plan(serde_json::from_value(work).unwrap());
-        let trace = TraceContext::new(1, 1, true);
-        let stored = self.broker.log.decide(&self.job, &decision, self.last, None, trace).await;
-        let CasOutcome::Stored(at) = stored.unwrap() else { panic!("the decision was not stored") };
-        self.last = at;
+        self.stage.decide(&command(fields)).await;
     }
 
     /// The next fact in the log, as JSON.
     pub(crate) async fn fact(&mut self) -> Value {
-        loop {
-            let entry = soon("a fact", self.entries.next()).await.unwrap().unwrap();
-            if let Known::Fact(fact) = entry.record.unwrap().known().unwrap() {
-                let Fact::Planned(planned) = *fact else { panic!("another fact: {fact:?}") };
-                return serde_json::to_value(planned).unwrap();
-            }
+        match self.stage.fact().await {
+            (_, Fact::Planned(planned)) => serde_json::to_value(planned).unwrap(),
+            (_, other) => panic!("another fact: {other:?}"),
         }
     }
 
-    /// What is said while the job's commands are carried out, from now on.
+    /// The live updates of the job, from now on.
     pub(crate) async fn listen(&self) -> BoxStream<'static, Message> {
-        self.broker.bus.subscribe(self.broker.log.subjects().live(&self.job)).await.unwrap()
+        self.stage.listen().await
     }
 
     /// Ends the planner; it must end by itself.
     pub(crate) async fn end(self) {
-        self.shutdown.cancel();
-        soon("the end of the planner", self.tree.ended()).await;
+        self.stage.end().await;
         self.server.shutdown().await;
     }
 }
 
-async fn announce(broker: &Broker, name: &str, property: &str) {
-    let kind = if property == "id" { "integer" } else { "string" };
-    let schema = json!({
-        "type": "object", "properties": {property: {"type": kind}}, "required": [property]
+/// A command with `fields` over the usual ones.
+#[expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
+pub(crate) fn command(fields: Value) -> Decision {
+    let mut work = json!({
+        "work": "g0.p1", "attempt": 1, "goal": "Complete task 62", "language": "en", "may_ask": true
     });
-    let announcement = json!({
-        "name": name, "description": format!("does {name}"), "schema": schema,
-        "effect": "idempotent", "pool": "p", "version": "7", "by": "tools-1"
-    });
-    let value = serde_json::to_vec(&announcement).unwrap().into();
-    broker.kv.put(Bucket::Tools, name, value).await.unwrap();
+    for (name, value) in fields.as_object().unwrap() {
+        work[name] = value.clone();
+    }
+    Decision::Plan(serde_json::from_value(work).unwrap())
 }

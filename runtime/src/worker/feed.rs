@@ -1,5 +1,5 @@
-//! The tasks that bring things to a pool: commands, stop hints, the end of the process. They end
-//! with the pool, and reopen what breaks.
+//! The tasks that feed a pool: commands and stop hints. They end with the pool, and reopen a stream
+//! that breaks.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Gauge, PoolOptions, pool::PoolMsg};
 
-/// Wait before something that broke is opened again.
+/// Wait before a stream that broke is opened again.
 const REOPEN: Duration = Duration::from_millis(500);
 
-/// Hands the pool every command until `closing`. A failure that cannot pass is handed over too, and
-/// ends it.
+/// Hands the pool every command until `closing`. A permanent failure is handed over too, and ends the
+/// task.
 pub(super) async fn commands(
     broker: Broker,
     options: PoolOptions,

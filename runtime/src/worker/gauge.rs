@@ -1,4 +1,4 @@
-//! How busy a pool is, readable at any time.
+//! The load of a pool, readable at any time.
 
 use std::sync::{
     Arc,
@@ -7,7 +7,7 @@ use std::sync::{
 
 use proto::{decision::DecisionKind, id::Pool, wire::PoolLoad};
 
-/// How many commands a pool has in hand, of how many it would take. Cheap to clone; all clones show
+/// The number of commands that a pool has in hand, and the number that it would take. Cheap to clone; all clones show
 /// the same pool.
 #[derive(Debug, Clone)]
 pub struct Gauge {
@@ -33,7 +33,7 @@ impl Gauge {
         }
     }
 
-    /// What it shows now.
+    /// The current load.
     #[must_use]
     pub fn load(&self) -> PoolLoad {
         PoolLoad {

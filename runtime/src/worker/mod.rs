@@ -1,39 +1,41 @@
-//! The loop that every worker role shares: take a command, carry it out, store what came of it,
-//! and only then acknowledge.
+//! The worker loop that every role shares: take a command, have an actor of the role carry it out,
+//! store its result, and only then acknowledge it.
 //!
-//! What it guarantees to a [`Work`]:
+//! Guarantees to a [`Role`]:
 //!
-//! * A command is acknowledged after its result is stored, never before. A process that dies at any
-//!   point has its commands handed to another worker.
-//! * Each command runs in an actor of its own: a panic ends that one task, is reported as a fault
-//!   that may pass, and touches no other.
+//! * A decision is parsed into the role's typed [`Command`] once, before the role sees it.
+//! * A command is acknowledged after its result is stored, never before. The commands of a process
+//!   that dies at any point are delivered to another worker.
+//! * Each command has an actor of its own, which the pool supervises: a panic ends that one task, is
+//!   reported as a fault that may pass, and touches no other.
 //! * While a task runs the command is kept alive three times per [`broker::log::Log::ack_wait`]. A
-//!   task that blocks its thread stops being kept alive, and is handed to another worker.
+//!   task that blocks its thread stops being kept alive, and its command is delivered to another
+//!   worker.
 //! * A task whose job has ended is asked to stop, and dropped when it does not stop in time.
 //!
-//! What it does not guarantee: that a task runs once. A worker that is thought dead may still be
-//! running; results are fenced by attempt when they are folded, and tools with effects that must
-//! not repeat have a protocol of their own.
+//! Not guaranteed: that a task runs once. A worker that is thought dead may still be running;
+//! results are fenced by attempt when they are folded, and tools with effects that must not repeat
+//! have a protocol of their own.
 
+mod assignment;
 mod feed;
 mod gauge;
+mod lease;
+mod live;
 mod observe;
 mod options;
 mod pool;
-mod report;
-mod speaker;
-mod task;
-mod work;
+mod role;
 
 pub(crate) use self::observe::count_from_zero;
 pub use self::{
+    assignment::Assignment,
     gauge::Gauge,
+    live::{LiveChannel, LiveSink},
     observe::{dead_letter, redelivered},
     options::{PoolArgs, PoolOptions},
     pool::{PoolActor, PoolMsg},
-    report::{broken, lost},
-    speaker::Speaker,
-    work::{LiveSink, Task, Work},
+    role::{Command, Failure, Role, Task},
 };
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What is measured about a worker: each command that it processes, how busy its pools are, and what
-//! it could not do anything with. Decides nothing.
+//! Measurements of a worker: each command that it processes, and each dead letter. They decide
+//! nothing.
 
 use std::{sync::LazyLock, time::Instant};
 
@@ -13,19 +13,19 @@ use proto::{
     trace::TraceContext,
 };
 
-use super::task::Assignment;
+use super::lease::Lease;
 use crate::telemetry::{self, Kind, SECONDS, Span, keys};
 
-/// What became of a command.
+/// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It was carried out.
     Done,
-    /// Nobody wanted its result any more.
+    /// Its result was not wanted any more.
     Unwanted,
     /// Another worker is to have it.
     GivenUp,
-    /// It was handed out too often.
+    /// It was delivered too often.
     Lost,
     /// Carrying it out panicked.
     Broken,
@@ -62,7 +62,7 @@ static DEAD_LETTERS: LazyLock<Counter<u64>> = LazyLock::new(|| {
     counter
 });
 
-/// Shows from now on that nothing was given up yet: a growth from nothing is none to Prometheus.
+/// Shows zero dead letters from now on: Prometheus does not see a counter grow that did not exist.
 pub(crate) fn count_from_zero() {
     LazyLock::force(&DEAD_LETTERS);
 }
@@ -74,15 +74,15 @@ static REDELIVERIES: LazyLock<Counter<u64>> = LazyLock::new(|| {
         .build()
 });
 
-/// Counts something that nobody can do anything with: `lost`, `unreadable`, `unstorable` or
+/// Counts a dead letter: `lost`, `unreadable`, `unstorable` or
 /// `panicked`.
 pub fn dead_letter(reason: &'static str) {
     DEAD_LETTERS.add(1, &[KeyValue::new(keys::DEAD_LETTER_REASON, reason)]);
 }
 
-/// Counts a fact (`in`) or a command (`do`) that was handed out more than once. The kind is one of the
-/// program's words, as [`proto::record::kind_label`] gives them: whoever may write a record may make
-/// kinds up.
+/// Counts a fact (`in`) or a command (`do`) that was delivered more than once. The kind is one of the
+/// program's words, as [`proto::record::kind_label`] gives them: the writer of a record may
+/// make kinds up.
 pub fn redelivered(family: &'static str, kind: &'static str) {
     REDELIVERIES.add(
         1,
@@ -98,7 +98,8 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn start(at: &Assignment, decision: &Decision, own: TraceContext) -> Self {
+    pub(super) fn start(at: &Lease, own: TraceContext) -> Self {
+        let decision = &*at.decision;
         let (kind, pool) = (decision.kind().as_str(), decision.pool());
         let prefix = at.broker.log.subjects().prefix();
         let template = format!("{prefix}.{{shard}}.{{job}}.do.{kind}.{pool}");
@@ -139,7 +140,7 @@ impl Process {
     }
 }
 
-/// What a command is about, as attributes.
+/// Sets the attributes of a command.
 fn describe(span: &mut Span, job: &JobId, decision: &Decision) {
     match decision {
         Decision::Plan(plan) => span.work(job, &plan.work, plan.attempt),

@@ -1,4 +1,4 @@
-//! What a pool is started with.
+//! The settings of a pool.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,9 +9,10 @@ use proto::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Gauge, Work};
+use super::{Gauge, PoolActor, Role};
+use crate::actor::Child;
 
-/// What a pool takes, and within which bounds.
+/// The commands that a pool takes, and its bounds.
 #[derive(Debug, Clone)]
 pub struct PoolOptions {
     /// The kind of command.
@@ -20,7 +21,7 @@ pub struct PoolOptions {
     pub pool: Pool,
     /// Commands in hand at most.
     pub slots: usize,
-    /// A command that was handed out more often than this is reported lost instead of run.
+    /// A command that was delivered more often than this is reported lost instead of run.
     pub deliveries_max: u64,
     /// How long tasks may go on after the shutdown begins.
     pub drain: Duration,
@@ -46,43 +47,50 @@ impl PoolOptions {
     }
 }
 
-/// What a pool needs to start.
+/// The arguments of a pool.
 #[derive(Clone)]
-pub struct PoolArgs {
-    /// Where commands come from and results go.
+pub struct PoolArgs<R> {
+    /// The source of commands, and the place of their results.
     pub broker: Broker,
-    /// This process.
+    /// The name of this process.
     pub worker: WorkerId,
-    /// What carries commands out.
-    pub work: Arc<dyn Work>,
-    /// What is taken.
+    /// The actor that carries a command out; each command gets a clone.
+    pub role: R,
+    /// The commands that the pool takes, and its bounds.
     pub options: PoolOptions,
-    /// Shows how busy the pool is.
+    /// The load of the pool.
     pub gauge: Gauge,
-    /// Begins the shutdown: nothing new is taken, and the pool stops when nothing is left in hand
-    /// or the time to drain is over.
+    /// Begins the shutdown: the pool takes nothing new, and stops when it has nothing in hand or
+    /// the time to drain is over.
     pub shutdown: CancellationToken,
 }
 
-impl PoolArgs {
+impl<R: Role> PoolArgs<R> {
     /// Arguments with a gauge of their own.
     #[must_use]
     pub fn new(
         broker: Broker,
         worker: WorkerId,
-        work: Arc<dyn Work>,
+        role: R,
         options: PoolOptions,
         shutdown: CancellationToken,
     ) -> Self {
         let gauge = Gauge::new(options.kind, &options.pool, options.slots);
-        Self { broker, worker, work, options, gauge, shutdown }
+        Self { broker, worker, role, options, gauge, shutdown }
+    }
+
+    /// The pool as the child of a tree, and its gauge. The child stops by itself after the shutdown.
+    #[must_use]
+    pub fn into_child(self, name: impl Into<Arc<str>>) -> (Child, Gauge) {
+        let gauge = self.gauge.clone();
+        (Child::actor(name, PoolActor::default, self), gauge)
     }
 }
 
-impl std::fmt::Debug for PoolArgs {
+impl<R: Role> std::fmt::Debug for PoolArgs<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PoolArgs")
-            .field("work", &self.work.name())
+            .field("role", &R::NAME)
             .field("options", &self.options)
             .finish_non_exhaustive()
     }

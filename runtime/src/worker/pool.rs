@@ -1,12 +1,10 @@
-//! The actor of one pool: takes commands, gives each to a child of its own, and looks after what
-//! the children cannot: panics, stop hints, draining.
+//! The actor of one pool: takes commands, parses each for its role, gives it to an actor of that
+//! role, and handles what that actor cannot: panics, stop hints, draining.
 
 use std::{
     collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    marker::PhantomData,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -18,15 +16,13 @@ use proto::{
 };
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::{
-    sync::{Notify, OwnedSemaphorePermit, Semaphore},
+    sync::{OwnedSemaphorePermit, Semaphore},
     time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    PoolArgs, feed,
-    gauge::Counted,
-    task::{Assignment, Mission, TaskActor},
+    Assignment, Command, PoolArgs, Role, assignment::Mission, feed, gauge::Counted, lease::Lease,
 };
 use crate::actor::kill_children;
 
@@ -35,17 +31,29 @@ const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
 /// What a drained pool waits for tasks that block their thread before it goes without them.
 const DRAIN_MARGIN: Duration = Duration::from_secs(2);
 
-/// The actor of one pool. It stops by itself, without an error, when it has drained; it fails when
-/// commands cannot be taken for a reason that does not pass.
-#[derive(Debug)]
-pub struct PoolActor;
+/// The actor of one pool, which supervises one actor of the role for each command in hand. It stops
+/// by itself, without an error, when it has drained; it fails when commands cannot be taken for a
+/// reason that does not pass.
+pub struct PoolActor<R>(PhantomData<fn() -> R>);
 
-/// What a pool is told. Sent by its own tasks.
+impl<R> Default for PoolActor<R> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<R> std::fmt::Debug for PoolActor<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PoolActor")
+    }
+}
+
+/// A message to a pool, from its own tasks.
 #[derive(Debug)]
 pub enum PoolMsg {
     /// A command was taken from the queue.
     Taken(Box<Delivery>),
-    /// Work of this job may not be wanted any more.
+    /// Results of this job may not be wanted any more.
     Stopped(JobId),
     /// Take nothing new.
     Drain,
@@ -61,12 +69,12 @@ pub enum PoolMsg {
     Broken(LogError),
 }
 
-/// A pool's memory.
-pub struct PoolState {
-    args: PoolArgs,
+/// The state of a pool.
+pub struct PoolState<R: Role> {
+    args: PoolArgs<R>,
     heartbeat: Duration,
-    /// In the order in which they were taken, so that all that is told to several is told in one order.
-    in_hand: BTreeMap<ActorId, InHand>,
+    /// In the order in which they were taken, so that a hint reaches several of them in that order.
+    in_hand: BTreeMap<ActorId, InHand<R::Command>>,
     closing: CancellationToken,
     abort: CancellationToken,
     started: Instant,
@@ -76,41 +84,39 @@ pub struct PoolState {
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
-impl std::fmt::Debug for PoolState {
+impl<R: Role> std::fmt::Debug for PoolState<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PoolState").field("in_hand", &self.in_hand.len()).finish_non_exhaustive()
     }
 }
 
-/// A command in the hands of a child. The record stays here, so that a panic can be reported.
-struct InHand {
-    delivery: Held,
-    hint: Arc<Notify>,
+/// A command and the actor that carries it out.
+struct InHand<C> {
+    held: Held<C>,
     reporting: bool,
-    last_beat: Arc<AtomicU64>,
-    /// Since when it has been seen to miss heartbeats, in milliseconds of the pool's life.
+    /// The time since which it misses heartbeats, in milliseconds of the pool's life.
     late_since: Option<u64>,
     stalled: bool,
 }
 
-struct Held {
-    job: JobId,
-    record: Record,
-    basis: Assignment,
+/// A command, kept here so that the panic of its actor can be reported.
+struct Held<C> {
+    lease: Lease,
+    command: Arc<C>,
     _slot: Option<OwnedSemaphorePermit>,
     _counted: Counted,
 }
 
-impl Actor for PoolActor {
+impl<R: Role> Actor for PoolActor<R> {
     type Msg = PoolMsg;
-    type State = PoolState;
-    type Arguments = PoolArgs;
+    type State = PoolState<R>;
+    type Arguments = PoolArgs<R>;
 
     async fn pre_start(
         &self,
         myself: ActorRef<PoolMsg>,
-        args: PoolArgs,
-    ) -> Result<PoolState, ActorProcessingErr> {
+        args: PoolArgs<R>,
+    ) -> Result<PoolState<R>, ActorProcessingErr> {
         let heartbeat = args.options.heartbeat.unwrap_or(args.broker.log.ack_wait() / 3);
         let closing = CancellationToken::new();
         let slots = Arc::new(Semaphore::new(args.options.slots));
@@ -149,7 +155,7 @@ impl Actor for PoolActor {
         &self,
         myself: ActorRef<PoolMsg>,
         message: PoolMsg,
-        state: &mut PoolState,
+        state: &mut PoolState<R>,
     ) -> Result<(), ActorProcessingErr> {
         match message {
             PoolMsg::Taken(delivery) => state.take(*delivery, &myself).await,
@@ -187,7 +193,7 @@ impl Actor for PoolActor {
         &self,
         myself: ActorRef<PoolMsg>,
         event: SupervisionEvent,
-        state: &mut PoolState,
+        state: &mut PoolState<R>,
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorTerminated(child, _, _) => {
@@ -203,33 +209,37 @@ impl Actor for PoolActor {
     }
 }
 
-impl PoolState {
+impl<R: Role> PoolState<R> {
     async fn take(&mut self, delivery: Delivery, myself: &ActorRef<PoolMsg>) {
         let Delivery { entry, delivered, ack, slot } = delivery;
         if self.closing.is_cancelled() {
             return ack.later(Duration::ZERO).await;
         }
-        let record = match entry.record {
-            Ok(record) => record,
-            Err(error) => return put_off((&entry.job, entry.seq), delivered, error, &*ack).await,
-        };
-        let decision = match command(&record) {
+        let (job, seq) = (entry.job, entry.seq);
+        let decision = match entry.record.map_err(NoCommand::from).and_then(|r| decision(&r)) {
             Ok(decision) => decision,
-            Err(error) => return put_off((&entry.job, entry.seq), delivered, error, &*ack).await,
+            Err(error) => return put_off((&job, seq), delivered, error, &*ack).await,
         };
-        if self.has(&entry.job, entry.seq) {
-            // The broker had not heard of it for too long, because this process stood still. Whoever
-            // has it in hand acknowledges it, and to begin it beside itself would help nobody.
-            tracing::debug!(job = %entry.job, seq = %entry.seq, delivered, "is in hand already");
+        let Some(command) = R::Command::parse(&decision) else {
+            let kind = decision.kind().as_str();
+            tracing::error!(%job, %seq, role = R::NAME, kind, "a command for another role; ignored");
+            return ack.done().await;
+        };
+        if self.has(&job, seq) {
+            // This process was suspended and the broker heard nothing of the command for too long.
+            // The task in hand acknowledges it; a second run beside it would help nobody.
+            tracing::debug!(%job, %seq, delivered, "is in hand already");
             return;
         }
         let args = &self.args;
-        let basis = Assignment {
+        let lease = Lease {
             broker: args.broker.clone(),
             worker: args.worker.clone(),
-            work: Arc::clone(&args.work),
-            job: entry.job.clone(),
-            seq: entry.seq,
+            role: R::NAME,
+            job,
+            seq,
+            decision: Arc::new(decision),
+            stops_when_cut_off: command.stops_when_cut_off(),
             delivered,
             deliveries_max: args.options.deliveries_max,
             trace: entry.trace,
@@ -241,75 +251,62 @@ impl PoolState {
             started: self.started,
             last_beat: Arc::default(),
         };
-        let held =
-            Held { job: entry.job, record, basis, _slot: slot, _counted: args.gauge.count() };
-        self.start(held, Mission::Run(Box::new(decision)), myself).await;
+        let (command, counted) = (Arc::new(command), args.gauge.count());
+        let held = Held { lease, command, _slot: slot, _counted: counted };
+        self.start(held, Mission::Run, myself).await;
     }
 
     /// Whether a command is in hand. One that has stalled does not count: it may never end.
     fn has(&self, job: &JobId, seq: Seq) -> bool {
-        let is_it = |held: &Held| held.job == *job && held.basis.seq == seq;
-        self.in_hand.values().any(|in_hand| !in_hand.stalled && is_it(&in_hand.delivery))
+        let is_it = |lease: &Lease| lease.job == *job && lease.seq == seq;
+        self.in_hand.values().any(|in_hand| !in_hand.stalled && is_it(&in_hand.held.lease))
     }
 
-    /// Gives a command to a child of its own.
-    async fn start(&mut self, held: Held, mission: Mission, myself: &ActorRef<PoolMsg>) {
-        let reporting = matches!(mission, Mission::Report { .. });
-        let assignment = held.basis.clone();
-        assignment.beat();
-        let spawned = Actor::spawn_linked(None, TaskActor, (), myself.get_cell()).await;
+    /// Gives a command to an actor of the role.
+    async fn start(&mut self, held: Held<R::Command>, mission: Mission, me: &ActorRef<PoolMsg>) {
+        let reporting = matches!(mission, Mission::Report(_));
+        let (lease, command) = (held.lease.clone(), Arc::clone(&held.command));
+        lease.beat();
+        let spawned = Actor::spawn_linked(None, self.args.role.clone(), (), me.get_cell()).await;
         let (child, _) = match spawned {
             Ok(spawned) => spawned,
             Err(error) => {
-                tracing::error!(job = %held.job, %error, "a task could not be started");
-                return held.basis.ack.later(Duration::from_secs(1)).await;
+                tracing::error!(job = %lease.job, %error, "a task could not be started");
+                return lease.ack.later(Duration::from_secs(1)).await;
             }
         };
-        let in_hand = InHand {
-            hint: Arc::clone(&assignment.hint),
-            last_beat: Arc::clone(&assignment.last_beat),
-            delivery: held,
-            reporting,
-            late_since: None,
-            stalled: false,
-        };
+        let in_hand = InHand { held, reporting, late_since: None, stalled: false };
         self.in_hand.insert(child.get_id(), in_hand);
         // A child that is already dead has sent its own end, which clears the entry.
-        let _ = child.cast((assignment, mission));
+        let _ = child.cast(Assignment { lease, command, mission });
     }
 
-    /// A child panicked: another one says so in the job's log, and then acknowledges.
+    /// A child panicked: another one reports that in the job's log, and then acknowledges.
     async fn report(&mut self, child: &ActorCell, why: &str, myself: &ActorRef<PoolMsg>) {
-        let Some(InHand { delivery: held, reporting, .. }) = self.in_hand.remove(&child.get_id())
-        else {
+        let Some(InHand { held, reporting, .. }) = self.in_hand.remove(&child.get_id()) else {
             return;
         };
-        let work = self.args.work.name();
-        let (job, seq) = (&held.job, held.basis.seq);
-        // What a panic says may hold what users wrote. Where it was, a line of its own says.
+        let (job, seq, work) = (&held.lease.job, held.lease.seq, R::NAME);
+        // A panic's message may hold what users wrote. A line of its own says where it was.
         tracing::error!(%job, %seq, work, "a task broke");
         tracing::debug!(%job, %seq, work, why, "what a task broke with");
-        match command(&held.record) {
-            Ok(decision) if !reporting => {
-                let why = format!("the {work} broke: {why}");
-                let mission = Mission::Report { decision: Box::new(decision), why };
-                self.start(held, mission, myself).await;
-            }
-            Ok(_) | Err(_) => held.basis.ack.later(UNREADABLE_WAIT).await,
+        if reporting {
+            return held.lease.ack.later(UNREADABLE_WAIT).await;
         }
+        let why = format!("the {work} broke: {why}");
+        self.start(held, Mission::Report(why), myself).await;
     }
 
     fn hint(&self, job: &JobId) {
-        for in_hand in self.in_hand.values().filter(|i| &i.delivery.job == job) {
-            in_hand.hint.notify_one();
-        }
+        let leases = self.in_hand.values().map(|in_hand| &in_hand.held.lease);
+        leases.filter(|lease| lease.job == *job).for_each(|lease| lease.hint.notify_one());
     }
 
-    /// Closes the queue. What is in the mailbox already is still seen, and given back.
+    /// Closes the queue. Commands that are in the mailbox already are still seen, and given back.
     async fn drain(&mut self, myself: &ActorRef<PoolMsg>) {
         self.closing.cancel();
         if let Some(feed) = self.feed.take() {
-            // It ends at once, and so does what it could still put into the mailbox.
+            // It ends at once, and puts nothing into the mailbox after that.
             let _ = feed.await;
         }
         let _ = myself.cast(PoolMsg::Settled);
@@ -322,14 +319,15 @@ impl PoolState {
         }
     }
 
-    /// Says of each task that it blocks its thread: it misses its heartbeats, and its command will be
-    /// handed to another worker. A process that stood still finds all its tasks late when it goes on;
-    /// so none is given up before it had time for a heartbeat.
+    /// Reports each task that blocks its thread: it misses its heartbeats, and its command will be
+    /// delivered to another worker. All tasks of a process that was suspended are late when it goes
+    /// on, so each has time for a heartbeat before it counts as stalled.
     fn inspect(&mut self) {
         let now = millis(self.started.elapsed());
         let beat = millis(self.heartbeat);
         for in_hand in self.in_hand.values_mut() {
-            let silent_ms = now.saturating_sub(in_hand.last_beat.load(Ordering::Relaxed));
+            let lease = &in_hand.held.lease;
+            let silent_ms = now.saturating_sub(lease.last_beat.load(Ordering::Relaxed));
             if silent_ms <= beat.saturating_mul(2) {
                 (in_hand.late_since, in_hand.stalled) = (None, false);
                 continue;
@@ -337,7 +335,7 @@ impl PoolState {
             let since = *in_hand.late_since.get_or_insert(now);
             if !in_hand.stalled && now.saturating_sub(since) > beat / 2 {
                 in_hand.stalled = true;
-                let (job, seq) = (&in_hand.delivery.job, in_hand.delivery.basis.seq);
+                let (job, seq) = (&lease.job, lease.seq);
                 tracing::error!(%job, %seq, silent_ms, "a task has stalled: it misses its heartbeats");
             }
         }
@@ -349,7 +347,7 @@ pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Why a record is no command.
+/// The reason why a record is no command.
 #[derive(Debug, thiserror::Error)]
 enum NoCommand {
     #[error(transparent)]
@@ -359,7 +357,7 @@ enum NoCommand {
 }
 
 impl NoCommand {
-    /// What is wrong and where, without a word of what is written there.
+    /// The error and its place, without the text that is there.
     fn place(&self) -> String {
         match self {
             Self::Unreadable(unreadable) => unreadable.place(),
@@ -369,23 +367,16 @@ impl NoCommand {
 }
 
 /// The decision in a record.
-fn command(record: &Record) -> Result<Decision, NoCommand> {
+fn decision(record: &Record) -> Result<Decision, NoCommand> {
     match record.known()? {
         Known::Decision(decision) => Ok(*decision),
         Known::Fact(fact) => Err(NoCommand::Fact(fact.kind())),
     }
 }
 
-/// Leaves a command that cannot be read for later. Nothing else can be done with it here: the
-/// supervisor cannot read it either, and parks the job with the record named. It is counted when it
-/// is handed out first, for it comes again and again.
-async fn put_off(
-    (job, seq): (&JobId, Seq),
-    delivered: u64,
-    error: impl Into<NoCommand>,
-    ack: &dyn Ack,
-) {
-    let error = error.into();
+/// Leaves a command that cannot be read for later. The supervisor cannot read it either, and parks
+/// the job with the record named. Only the first delivery is counted, for it comes again and again.
+async fn put_off((job, seq): (&JobId, Seq), delivered: u64, error: NoCommand, ack: &dyn Ack) {
     tracing::error!(%job, %seq, error = error.place(), "a command cannot be read");
     tracing::debug!(%job, %seq, %error, "what of the command cannot be read");
     if delivered == 1 {

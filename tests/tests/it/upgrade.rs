@@ -2,9 +2,6 @@
 //! plays the newer. What the older one does not know parks that one job and names the place; it goes
 //! on once the newer one has its shard; nothing is lost, whichever version writes and reads.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use broker::{
     Broker,
     clock::SystemClock,
@@ -33,7 +30,8 @@ use runtime::{
     actor::{Child, Restarts, Tree},
     presence::{Beacon, Crew, Status},
     registry::{self, Registry},
-    worker::{PoolActor, PoolArgs, PoolOptions, Task, Work},
+    testing::{AnyCommand, FnRole},
+    worker::{PoolArgs, PoolOptions, Task},
 };
 use serde_json::{Value, json};
 use supervisor::actors::{ROLE, SupervisorActor, SupervisorArgs, SupervisorOptions};
@@ -62,26 +60,17 @@ fn results(job: &JobId) -> Results {
     }
 }
 
-/// The newer release's tool: the first time it is asked for a job that rests it is not available.
-struct Weigh;
-
-#[async_trait]
-impl Work for Weigh {
-    fn name(&self) -> &'static str {
-        "weigh"
-    }
-
-    async fn run(&self, task: Task) -> Option<Fact> {
-        let Decision::Call(work) = &task.decision else { return None };
-        let rests = task.job.as_str().starts_with("rest") && work.attempt == Attempt::FIRST;
-        let result = if rests { ToolResult::failed("later") } else { ToolResult::ok(json!(1)) };
-        Some(Fact::Called(Called {
-            attempt: work.attempt,
-            result,
-            fault: rests.then_some(Fault::Unavailable),
-            ..jobs::called(work.work.as_str())
-        }))
-    }
+/// The newer release's tool: the first attempt of a job that rests finds it unavailable.
+async fn weigh(task: Task<AnyCommand>) -> Option<Fact> {
+    let AnyCommand(Decision::Call(work)) = &*task.command else { return None };
+    let rests = task.job.as_str().starts_with("rest") && work.attempt == Attempt::FIRST;
+    let result = if rests { ToolResult::failed("later") } else { ToolResult::ok(json!(1)) };
+    Some(Fact::Called(Called {
+        attempt: work.attempt,
+        result,
+        fault: rests.then_some(Fault::Unavailable),
+        ..jobs::called(work.work.as_str())
+    }))
 }
 
 /// A process of the newer release, in this one.
@@ -110,13 +99,9 @@ impl Newer {
         let crew = Crew::open(&broker);
         registry::announce(&broker, spec, &worker, &crew).await.unwrap();
         let options = PoolOptions::new(DecisionKind::Call, pool, 16);
-        let args =
-            PoolArgs::new(broker.clone(), worker, Arc::new(Weigh), options, shutdown.clone());
-        let tree = Tree::start(
-            "newer worker",
-            Restarts::default(),
-            vec![Child::actor("weigh", || PoolActor, args)],
-        );
+        let args = PoolArgs::new(broker.clone(), worker, FnRole(weigh), options, shutdown.clone());
+        let (pool, _) = args.into_child("weigh");
+        let tree = Tree::start("newer worker", Restarts::default(), vec![pool]);
         Self { tree: tree.await.unwrap(), shutdown }
     }
 

@@ -40,7 +40,7 @@ struct Applied {
     result: ToolResult,
 }
 
-/// A creation that was begun: whoever stores it first has fixed the task's number.
+/// A creation that was begun: its first writer has fixed the task's number.
 #[derive(Debug, Serialize, Deserialize)]
 struct Made {
     id: u64,

@@ -52,7 +52,7 @@ fn spec(name: &str, description: &str, effect: Effect, schema: Value) -> ToolSpe
     }
 }
 
-/// A slash command whose text is one argument; of nothing when there is none.
+/// A slash command whose text is one argument; of nothing without a text.
 fn command(name: &str, about: &str, argument: Option<&str>) -> SlashCommand {
     SlashCommand {
         name: ToolName::new(name).expect("the commands of built-in tools are ids"),

@@ -22,7 +22,7 @@ impl Workspace {
     /// they stay beneath the workspace.
     ///
     /// # Errors
-    /// When there is none, it is not a plain file, or its path leads out of the workspace.
+    /// When there is no such file, it is not a plain file, or its path leads out of the workspace.
     pub fn read(&self, path: &str) -> Result<Content, FileError> {
         if path.is_empty() || path.contains('\0') {
             let why = "a path has at least one byte and no NUL";

@@ -12,5 +12,6 @@ mod docs;
 mod nats;
 mod python;
 mod registry;
+mod supervised;
 mod support;
 mod work;

@@ -10,7 +10,7 @@ use broker::{
     nats::{self, NatsOptions},
     testing::{NatsServer, wait::soon},
 };
-use callboard_tool_actors::{CallContext, Tool, ToolFault, ToolWork, Toolset};
+use callboard_tool_actors::{CallContext, Tool, ToolActor, ToolFault, Toolset};
 use futures::StreamExt;
 use proto::{
     agent::Agent,
@@ -162,10 +162,10 @@ impl Crew {
     /// Takes the calls of a toolset.
     pub(crate) async fn start(broker: &Broker, name: &str, tools: Toolset) -> Self {
         let options = PoolOptions::new(DecisionKind::Call, tools.pool().clone(), 8);
-        let work = Arc::new(ToolWork::new(broker.clone(), Arc::new(tools)));
+        let role = ToolActor::new(broker.clone(), Arc::new(tools), None);
         let shutdown = CancellationToken::new();
-        let args = PoolArgs::new(broker.clone(), worker(name), work, options, shutdown.clone());
-        let (actor, ended) = Actor::spawn(None, PoolActor, args).await.unwrap();
+        let args = PoolArgs::new(broker.clone(), worker(name), role, options, shutdown.clone());
+        let (actor, ended) = Actor::spawn(None, PoolActor::default(), args).await.unwrap();
         Self { actor, shutdown, ended }
     }
 

@@ -1,4 +1,4 @@
-//! What the worker loop promises.
+//! The promises of the worker loop.
 
 mod stage;
 
@@ -17,9 +17,9 @@ use broker::{
 };
 use futures::StreamExt;
 use proto::{
-    decision::{Decision, DecisionKind, pools},
+    decision::{DecisionKind, pools},
     entry::Entry,
-    fact::{Fact, PlanReply, Signal, Signaled},
+    fact::{Fact, Signal, Signaled},
     id::Seq,
     record::Record,
     subject::{Family, Subjects},
@@ -383,20 +383,20 @@ async fn a_queue_that_cannot_be_opened_fails_the_pool() {
     assert_eq!(cell.get_status(), ractor::ActorStatus::Stopped);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_command_for_another_role_is_acknowledged_and_never_reaches_the_actor() {
+    let mut stage = stage(1).await;
+    stage.give(finish(), 1);
+    assert_eq!(stage.next().await, Seen::Done);
+    assert_eq!((stage.running.load(Ordering::SeqCst), stage.gauge.load().in_flight), (0, 0));
+}
+
 #[test]
-fn every_command_that_a_result_answers_can_be_reported_broken() {
-    let fact = broken(&call("x", Effect::Once), "why").unwrap();
-    assert!(matches!(fact, Fact::Called(c) if c.fault == Some(Fault::Internal)));
-    let plan: Decision = {
-        let text = br#"{"v":1,"kind":"plan","id":"r","by":"w","body":{"work":"g0","attempt":1,"goal":"x","language":"en","may_ask":false}}"#;
-        match Record::from_slice(text).unwrap().known().unwrap() {
-            proto::record::Known::Decision(decision) => *decision,
-            proto::record::Known::Fact(fact) => panic!("{fact:?}"),
-        }
-    };
-    let Some(Fact::Planned(planned)) = lost(&plan, 6) else { panic!("not reported") };
-    let PlanReply::Failed { error } = planned.reply else { panic!("{:?}", planned.reply) };
-    assert!(error.transient && error.message.contains("5 times"), "{}", error.message);
+fn a_lost_command_names_the_workers_that_died() {
+    let failure = Failure::Lost { delivered: 6 };
+    assert!(failure.error().transient && failure.message().contains("5 times"), "{failure:?}");
+    assert_eq!(failure.fault(), Fault::WorkerLost);
+    assert_eq!(Failure::Broken("why".into()).fault(), Fault::Internal);
 }
 
 /// The same loop on the broker in memory: what a worker that dies had in hand is done by another.
@@ -411,11 +411,11 @@ async fn another_worker_does_what_a_dead_one_had_in_hand() {
     let (release, running) = (Arc::new(Notify::new()), Arc::new(AtomicU64::new(0)));
     let mut pools_started = Vec::new();
     for n in 1..=2 {
-        let work = Tools { release: Arc::clone(&release), running: Arc::clone(&running) };
+        let role = ToolRole { release: Arc::clone(&release), running: Arc::clone(&running) };
         let options = PoolOptions::new(DecisionKind::Call, pools::builtin(), 4);
         let shutdown = CancellationToken::new();
-        let args = PoolArgs::new(broker.clone(), by(), Arc::new(work), options, shutdown);
-        let (actor, handle) = Actor::spawn(None, PoolActor, args).await.unwrap();
+        let args = PoolArgs::new(broker.clone(), by(), role, options, shutdown);
+        let (actor, handle) = Actor::spawn(None, PoolActor::default(), args).await.unwrap();
         while running.load(Ordering::SeqCst) < n {
             tokio::time::sleep(Duration::from_millis(10)).await;
             if n == 2 && handle.is_finished() {

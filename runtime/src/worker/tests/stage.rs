@@ -34,7 +34,7 @@ use proto::{
     tool::{Effect, ToolResult},
     trace::TraceContext,
 };
-use ractor::{Actor, ActorRef};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::{
     sync::{Notify, Semaphore, mpsc},
     task::JoinHandle,
@@ -202,19 +202,59 @@ impl Ack for Acks {
     }
 }
 
-/// Work that does as the name of the tool says.
-pub(super) struct Tools {
+/// A role that does what the name of the tool says.
+#[derive(Clone)]
+pub(super) struct ToolRole {
     pub(super) release: Arc<Notify>,
     pub(super) running: Arc<AtomicU64>,
 }
 
-#[async_trait]
-impl Work for Tools {
-    fn name(&self) -> &'static str {
-        "tools"
+/// A call, parsed at the edge.
+pub(super) struct ToolCommand(CallWork);
+
+impl Command for ToolCommand {
+    fn parse(decision: &Decision) -> Option<Self> {
+        let Decision::Call(call) = decision else { return None };
+        Some(Self(call.clone()))
     }
-    async fn run(&self, task: Task) -> Option<Fact> {
-        let Decision::Call(call) = &task.decision else { return None };
+    fn failed(&self, failure: &Failure) -> Option<Fact> {
+        let Fact::Called(called) = result(&self.0) else { return None };
+        let result = ToolResult::failed(failure.message());
+        Some(Fact::Called(Called { result, fault: Some(failure.fault()), ..called }))
+    }
+    fn stops_when_cut_off(&self) -> bool {
+        self.0.effect != Effect::Pure
+    }
+}
+
+impl Role for ToolRole {
+    const NAME: &'static str = "tools";
+    type Command = ToolCommand;
+}
+
+impl Actor for ToolRole {
+    type Msg = Assignment<ToolCommand>;
+    type State = ();
+    type Arguments = ();
+
+    async fn pre_start(&self, _: ActorRef<Self::Msg>, (): ()) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        assignment: Self::Msg,
+        (): &mut (),
+    ) -> Result<(), ActorProcessingErr> {
+        assignment.carry_out(&myself, |task| self.run(task)).await;
+        Ok(())
+    }
+}
+
+impl ToolRole {
+    async fn run(&self, task: Task<ToolCommand>) -> Option<Fact> {
+        let ToolCommand(call) = &*task.command;
         self.running.fetch_add(1, Ordering::SeqCst);
         match call.tool.as_str() {
             "panic" => panic!("the tool broke"),
@@ -321,12 +361,12 @@ pub(super) async fn stage(slots: usize) -> Stage {
         ..Composed::from(broker.log)
     });
     let (release, running) = (Arc::new(Notify::new()), Arc::new(AtomicU64::new(0)));
-    let work = Arc::new(Tools { release: Arc::clone(&release), running: Arc::clone(&running) });
+    let role = ToolRole { release: Arc::clone(&release), running: Arc::clone(&running) };
     let options = PoolOptions::new(DecisionKind::Call, pools::builtin(), slots);
     let shutdown = CancellationToken::new();
-    let args = PoolArgs::new(broker.clone(), by(), work, options, shutdown.clone());
+    let args = PoolArgs::new(broker.clone(), by(), role, options, shutdown.clone());
     let gauge = args.gauge.clone();
-    let (actor, pool) = Actor::spawn(None, PoolActor, args).await.unwrap();
+    let (actor, pool) = Actor::spawn(None, PoolActor::default(), args).await.unwrap();
     let calls = AtomicU64::new(0);
     Stage { log, broker, queue, acks, seen, release, running, calls, gauge, shutdown, actor, pool }
 }

@@ -4,7 +4,6 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use ::supervisor::actors::{ROLE, SupervisorActor, SupervisorArgs, SupervisorOptions};
-use async_trait::async_trait;
 use broker::{
     Broker,
     bus::Bus,
@@ -31,7 +30,9 @@ use runtime::{
     actor::{Child, Restarts, Tree},
     presence::{Beacon, Crew, Status},
     registry::Registry,
-    worker::{PoolActor, PoolArgs, PoolOptions, Task, Work},
+    telemetry::new_trace,
+    testing::{AnyCommand, FnRole},
+    worker::{PoolArgs, PoolOptions, Task},
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -48,40 +49,28 @@ pub(crate) struct Process {
     pub(crate) shutdown: CancellationToken,
 }
 
-struct Answering {
-    steps: &'static str,
-    /// How long a tool call takes.
-    takes: Duration,
-}
-
-#[async_trait]
-impl Work for Answering {
-    fn name(&self) -> &'static str {
-        "answering"
-    }
-
-    async fn run(&self, task: Task) -> Option<Fact> {
-        match &task.decision {
-            Decision::Plan(work) => Some(Fact::Planned(Planned {
-                work: work.work.clone(),
+/// The answer of a worker whose plans have these steps, and whose tool calls take a while.
+async fn answer(command: &Decision, steps: &'static str, takes: Duration) -> Option<Fact> {
+    match command {
+        Decision::Plan(work) => Some(Fact::Planned(Planned {
+            work: work.work.clone(),
+            attempt: work.attempt,
+            ..jobs::planned(self::steps(steps))
+        })),
+        Decision::Call(work) => {
+            tokio::time::sleep(takes).await;
+            Some(Fact::Called(Called {
                 attempt: work.attempt,
-                ..jobs::planned(steps(self.steps))
-            })),
-            Decision::Call(work) => {
-                tokio::time::sleep(self.takes).await;
-                Some(Fact::Called(Called {
-                    attempt: work.attempt,
-                    result: ToolResult::ok(json!(work.step)),
-                    ..jobs::called(work.work.as_str())
-                }))
-            }
-            Decision::Turn(_)
-            | Decision::Ask(_)
-            | Decision::Wait(_)
-            | Decision::Spawn(_)
-            | Decision::Note(_)
-            | Decision::Finish(_) => None,
+                result: ToolResult::ok(json!(work.step)),
+                ..jobs::called(work.work.as_str())
+            }))
         }
+        Decision::Turn(_)
+        | Decision::Ask(_)
+        | Decision::Wait(_)
+        | Decision::Spawn(_)
+        | Decision::Note(_)
+        | Decision::Finish(_) => None,
     }
 }
 
@@ -197,10 +186,12 @@ impl Company {
         let shutdown = CancellationToken::new();
         let pool = |kind, pool| {
             let options = PoolOptions::new(kind, pool, 64);
-            let work = Arc::new(Answering { steps, takes });
-            let args =
-                PoolArgs::new(broker.clone(), worker.clone(), work, options, shutdown.clone());
-            Child::actor(format!("{kind:?}"), || PoolActor, args)
+            let role = FnRole(move |task: Task<AnyCommand>| async move {
+                answer(&task.command.0, steps, takes).await
+            });
+            let (broker, worker) = (broker.clone(), worker.clone());
+            let pool = PoolArgs::new(broker, worker, role, options, shutdown.clone());
+            pool.into_child(format!("{kind:?}")).0
         };
         let children = vec![
             pool(DecisionKind::Plan, pools::models()),

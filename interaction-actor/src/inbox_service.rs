@@ -1,7 +1,8 @@
-//! The verbs `answer` and `inbox`: where people say what they decide.
+//! The verbs `answer` and `inbox` of the front door.
 //!
 //! An answer is checked whole before it becomes a fact, and it becomes one only if no other answer
-//! came in between: of two at the same instant exactly one is taken, and the other is told whose.
+//! came in between: of two at the same instant exactly one is taken, and the other is refused with the
+//! name of the winner.
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use broker::{
     kv::{Bucket, KvError},
     log::CasOutcome,
 };
+use machine::{Job, QuestionStatus};
 use proto::{
     decision::Closed,
     door::{AnswerTaken, GiveAnswer, Inbox, verbs},
@@ -30,16 +32,13 @@ use runtime::{
     service::{Call, Handled, Service},
 };
 
-use crate::{
-    edit, inbox,
-    ledger::{Ledger, Standing},
-};
+use crate::{edit, inbox, question_log::QuestionLog};
 
 /// Questions of a page when no number is asked for.
 const USUAL: u32 = 100;
-/// Times that an answer is tried anew because another fact of a person came in between.
+/// Retries of an answer because another fact of a person came in between.
 const RACES_MAX: usize = 50;
-/// Who answered, when nobody says.
+/// The name on an answer that names no person.
 const ANONYMOUS: &str = "anonymous";
 
 const ENDPOINTS: [Endpoint; 2] = [
@@ -52,16 +51,16 @@ const ENDPOINTS: [Endpoint; 2] = [
 
 /// Takes answers and shows the inbox: give it to a [`runtime::service::ServiceActor`].
 #[derive(Debug)]
-pub struct Desk {
+pub struct InboxService {
     broker: Broker,
     people: People,
     registry: Registry,
     schemas: Arc<Schemas>,
 }
 
-impl Desk {
-    /// A desk where the people of an installation answer. Plans that they change are held against
-    /// the tools of `registry`.
+impl InboxService {
+    /// The service of an installation. Plans that people change are held against the tools of
+    /// `registry`.
     #[must_use]
     pub fn new(broker: Broker, people: People, registry: Registry) -> Self {
         Self { broker, people, registry, schemas: Arc::default() }
@@ -91,20 +90,21 @@ impl Desk {
         let GiveAnswer { job, ask, decision, value, text, digest, .. } = request;
         let answer = Answer { decision, value, text, digest };
         for _ in 0..RACES_MAX {
-            let ledger = self.ledger(&job, &ask).await?;
-            if ledger.is_crew(&by) {
+            let questions = self.questions(&job, &ask).await?;
+            if questions.is_crew(&by) {
                 tracing::warn!(%job, %ask, by, "an answer in the name of an agent was refused");
                 let why = format!("{by} works for this job; a person must answer");
                 return Err(Failure::new(Code::Forbidden, why).at("by"));
             }
-            let question = self.open(&ledger, &job, &ask).await?;
-            let answer = self.whole(&ledger, question, &answer)?;
-            self.fits(ledger.language, question, &answer)?;
+            let question = self.open(&questions, &ask).await?;
+            let answer = self.whole(questions.job(), question, &answer)?;
+            self.fits(questions.job().language(), question, &answer)?;
             let answered = Answered { ask: ask.clone(), answer, by: by.clone() };
             let fact = Fact::Answered(answered);
-            let stored = self.broker.log.answer(&job, &fact, ledger.last_answer, call.trace);
+            let after = questions.job().last_answer();
+            let stored = self.broker.log.answer(&job, &fact, after, call.trace);
             match stored.await? {
-                CasOutcome::Stored(seq) => return self.taken(ledger, job, ask, seq).await,
+                CasOutcome::Stored(seq) => return self.taken(questions, job, ask, seq).await,
                 // Somebody was faster, here or with another question of this job: look again.
                 CasOutcome::Conflict => {}
             }
@@ -112,34 +112,35 @@ impl Desk {
         Err(Failure::new(Code::Overloaded, format!("too many answers to job {job} at a time")))
     }
 
-    async fn ledger(&self, job: &JobId, ask: &AskId) -> Result<Ledger, Failure> {
-        let entries = self.broker.log.read(job, Seq(0)).await?;
-        if entries.is_empty() {
+    async fn questions(&self, job: &JobId, ask: &AskId) -> Result<QuestionLog, Failure> {
+        let questions = QuestionLog::read(&*self.broker.log, job).await?;
+        if questions.is_empty() {
             // Purged while its question was open, or never there.
             self.forget(job, ask).await;
             return Err(Failure::new(Code::NotFound, format!("there is no job {job}")).at("job"));
         }
-        Ok(Ledger::of(&entries))
+        Ok(questions)
     }
 
     /// The question, if it can be answered now. An inbox that still shows one that cannot be is put
     /// right.
-    async fn open<'l>(
+    async fn open<'q>(
         &self,
-        ledger: &'l Ledger,
-        job: &JobId,
+        questions: &'q QuestionLog,
         ask: &AskId,
-    ) -> Result<&'l Question, Failure> {
-        let failure = match ledger.standing(ask) {
-            Some(Standing::Open { question, .. }) => match &ledger.unreadable {
+    ) -> Result<&'q Question, Failure> {
+        let job = questions.job().id();
+        let failure = match questions.question(ask) {
+            Some(QuestionStatus::Open { question, .. }) => match questions.job().poison() {
                 None => return Ok(question),
-                Some((seq, why)) => {
-                    let why = format!("job {job} is parked: record {seq}: {why}");
+                Some(poison) => {
+                    let why =
+                        format!("job {job} is parked: record {}: {}", poison.seq, poison.reason);
                     return Err(Failure::new(Code::Poisoned, why));
                 }
             },
-            Some(Standing::Answered { winner, .. }) => already(job, ask, winner),
-            Some(Standing::Closed { because }) => closed(job, ask, *because),
+            Some(QuestionStatus::Answered { winner, .. }) => already(job, ask, winner),
+            Some(QuestionStatus::Closed { because }) => closed(job, ask, because),
             None => {
                 let why = format!("job {job} has no question {ask}");
                 Failure::new(Code::NotFound, why).at("ask")
@@ -150,20 +151,14 @@ impl Desk {
     }
 
     /// The answer as it is stored: a plan that a person changed is made whole, or refused.
-    fn whole(
-        &self,
-        ledger: &Ledger,
-        question: &Question,
-        answer: &Answer,
-    ) -> Result<Answer, Failure> {
+    fn whole(&self, job: &Job, question: &Question, answer: &Answer) -> Result<Answer, Failure> {
         let mut answer = answer.clone();
         let edits = answer.decision == Verdict::Edit
             && matches!(question.kind, QuestionKind::PlanCheck { .. });
-        if edits && let (Some(value), Some(agent)) = (answer.value.take(), &ledger.policies) {
+        if edits && let (Some(value), Some(agent)) = (answer.value.take(), job.agent()) {
             let (tools, schemas) = (self.registry.all(), &*self.schemas);
-            let goal = ledger.goal.as_deref().unwrap_or_default();
-            let rules =
-                edit::Rules { agent, goal, language: ledger.language, tools: &tools, schemas };
+            let (goal, language) = (job.goal(), job.language());
+            let rules = edit::Rules { agent, goal, language, tools: &tools, schemas };
             let plan = edit::plan(question, value, &rules)?;
             let whole = serde_json::to_value(&plan).map_err(|error| {
                 Failure::new(Code::Internal, format!("the plan cannot be written: {error}"))
@@ -212,21 +207,19 @@ impl Desk {
     /// The answer is stored; whether it counts is said by what was stored before it.
     async fn taken(
         &self,
-        mut ledger: Ledger,
+        mut questions: QuestionLog,
         job: JobId,
         ask: AskId,
         seq: Seq,
     ) -> Result<Handled, Failure> {
-        for entry in self.broker.log.read(&job, ledger.seq).await? {
-            ledger.apply(&entry);
-        }
+        questions.catch_up(&*self.broker.log).await?;
         self.forget(&job, &ask).await;
-        match ledger.standing(&ask) {
-            Some(Standing::Closed { because }) => Err(closed(&job, &ask, *because)),
-            Some(Standing::Answered { winner, seq: won }) if *won != seq => {
+        match questions.question(&ask) {
+            Some(QuestionStatus::Closed { because }) => Err(closed(&job, &ask, because)),
+            Some(QuestionStatus::Answered { winner, seq: won }) if won != seq => {
                 Err(already(&job, &ask, winner))
             }
-            Some(Standing::Answered { .. } | Standing::Open { .. }) | None => {
+            Some(QuestionStatus::Answered { .. } | QuestionStatus::Open { .. }) | None => {
                 Handled::json(&AnswerTaken { job, ask, seq })
             }
         }
@@ -241,7 +234,7 @@ impl Desk {
 }
 
 #[async_trait]
-impl Service for Desk {
+impl Service for InboxService {
     fn name(&self) -> &'static str {
         "inbox"
     }

@@ -1,0 +1,92 @@
+//! The executor's actor and its command: the edge between the pool and the executor.
+
+use std::sync::Arc;
+
+use broker::Broker;
+use model::Model;
+use proto::{
+    decision::{Decision, DecisionKind, TurnWork, pools},
+    fact::{Fact, TurnReply, Turned},
+    message::Usage,
+};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use runtime::{
+    registry::Registry,
+    worker::{Assignment, Command, Failure, PoolOptions, Role, Task},
+};
+
+use crate::work::Executor;
+
+/// The name of the role, in configuration, presence and logs.
+pub const ROLE: &str = "executor";
+
+/// The bounds of the executors' pool: at most `slots` turns in hand, the rest as usual.
+#[must_use]
+pub fn options(slots: usize) -> PoolOptions {
+    PoolOptions::new(DecisionKind::Turn, pools::models(), slots)
+}
+
+/// The command to take a model turn.
+#[derive(Debug)]
+pub struct TurnCommand(TurnWork);
+
+impl Command for TurnCommand {
+    fn parse(decision: &Decision) -> Option<Self> {
+        let Decision::Turn(work) = decision else { return None };
+        Some(Self(work.clone()))
+    }
+
+    fn failed(&self, failure: &Failure) -> Option<Fact> {
+        let Self(work) = self;
+        Some(Fact::Turned(Turned {
+            work: work.work.clone(),
+            attempt: work.attempt,
+            reply: TurnReply::Failed { error: failure.error() },
+            usage: Usage::default(),
+        }))
+    }
+}
+
+/// The actor that carries out one [`TurnCommand`].
+#[derive(Debug, Clone)]
+pub struct ExecutorActor(Arc<Executor>);
+
+impl ExecutorActor {
+    /// An executor that reads jobs from `broker`, asks `model` and offers the tools of `registry`.
+    #[must_use]
+    pub fn new(broker: Broker, model: Arc<dyn Model>, registry: Registry) -> Self {
+        Self(Arc::new(Executor::new(broker, model, registry)))
+    }
+
+    async fn turn(&self, task: Task<TurnCommand>) -> Option<Fact> {
+        let TurnCommand(work) = &*task.command;
+        // Dropping the reply of a turn that is not wanted any more ends the call to the model.
+        let turn = self.0.turn(&task.job, work, task.live.channel());
+        task.canceled.run_until_cancelled(turn).await.map(Fact::Turned)
+    }
+}
+
+impl Role for ExecutorActor {
+    const NAME: &'static str = ROLE;
+    type Command = TurnCommand;
+}
+
+impl Actor for ExecutorActor {
+    type Msg = Assignment<TurnCommand>;
+    type State = ();
+    type Arguments = ();
+
+    async fn pre_start(&self, _: ActorRef<Self::Msg>, (): ()) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        assignment: Self::Msg,
+        (): &mut (),
+    ) -> Result<(), ActorProcessingErr> {
+        assignment.carry_out(&myself, |task| self.turn(task)).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! The pool supervises the executor's actors.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use executor_actor::{ExecutorActor, options};
+use model::{Delta, Model, ModelError, ModelRequest, ModelStream};
+use proto::{
+    fact::{Fact, TurnReply},
+    message::{StopReason, Usage},
+};
+use runtime::{registry::Registry, testing::RoleStage};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::stage::command;
+
+/// A model that panics over one turn, and answers another one when it is released.
+struct PanickingModel(Arc<Notify>);
+
+#[async_trait]
+impl Model for PanickingModel {
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        assert!(!format!("{:?}", request.messages).contains("panic now"), "told to panic");
+        self.0.notified().await;
+        let text = Delta::Text("done".to_owned());
+        let (usage, stop) = (Usage::default(), StopReason::End);
+        let end = Delta::End { usage, stop, model: "m".to_owned() };
+        Ok(Box::pin(futures::stream::iter([Ok(text), Ok(end)])))
+    }
+}
+
+#[tokio::test]
+async fn a_panic_ends_one_turn_and_leaves_the_others() {
+    let broker = RoleStage::broker(&[]).await;
+    let release = Arc::new(Notify::new());
+    let model = Arc::new(PanickingModel(Arc::clone(&release)));
+    let registry = Registry::open(&broker).await.unwrap();
+    let role = ExecutorActor::new(broker.clone(), model, registry);
+    let mut stage = RoleStage::start(broker, role, options(4)).await;
+    stage
+        .decide(&command(
+            json!({"work": "g0.s1.r1.t1", "task": {"goal": "g", "description": "wait"}}),
+        ))
+        .await;
+    stage
+        .decide(&command(
+            json!({"work": "g0.s2.r1.t1", "task": {"goal": "g", "description": "panic now"}}),
+        ))
+        .await;
+    let (_, Fact::Turned(broken)) = stage.fact().await else { panic!("not a turn") };
+    let TurnReply::Failed { error } = broken.reply else { panic!("{:?}", broken.reply) };
+    let why = "the executor broke: told to panic";
+    assert_eq!((error.message.as_str(), error.transient), (why, true));
+    release.notify_one();
+    let (_, Fact::Turned(answered)) = stage.fact().await else { panic!("not a turn") };
+    assert!(matches!(answered.reply, TurnReply::Done { .. }), "{answered:?}");
+    stage.end().await;
+}

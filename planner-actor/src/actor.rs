@@ -1,0 +1,118 @@
+//! The planner's actor and its command: the edge between the pool and the planner.
+
+use std::sync::Arc;
+
+use model::Model;
+use proto::{
+    decision::{Decision, DecisionKind, PlanWork, pools},
+    fact::{Fact, PlanReply, Planned},
+    message::Usage,
+};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use runtime::{
+    registry::Registry,
+    telemetry::{self, Kind, Span, keys},
+    worker::{Assignment, Command, Failure, PoolOptions, Role, Task},
+};
+
+use crate::work::Planner;
+
+/// The name of the role, in configuration, presence and logs.
+pub const ROLE: &str = "planner";
+
+/// The bounds of the planners' pool: at most `slots` plans in hand, the rest as usual.
+#[must_use]
+pub fn options(slots: usize) -> PoolOptions {
+    PoolOptions::new(DecisionKind::Plan, pools::models(), slots)
+}
+
+/// The command to make a plan.
+#[derive(Debug)]
+pub struct PlanCommand(PlanWork);
+
+impl Command for PlanCommand {
+    fn parse(decision: &Decision) -> Option<Self> {
+        let Decision::Plan(work) = decision else { return None };
+        Some(Self(work.clone()))
+    }
+
+    fn failed(&self, failure: &Failure) -> Option<Fact> {
+        let Self(work) = self;
+        Some(Fact::Planned(Planned {
+            work: work.work.clone(),
+            attempt: work.attempt,
+            reply: PlanReply::Failed { error: failure.error() },
+            usage: Usage::default(),
+            detected: None,
+            outline: Vec::new(),
+        }))
+    }
+}
+
+/// The actor that carries out one [`PlanCommand`].
+#[derive(Debug, Clone)]
+pub struct PlannerActor(Arc<Planner>);
+
+impl PlannerActor {
+    /// A planner that asks `model` and plans with the tools of `registry`.
+    #[must_use]
+    pub fn new(model: Arc<dyn Model>, registry: Registry) -> Self {
+        Self(Arc::new(Planner::new(model, registry)))
+    }
+
+    async fn plan(&self, task: Task<PlanCommand>) -> Option<Fact> {
+        let PlanCommand(work) = &*task.command;
+        let own = telemetry::child_of(task.trace);
+        let mut span = Span::start(own, Some(task.trace), Kind::Internal, || "plan".to_owned());
+        span.set(keys::GEN_AI_OPERATION_NAME, "plan");
+        span.work(&task.job, &work.work, work.attempt);
+        // Dropping the reply of a plan that is not wanted any more ends the call to the model.
+        let plan = telemetry::within(own, self.0.plan(work, task.live.channel()));
+        let planned = task.canceled.run_until_cancelled(plan).await;
+        let (outcome, error) = outcome(planned.as_ref().map(|planned| &planned.reply));
+        span.set(keys::OUTCOME, outcome);
+        if error {
+            span.fail(outcome);
+        }
+        planned.map(Fact::Planned)
+    }
+}
+
+impl Role for PlannerActor {
+    const NAME: &'static str = ROLE;
+    type Command = PlanCommand;
+}
+
+impl Actor for PlannerActor {
+    type Msg = Assignment<PlanCommand>;
+    type State = ();
+    type Arguments = ();
+
+    async fn pre_start(&self, _: ActorRef<Self::Msg>, (): ()) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        assignment: Self::Msg,
+        (): &mut (),
+    ) -> Result<(), ActorProcessingErr> {
+        assignment.carry_out(&myself, |task| self.plan(task)).await;
+        Ok(())
+    }
+}
+
+/// The outcome of a plan for its span, and whether it is an error.
+fn outcome(reply: Option<&PlanReply>) -> (&'static str, bool) {
+    match reply {
+        Some(PlanReply::Plan { .. }) => ("plan", false),
+        Some(PlanReply::Question { .. }) => ("question", false),
+        Some(PlanReply::Simple) => ("simple", false),
+        Some(PlanReply::Noted { .. }) => ("noted", false),
+        Some(PlanReply::Finished { .. }) => ("finished", false),
+        Some(PlanReply::Unparseable { .. }) => ("unparseable", true),
+        Some(PlanReply::Failed { .. }) => ("failed", true),
+        None => ("canceled", true),
+    }
+}

@@ -1,0 +1,144 @@
+//! Updates from a running task to the people who watch its job now. Nothing depends on them.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use broker::bus::Bus;
+use bytes::Bytes;
+use proto::{
+    decision::Decision,
+    id::{Attempt, StepId, WorkId},
+    wire::{self, Live, Said},
+};
+use tokio::sync::mpsc::{self, error::TrySendError};
+
+/// Updates that may wait to be sent; further ones are dropped.
+const WAITING_MAX: usize = 4096;
+/// Longest text of one message, in bytes: texts that wait are joined up to here.
+const TEXT_BYTES_MAX: usize = 16 * 1024;
+
+/// Sends updates about one command.
+#[derive(Clone)]
+pub struct LiveSink {
+    bus: Arc<dyn Bus>,
+    subject: Arc<str>,
+    about: Option<Arc<About>>,
+    next: Arc<AtomicU32>,
+}
+
+#[derive(Debug)]
+struct About {
+    work: WorkId,
+    attempt: Attempt,
+    step: Option<StepId>,
+}
+
+impl LiveSink {
+    /// A sink for updates about a command on a job's live subject. A command that is no unit of work
+    /// has no updates.
+    pub(super) fn new(bus: Arc<dyn Bus>, subject: String, decision: &Decision) -> Self {
+        let about = match decision {
+            Decision::Plan(w) => Some((w.work.clone(), w.attempt, None)),
+            Decision::Turn(w) => Some((w.work.clone(), w.attempt, Some(w.step.clone()))),
+            Decision::Call(w) => Some((w.work.clone(), w.attempt, Some(w.step.clone()))),
+            Decision::Ask(w) => Some((w.work.clone(), Attempt::FIRST, None)),
+            Decision::Wait(_) | Decision::Spawn(_) | Decision::Note(_) | Decision::Finish(_) => {
+                None
+            }
+        };
+        let about = about.map(|(work, attempt, step)| Arc::new(About { work, attempt, step }));
+        Self { bus, subject: subject.into(), about, next: Arc::default() }
+    }
+
+    /// Sends an update. Returns when the bus has it; a failure to send is no error.
+    pub async fn send(&self, said: Said) {
+        let Some(about) = &self.about else { return };
+        let live = Live {
+            work: about.work.clone(),
+            attempt: about.attempt,
+            step: about.step.clone(),
+            index: self.next.fetch_add(1, Ordering::Relaxed),
+            said,
+        };
+        let sent = match wire::encode(&live) {
+            Ok(bytes) => self.bus.publish(self.subject.to_string(), Bytes::from(bytes)).await,
+            Err(error) => return tracing::debug!(%error, "a live message was dropped"),
+        };
+        if let Err(error) = sent {
+            tracing::debug!(%error, "a live message was dropped");
+        }
+    }
+
+    /// A channel for code that cannot wait, such as the one that reads a model's reply. Must be
+    /// called inside a tokio runtime.
+    #[must_use]
+    pub fn channel(&self) -> LiveChannel {
+        let (sender, mut waiting) = mpsc::channel(WAITING_MAX);
+        let sink = self.clone();
+        tokio::spawn(async move {
+            while let Some(first) = waiting.recv().await {
+                let mut said = first;
+                while let Ok(next) = waiting.try_recv() {
+                    if let Some(other) = join(&mut said, next) {
+                        sink.send(std::mem::replace(&mut said, other)).await;
+                    }
+                }
+                sink.send(said).await;
+            }
+        });
+        LiveChannel(sender)
+    }
+}
+
+impl std::fmt::Debug for LiveSink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LiveSink").field("subject", &self.subject).finish_non_exhaustive()
+    }
+}
+
+/// Sends updates without waiting. Updates that still wait when the channel is dropped are sent all
+/// the same.
+#[derive(Debug)]
+pub struct LiveChannel(mpsc::Sender<Said>);
+
+impl LiveChannel {
+    /// Sends an update soon, or drops it when too many wait.
+    pub fn send(&self, said: Said) {
+        match self.0.try_send(said) {
+            Ok(()) | Err(TrySendError::Closed(_)) => {}
+            Err(TrySendError::Full(_)) => tracing::debug!("a live message was dropped"),
+        }
+    }
+}
+
+/// Joins an update with the one before it; gives it back when they do not go together.
+fn join(before: &mut Said, next: Said) -> Option<Said> {
+    match (before, next) {
+        (Said::Text(text), Said::Text(more)) | (Said::Thought(text), Said::Thought(more))
+            if text.len() + more.len() <= TEXT_BYTES_MAX =>
+        {
+            text.push_str(&more);
+            None
+        }
+        (_, next) => Some(next),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn updates_of_one_kind_are_joined_up_to_a_bound() {
+        let mut said = Said::Text("a".into());
+        assert_eq!(join(&mut said, Said::Text("b".into())), None);
+        assert_eq!(said, Said::Text("ab".into()));
+        let thought = Said::Thought("c".into());
+        assert_eq!(join(&mut said, thought.clone()), Some(thought));
+        let long = Said::Text("x".repeat(TEXT_BYTES_MAX));
+        assert_eq!(join(&mut said, long.clone()), Some(long));
+        assert_eq!(said, Said::Text("ab".into()));
+    }
+}
