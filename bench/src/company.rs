@@ -99,7 +99,7 @@ impl Company {
         let (dir, urls) = (self.dir.path().to_owned(), self.servers.urls().join(","));
         for n in 1..=setup.processes {
             let name = format!("supervisor{n}");
-            let roles = "supervisor,interaction";
+            let roles = "supervisor,interaction,door";
             self.supervisors.push(command(&dir, &name, roles, &urls, setup)?.spawn()?);
             let name = format!("worker{n}");
             let roles = "planner,executor,tools";
@@ -112,7 +112,7 @@ impl Company {
     pub(crate) fn hire_supervisor(&mut self, setup: &Setup) -> Result<usize, Failed> {
         let (dir, urls) = (self.dir.path(), self.servers.urls().join(","));
         let name = format!("supervisor{}", self.supervisors.len() + 1);
-        let process = command(dir, &name, "supervisor,interaction", &urls, setup)?.spawn()?;
+        let process = command(dir, &name, "supervisor,interaction,door", &urls, setup)?.spawn()?;
         self.supervisors.push(process);
         Ok(self.supervisors.len() - 1)
     }

@@ -269,7 +269,7 @@ fn transport(error: &BusError) -> Failure {
         BusError::NoResponders(_) => {
             let why = format!("{error}: no process with the role for it is running");
             let hint = "Start one: `callboard dev`, or `callboard serve --roles \
-                        supervisor,interaction`; see `callboard crew ls`.";
+                        supervisor,interaction,door`; see `callboard crew ls`.";
             return Failure { hint: hint.to_owned(), ..Failure::new(Code::Unavailable, why) };
         }
         BusError::Timeout { .. } => Code::Timeout,

@@ -157,11 +157,7 @@ impl Company {
 impl Parts<'_> {
     async fn children(&self, role: Role) -> Result<Vec<Child>, StartError> {
         match role {
-            Role::Supervisor => {
-                let catalogue = agents::catalogue(self.config)?;
-                let agents = Agents::open(&self.broker, catalogue.clone()).await?;
-                Ok(self.supervisor(&catalogue, &agents))
-            }
+            Role::Supervisor => Ok(vec![self.supervisor(&agents::catalogue(self.config)?)]),
             Role::Planner => {
                 let role = PlannerActor::new(self.model()?, self.registry.clone());
                 let options = planner_actor::options(self.config.workers.plan_slots);
@@ -175,10 +171,14 @@ impl Parts<'_> {
             }
             Role::Tools => self.tools().await,
             Role::Interaction => Ok(self.interaction()),
+            Role::Door => {
+                let catalogue = agents::catalogue(self.config)?;
+                Ok(vec![self.door(Agents::open(&self.broker, catalogue).await?)])
+            }
         }
     }
 
-    fn supervisor(&self, catalogue: &Catalogue, agents: &Agents) -> Vec<Child> {
+    fn supervisor(&self, catalogue: &Catalogue) -> Child {
         let settings = &self.config.supervisor;
         let options = SupervisorOptions {
             sweep_interval: Duration::from_millis(settings.sweep_interval_ms),
@@ -194,13 +194,13 @@ impl Parts<'_> {
             options,
             shutdown: self.shutdown.clone(),
         };
-        vec![Child::actor("supervisor", || SupervisorActor, args), self.door(agents)]
+        Child::actor("supervisor", || SupervisorActor, args)
     }
 
-    fn door(&self, agents: &Agents) -> Child {
+    fn door(&self, agents: Agents) -> Child {
         let door = Door::new(DoorParts {
             broker: self.broker.clone(),
-            agents: agents.clone(),
+            agents,
             prices: self.config.model.prices(),
             people: People::new(&self.config.door),
             submits_per_minute: self.config.door.submits_per_minute,

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt, str::FromStr};
 /// What a process does. One process may play several roles; a role may be played by many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// Decides what jobs do next, and serves the front door.
+    /// Decides what jobs do next.
     Supervisor,
     /// Makes plans.
     Planner,
@@ -15,12 +15,20 @@ pub enum Role {
     Tools,
     /// Keeps the inbox, and takes answers.
     Interaction,
+    /// Serves the front door.
+    Door,
 }
 
 impl Role {
     /// Every role.
-    pub const ALL: [Self; 5] =
-        [Self::Supervisor, Self::Planner, Self::Executor, Self::Tools, Self::Interaction];
+    pub const ALL: [Self; 6] = [
+        Self::Supervisor,
+        Self::Planner,
+        Self::Executor,
+        Self::Tools,
+        Self::Interaction,
+        Self::Door,
+    ];
 
     /// The name in `--roles` and in presence.
     #[must_use]
@@ -31,6 +39,7 @@ impl Role {
             Self::Executor => "executor",
             Self::Tools => "tools",
             Self::Interaction => "interaction",
+            Self::Door => "door",
         }
     }
 
@@ -39,7 +48,7 @@ impl Role {
     pub fn needs_model(self) -> bool {
         match self {
             Self::Planner | Self::Executor | Self::Tools => true,
-            Self::Supervisor | Self::Interaction => false,
+            Self::Supervisor | Self::Interaction | Self::Door => false,
         }
     }
 }
@@ -53,7 +62,7 @@ impl fmt::Display for Role {
 /// There is no such role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no role {0:?}; the roles are supervisor, planner, executor, tools, interaction and all"
+    "there is no role {0:?}; the roles are supervisor, planner, executor, tools, interaction, door and all"
 )]
 pub struct UnknownRole(pub String);
 
@@ -99,7 +108,7 @@ mod tests {
                 .map(|roles| roles.iter().map(|r| r.name()).collect::<Vec<_>>().join(" "))
         };
         assert_eq!(names("tools, planner"), Ok("planner tools".into()));
-        assert_eq!(names("all"), Ok("supervisor planner executor tools interaction".into()));
+        assert_eq!(names("all"), Ok("supervisor planner executor tools interaction door".into()));
         assert_eq!(names("boss"), Err(UnknownRole("boss".into())));
         assert!(names("").is_err());
     }

@@ -23,7 +23,7 @@ pub const SPEAKER: Shard = Shard(0);
 const OTHER: &str = "other";
 
 /// The roles that a process may say it plays and be counted under.
-pub const ROLES: [&str; 5] = ["supervisor", "planner", "executor", "tools", "interaction"];
+pub const ROLES: [&str; 6] = ["supervisor", "planner", "executor", "tools", "interaction", "door"];
 
 /// Pools of all kinds of commands that are told apart.
 const POOLS_MAX: usize = 64;

@@ -99,7 +99,7 @@ async fn two_hundred_jobs_survive_the_death_of_everything() {
     company.set("TOOLS__HTTP__ALLOW_PRIVATE", "true");
     let effects = effects().await;
     let mut processes = vec![
-        company.serve("supervisor", "supervisor,interaction"),
+        company.serve("supervisor", "supervisor,interaction,door"),
         company.serve("worker1", "planner,executor,tools"),
         company.serve("worker2", "planner,executor,tools"),
     ];

@@ -54,7 +54,7 @@ async fn open(script: &str, roles: &[&str]) -> (Company, Vec<Process>, Client) {
     (company, processes, client)
 }
 
-const ALL: &[&str] = &["supervisor,interaction", "planner,executor,tools"];
+const ALL: &[&str] = &["supervisor,interaction,door", "planner,executor,tools"];
 
 /// Types lines that end, and gives what came.
 fn typed(company: &Company, arguments: &[&str], lines: &str) -> Output {
@@ -150,7 +150,7 @@ async fn a_command_that_waits_is_canceled_before_the_task() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_model_commands_work_and_words_are_answered() {
-    let (company, _processes, _client) = open(SCRIPT, &["supervisor,interaction,tools"]).await;
+    let (company, _processes, _client) = open(SCRIPT, &["supervisor,interaction,door,tools"]).await;
     let lines = "你好\nhello\n/todo 买牛奶\n/dance\n/echo {\"no\":1}\n/help\n";
     let output = typed(&company, &[], lines);
     let said = said(&output);

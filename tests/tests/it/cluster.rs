@@ -50,8 +50,8 @@ async fn jobs_flow_again_after_the_leader_of_a_cluster_dies() {
         company.set(setting, &value);
     }
     let processes = [
-        company.serve("supervisor1", "supervisor,interaction"),
-        company.serve("supervisor2", "supervisor,interaction"),
+        company.serve("supervisor1", "supervisor,interaction,door"),
+        company.serve("supervisor2", "supervisor,interaction,door"),
         company.serve("worker1", "planner,executor,tools"),
         company.serve("worker2", "planner,executor,tools"),
     ];

@@ -199,9 +199,9 @@ const PROVED: &[Proof] = &[
     },
     Proof { command: "callboard crew ls", file: "docs/cli.md", marker: "callboard crew ls" },
     Proof {
-        command: "callboard serve --roles supervisor,interaction",
+        command: "callboard serve --roles supervisor,interaction,door",
         file: "tests/tests/it/chaos.rs",
-        marker: r#"company.serve("supervisor", "supervisor,interaction")"#,
+        marker: r#"company.serve("supervisor", "supervisor,interaction,door")"#,
     },
     Proof {
         command: "callboard serve --roles planner,executor,tools",

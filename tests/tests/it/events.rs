@@ -72,7 +72,7 @@ fn printed(company: &Company, arguments: &[&str]) -> Vec<Value> {
 async fn a_watcher_sees_every_event_once_whatever_breaks_in_between() {
     let mut company = Company::start(SCRIPT).await;
     let _processes = [
-        company.serve("supervisor", "supervisor,interaction"),
+        company.serve("supervisor", "supervisor,interaction,door"),
         company.serve("worker", "planner,executor,tools"),
     ];
     let broker = connect(&company).await;

@@ -120,7 +120,7 @@ async fn what_a_worker_forges_runs_nothing_beyond_the_agent_and_the_registry() {
     Mock::given(matchers::any()).respond_with(answer).expect(0).mount(&outside).await;
     let mut company = Company::start(SCRIPT).await;
     company.set("TOOLS__HTTP__ALLOW_PRIVATE", "true");
-    let _process = company.serve("no planner", "supervisor,tools");
+    let _process = company.serve("no planner", "supervisor,door,tools");
     let broker = connect(&company).await;
     let client = Client::new(&broker);
     wait_for_door(&client).await;

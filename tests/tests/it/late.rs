@@ -30,7 +30,7 @@ async fn a_command_waits_for_a_supervisor_that_starts_later() {
     let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines();
     let first = tokio::task::block_in_place(|| said.next()).unwrap().unwrap();
     assert!(first.contains("nobody serves `list` yet; asking again for up to 60 s"), "{first}");
-    let _process = company.serve("late", "supervisor");
+    let _process = company.serve("late", "door");
     let output = tokio::task::block_in_place(|| waiting.wait_with_output()).unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert!(String::from_utf8_lossy(&output.stdout).contains("jobs"), "{output:?}");

@@ -141,7 +141,7 @@ async fn what_goes_round_in_circles_is_told_made_to_answer_and_ended() {
 async fn a_conversation_outlives_everything_between_two_of_its_jobs() {
     let mut company = Company::start(SCRIPT).await;
     let mut processes = [
-        company.serve("supervisor", "supervisor,interaction"),
+        company.serve("supervisor", "supervisor,interaction,door"),
         company.serve("worker", "planner,executor,tools"),
     ];
     let broker = connect(&company).await;

@@ -20,6 +20,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("bench/src/ends.rs", "counts ends as they are stored, for figures"),
     ("bench/src/parked.rs", "writes the answers of a measurement"),
     ("bench/src/stages.rs", "times records by kind, for figures"),
+    ("bench/src/watching.rs", "writes the records of a measurement"),
     ("broker/src/memory/log.rs", "lets a timer fire: writes that fact"),
     ("broker/src/nats/log.rs", "writes the timer's fact as its scheduled message"),
     ("cli/src/render/family.rs", "shows one record in words, never its meaning for the job"),

@@ -57,7 +57,7 @@ asyncio.run(main(sys.argv[1]))
 async fn a_parked_job_outlives_everything_and_a_plain_nats_client_answers_it() {
     let mut company = Company::start(SCRIPT).await;
     let mut processes = [
-        company.serve("supervisor", "supervisor,interaction"),
+        company.serve("supervisor", "supervisor,interaction,door"),
         company.serve("worker", "planner,executor,tools"),
     ];
     let broker = connect(&company).await;

@@ -41,7 +41,7 @@ const JOBS: usize = 60;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_supervisor_that_goes_on_after_another_has_taken_over_changes_nothing_twice() {
     let company = Company::start(SCRIPT).await;
-    let mut stopped = company.serve("stopped", "supervisor,interaction");
+    let mut stopped = company.serve("stopped", "supervisor,interaction,door");
     let _worker = company.serve("worker", "planner,executor,tools");
     let broker = connect(&company).await;
     let client = Client::new(&broker);
@@ -54,7 +54,7 @@ async fn a_supervisor_that_goes_on_after_another_has_taken_over_changes_nothing_
         client.submit(submit).await.unwrap();
     }
     stopped.signal("STOP");
-    let _other = company.serve("other", "supervisor,interaction");
+    let _other = company.serve("other", "supervisor,interaction,door");
     // Some jobs have ended by the other one's hand, and some are in the middle.
     let ended = |id| wait::log(&broker, id, |entries| ended(id, entries));
     ids.iter().map(ended).collect::<FuturesUnordered<_>>().take(JOBS / 2).collect::<Vec<_>>().await;

@@ -85,7 +85,7 @@ struct Hall {
 impl Hall {
     async fn new() -> Self {
         let company = Company::start(SCRIPT).await;
-        let process = company.serve("all", "supervisor,interaction,planner,executor,tools");
+        let process = company.serve("all", "supervisor,interaction,door,planner,executor,tools");
         let client = Client::new(&connect(&company).await);
         wait_for_door(&client).await;
         Self { company, client, _process: process }

@@ -77,7 +77,7 @@ async fn processes_come_and_go_under_load_and_nothing_is_lost_or_run_twice() {
     let effects = MockServer::start().await;
     let slow = ResponseTemplate::new(200).set_delay(Duration::from_millis(200));
     Mock::given(matchers::any()).respond_with(slow).mount(&effects).await;
-    let supervisor = |n| company.serve(&format!("supervisor{n}"), "supervisor,interaction");
+    let supervisor = |n| company.serve(&format!("supervisor{n}"), "supervisor,interaction,door");
     let worker = |n| company.serve(&format!("worker{n}"), "planner,executor,tools");
 
     let (mut first, mut leaving) = (supervisor(1), worker(1));
@@ -168,7 +168,7 @@ async fn busy_work_has_its_grace_and_what_takes_longer_goes_to_another_worker() 
     company.set("TOOLS__HTTP__ALLOW_PRIVATE", "true");
     company.set("TOOLS__HTTP__TIMEOUT_MS", "600000");
     let (short, long) = (Gate::closed().await, Gate::closed().await);
-    let _supervisor = company.serve("supervisor", "supervisor,interaction");
+    let _supervisor = company.serve("supervisor", "supervisor,interaction,door");
     let worker = |n| company.serve(&format!("worker{n}"), "planner,executor,tools");
     let mut leaving = worker(1);
     let broker = load::connect(&company, 8, 1).await;

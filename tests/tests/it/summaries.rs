@@ -73,7 +73,7 @@ struct Hall {
 impl Hall {
     async fn new() -> Self {
         let company = Company::start(SCRIPT).await;
-        let supervisor = company.serve("supervisor", "supervisor,interaction");
+        let supervisor = company.serve("supervisor", "supervisor,interaction,door");
         let worker = company.serve("worker", "executor,tools");
         let broker = connect(&company).await;
         let client = Client::new(&broker);

@@ -48,7 +48,7 @@ impl Hall {
     async fn new() -> Self {
         let company = Company::start(SCRIPT).await;
         let processes = [
-            company.serve("supervisor", "supervisor,interaction"),
+            company.serve("supervisor", "supervisor,interaction,door"),
             company.serve("worker", "planner,executor,tools"),
         ];
         let broker = connect(&company).await;

@@ -180,7 +180,7 @@ async fn an_older_and_a_newer_release_share_a_cluster_and_lose_nothing() {
     // As the fixture has them, which has no configuration: the defaults.
     company.set("NATS__FACTS_ACK_WAIT_MS", "30000");
     company.set("NATS__PIN_TIMEOUT_MS", "2000");
-    let older = |n| company.serve(&format!("supervisor{n}"), "supervisor,interaction");
+    let older = |n| company.serve(&format!("supervisor{n}"), "supervisor,interaction,door");
     let first = older(1);
     let _worker = company.serve("worker", "planner,executor,tools");
     let broker = load::connect(&company, 8, 1).await;

@@ -113,7 +113,6 @@ fn needs(role: Role, subjects: &Subjects, create: bool) -> Vec<Try> {
             Try::Store(subjects.decision(&job, DecisionKind::Plan, &pools::models())),
             Try::Store(subjects.timer(&job, &timer)),
             Try::Say(subjects.stop(&job)),
-            Try::Listen(subjects.service("submit")),
         ],
         Role::Planner => {
             vec![queue(DecisionKind::Plan, pools::models()), fact(Source::Crew), live, stops]
@@ -135,6 +134,13 @@ fn needs(role: Role, subjects: &Subjects, create: bool) -> Vec<Try> {
             Try::Store(format!("{}.{NOBODY}.q", bucket(Bucket::Inbox))),
             Try::Listen(subjects.service("answer")),
             stops,
+        ],
+        Role::Door => vec![
+            fact(Source::Door),
+            Try::Store(format!("{}.{NOBODY}", bucket(Bucket::Agents))),
+            Try::Store(format!("{}.{NOBODY}", bucket(Bucket::Conversations))),
+            Try::Listen(subjects.service("submit")),
+            Try::Listen(subjects.live(&job)),
         ],
     });
     all

@@ -99,7 +99,7 @@ impl Run {
         }
         let (mut targets, mut processes) = (Vec::new(), Vec::new());
         for (name, roles) in [
-            ("supervisor", "supervisor,interaction"),
+            ("supervisor", "supervisor,interaction,door"),
             ("worker", "planner,executor,tools"),
             ("victim", "tools"),
         ] {

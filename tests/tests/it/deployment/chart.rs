@@ -85,7 +85,7 @@ fn every_manifest_keeps_its_schema_in_the_oldest_and_the_newest_release() {
 
 #[test]
 fn there_is_a_deployment_and_a_budget_for_every_role_and_no_secret() {
-    let roles = ["executor", "interaction", "planner", "supervisor", "tools"];
+    let roles = ["door", "executor", "interaction", "planner", "supervisor", "tools"];
     for case in CASES {
         for kind in ["Deployment", "PodDisruptionBudget"] {
             let mut found: Vec<&str> = of_kind(case, kind)

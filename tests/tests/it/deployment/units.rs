@@ -8,7 +8,7 @@ use super::{
     environment, path, text,
 };
 
-const ROLES: [&str; 5] = ["supervisor", "planner", "executor", "tools", "interaction"];
+const ROLES: [&str; 6] = ["supervisor", "planner", "executor", "tools", "interaction", "door"];
 
 /// The values of a key of a unit, in their order.
 fn values(unit: &str, key: &str) -> Vec<String> {

@@ -37,7 +37,7 @@ fn shown(brokers: &Brokers, agent: &str) -> Value {
     serde_json::from_str(&said).unwrap()
 }
 
-/// Waits until the supervisor has seen the bucket's last change: it says why it leaves a value out.
+/// Waits until the front door has seen the bucket's last change: it says why it leaves a value out.
 fn until_left_out(brokers: &Brokers, agents: &[&str]) -> Value {
     let said = until(brokers, &["-o", "json", "agents", "ls"], |said| {
         let all: Value = serde_json::from_str(said).unwrap();
@@ -55,7 +55,7 @@ fn until_left_out(brokers: &Brokers, agents: &[&str]) -> Value {
 async fn what_the_server_was_made_to_write_is_no_agent_and_hides_none() {
     let brokers = Brokers::single();
     brokers.set_up(1);
-    let roles = Roles::of(&brokers, 1, &["supervisor"]).await;
+    let roles = Roles::of(&brokers, 1, &["door"]).await;
     for (name, text) in [("careful", CAREFUL), ("child", CHILD)] {
         let file = brokers.file(&format!("{name}.yaml"));
         fs::write(&file, text).unwrap();
@@ -92,7 +92,7 @@ async fn what_the_server_was_made_to_write_is_no_agent_and_hides_none() {
 
     // A process that never saw it knows of no such agent, and of none that extends it.
     drop(roles);
-    let _roles = Roles::of(&brokers, 1, &["supervisor"]).await;
+    let _roles = Roles::of(&brokers, 1, &["door"]).await;
     until_left_out(&brokers, &forged);
     let refused = ask(&brokers, &["submit", "g", "--agent", "careful"]).unwrap_err();
     assert!(refused.contains("there is no agent"), "{refused}");

@@ -15,12 +15,13 @@ use tempfile::TempDir;
 use super::wire::Wire;
 
 /// Users whose rights stand in permissions.conf.
-pub(super) const USERS: [&str; 10] = [
+pub(super) const USERS: [&str; 11] = [
     "supervisor",
     "planner",
     "executor",
     "tools",
     "interaction",
+    "door",
     "client",
     "watcher",
     "operator",

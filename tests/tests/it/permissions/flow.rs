@@ -50,7 +50,7 @@ rules:
     reply: { calls: [ { tool: finish, args: { success: true, response: "thought" } } ] }
 "#;
 
-const ROLES: [&str; 5] = ["supervisor", "planner", "executor", "tools", "interaction"];
+const ROLES: [&str; 6] = ["supervisor", "planner", "executor", "tools", "interaction", "door"];
 
 /// One process for each role.
 pub(super) struct Roles {

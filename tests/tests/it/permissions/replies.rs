@@ -61,7 +61,7 @@ fn jobs(subjects: &Subjects) -> [JobId; 2] {
 async fn no_answer_goes_where_its_caller_may_not_write() {
     let brokers = Brokers::single();
     brokers.set_up(1);
-    let _roles = Roles::of(&brokers, 1, &["supervisor", "interaction"]).await;
+    let _roles = Roles::of(&brokers, 1, &["supervisor", "interaction", "door"]).await;
     let subjects = Subjects::new("cb", 8).unwrap();
     let [victim, other] = jobs(&subjects);
     let shard = subjects.shard_of(&victim);
@@ -128,7 +128,7 @@ async fn no_answer_goes_where_its_caller_may_not_write() {
 async fn every_user_who_may_ask_is_answered_and_what_is_said_is_complete() {
     let brokers = Brokers::single();
     brokers.set_up(1);
-    let _roles = Roles::of(&brokers, 1, &["supervisor", "interaction"]).await;
+    let _roles = Roles::of(&brokers, 1, &["supervisor", "interaction", "door"]).await;
     super::flow::until(&brokers, &["crew", "ls"], |said| said.contains("interaction"));
     let mut watcher = Asker::new(&brokers, "watcher", "_INBOX_watcher");
     let pings = watcher.ask("$SRV.PING", "", 2);

@@ -98,7 +98,7 @@ impl Stage {
         }
         more.iter().for_each(|(name, value)| company.variable(name, value));
         let processes = vec![
-            company.serve("supervisor", "supervisor"),
+            company.serve("supervisor", "supervisor,door"),
             company.serve("people", "interaction"),
             company.serve("minds", "planner,executor"),
             company.serve("hands", "tools"),
