@@ -192,10 +192,6 @@ impl Desk {
             Failure::new(Code::Internal, format!("the question has no usable schema: {error}"))
         })?;
         let misfits = schema.check(value);
-        let colon = match language {
-            Language::En => ": ",
-            Language::Zh => "：",
-        };
         let Some(first) = misfits.first() else { return Ok(()) };
         let inside = |field: &str| match field {
             "." => "value".to_owned(),
@@ -204,7 +200,10 @@ impl Desk {
         };
         let all: Vec<_> = misfits
             .iter()
-            .map(|m| format!("{}{colon}{}", inside(&m.field), m.why_in(language)))
+            .map(|m| {
+                let (field, why) = (inside(&m.field), m.why_in(language));
+                edit::Text::At { field: &field, why: &why }.text(language)
+            })
             .collect();
         Err(Failure::new(Code::InvalidAnswer, all.join("; ")).at(inside(&first.field)))
     }
