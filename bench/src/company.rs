@@ -219,7 +219,7 @@ fn command(
     let log = std::fs::File::create(dir.join(format!("{name}.log")))?;
     let mut command = Command::new(program()?);
     for (variable, _) in std::env::vars_os() {
-        // Whoever runs this may have settings of their own, or send telemetry somewhere.
+        // The user's environment may have settings of its own, or export telemetry.
         let text = variable.to_string_lossy();
         if text.starts_with("CALLBOARD__") || text.starts_with("OTEL_") {
             command.env_remove(variable);

@@ -107,7 +107,7 @@ impl Ends {
                     let waits =
                         waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&place.job);
                     if let Some(waits) = waits {
-                        // Whoever waited may have given up.
+                        // The waiter may have given up.
                         let _ = waits.send(understood(&message.payload, pace));
                     }
                 }

@@ -170,7 +170,7 @@ pub(crate) async fn closed_loop(
     Ok(measured)
 }
 
-/// Waits; ends early with the error of whoever gave up.
+/// Waits; ends early with the first error.
 async fn pause(
     time: Duration,
     loops: &mut JoinSet<Result<Vec<JobId>, Failed>>,

@@ -26,6 +26,7 @@ mod table;
 mod tables;
 mod telemetry;
 mod usage;
+mod watching;
 mod workload;
 
 use std::process::ExitCode;
@@ -62,7 +63,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Says what is being done, for whoever waits.
+/// Reports progress to the user.
 pub(crate) fn say(what: &str) {
     eprintln!("bench: {what}");
 }

@@ -14,7 +14,7 @@ const PEERS: [&str; 2] = ["all --fsync on", "all --fsync off --scenarios A,B,C,D
 #[derive(Debug, Clone, Parser)]
 #[command(name = "callboard-bench")]
 pub(crate) struct Options {
-    /// What is measured; a, b, c, d and e when nothing is named.
+    /// What is measured; a, b, c, d, e and w when nothing is named.
     #[arg(value_enum)]
     scenarios: Vec<Scenario>,
     /// A nats-server program. Several: a and b run on each, the rest on the first.
@@ -57,6 +57,18 @@ pub(crate) struct Options {
     /// Leaders that f kills, and supervisors that join and leave.
     #[arg(long, default_value_t = 20)]
     pub(crate) kills: usize,
+    /// Watchers of w.
+    #[arg(long, default_value_t = 1_000)]
+    pub(crate) watchers: usize,
+    /// Jobs of w that they watch.
+    #[arg(long, default_value_t = 50)]
+    pub(crate) watched: usize,
+    /// Records of the long job of w; a job may have 10,000.
+    #[arg(long, default_value_t = 9_990)]
+    pub(crate) records: usize,
+    /// Watchers of the long job.
+    #[arg(long, default_value_t = 20)]
+    pub(crate) long_watchers: usize,
     /// Parts of all traces that are recorded, for t.
     #[arg(long, value_delimiter = ',', default_value = "0.1,1")]
     pub(crate) sampled: Vec<f64>,
@@ -94,6 +106,8 @@ pub(crate) enum Scenario {
     F,
     /// Throughput with telemetry on, beside the same without.
     T,
+    /// Many watchers: the cost of a record and of a watcher, and the opening of a long job.
+    W,
     /// What JetStream alone can do, without a and b.
     Raw,
     /// What users would pick instead.
@@ -105,7 +119,12 @@ impl Options {
     pub(crate) fn wants(&self, scenario: Scenario) -> bool {
         if self.scenarios.is_empty() {
             return match scenario {
-                Scenario::A | Scenario::B | Scenario::C | Scenario::D | Scenario::E => true,
+                Scenario::A
+                | Scenario::B
+                | Scenario::C
+                | Scenario::D
+                | Scenario::E
+                | Scenario::W => true,
                 Scenario::F | Scenario::T | Scenario::Raw | Scenario::Peers => false,
             };
         }

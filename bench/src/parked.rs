@@ -135,10 +135,14 @@ fn memory(company: &Company) -> BTreeMap<Part, u64> {
     pids.into_iter().map(|(part, pids)| (part, memory_kib(&pids))).collect()
 }
 
-/// A job that waits, and what it asks.
-type Waiting = (JobId, Question);
+/// A job that waits, and its question.
+pub(crate) type Waiting = (JobId, Question);
 
-async fn park(submitter: &Submitter, jobs: usize) -> Result<(Vec<Waiting>, Duration), Failed> {
+/// Parks so many jobs, and says how long that took.
+pub(crate) async fn park(
+    submitter: &Submitter,
+    jobs: usize,
+) -> Result<(Vec<Waiting>, Duration), Failed> {
     let began = Instant::now();
     let parked = stream::iter(0..jobs).map(|_| async move {
         let job = client::new_id();

@@ -45,7 +45,7 @@ pub(crate) struct Peer {
     /// The time of all jobs, in D.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) makespan_s: Option<f64>,
-    /// CPU time of a job, without whoever submits.
+    /// CPU time of a job, without the submitter's.
     pub(crate) cpu_ms_per_job: f64,
     /// Memory of its servers and workers.
     pub(crate) memory_mb: f64,

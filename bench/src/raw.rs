@@ -49,7 +49,7 @@ pub(crate) struct Raw {
     pub(crate) handed_out_per_s: Spread,
     /// From sending one message to its acknowledgement, in milliseconds.
     pub(crate) publish_ms: Spread,
-    /// From one stored message to the next, when whoever is handed a message publishes the next one
+    /// From one stored message to the next, when the receiver of a message publishes the next one
     /// at once: what a transition costs when nobody thinks. In milliseconds.
     pub(crate) relay_ms: Spread,
     /// A stored message, in bytes, as large as ours are.
@@ -128,7 +128,7 @@ async fn alone(jetstream: &Context, payload: &Bytes) -> Result<f64, Failed> {
     Ok(percentile(&mut took, 0.5))
 }
 
-/// The median time between two messages, each published by whoever was handed the one before.
+/// The median time between two messages, each published by the receiver of the one before.
 async fn relay(jetstream: &Context, payload: &Bytes) -> Result<f64, Failed> {
     let job = client::new_id();
     let stream = jetstream.get_stream("raw-0").await?;

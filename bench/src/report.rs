@@ -18,6 +18,7 @@ use crate::{
     table::{Style, Table},
     telemetry::Watched,
     usage::Part,
+    watching::Watching,
     workload,
 };
 
@@ -38,6 +39,8 @@ pub(crate) struct Report {
     pub(crate) failover: Option<Failover>,
     /// T.
     pub(crate) watched: Vec<Watched>,
+    /// W.
+    pub(crate) watching: Option<Watching>,
     /// What users would pick instead.
     pub(crate) peers: Vec<Peer>,
 }
@@ -86,6 +89,7 @@ impl Report {
             scale: Vec::new(),
             failover: None,
             watched: Vec::new(),
+            watching: None,
             peers: Vec::new(),
         }
     }

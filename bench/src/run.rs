@@ -14,7 +14,7 @@ use crate::{
     report::{self, Diamonds, Report},
     say, sleeping, stages,
     table::Table,
-    tables, telemetry,
+    tables, telemetry, watching,
 };
 
 /// Runs what was asked for.
@@ -66,6 +66,13 @@ pub(crate) async fn all(
     if wants(Scenario::T) {
         report.watched = telemetry::measure(options, program()).await?;
         show(&tables::watched(&report.watched));
+    }
+    if wants(Scenario::W) {
+        say("w: watching");
+        let company = Company::start(&diamond::setup(program(), Keeping::Default, 1)).await?;
+        let measured = watching::measure(&company, options).await?;
+        tell_log(&company);
+        tables::watching(report.watching.insert(measured)).iter().for_each(&show);
     }
     if wants(Scenario::Peers) {
         for arguments in &options.peers_arguments {

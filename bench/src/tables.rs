@@ -1,4 +1,4 @@
-//! The tables of C, D, E, F and T.
+//! The tables of C, D, E, F, T and W.
 
 use crate::{
     failover::Failover,
@@ -9,6 +9,7 @@ use crate::{
     table::Table,
     telemetry::Watched,
     usage::Part,
+    watching::Watching,
 };
 
 /// C: memory, and resuming.
@@ -144,4 +145,31 @@ pub(crate) fn watched(rows: &[Watched]) -> Table {
         Part::Worker.as_str()
     ));
     table
+}
+
+/// W: records and watchers, and the long job.
+pub(crate) fn watching(watching: &Watching) -> [Table; 2] {
+    let title = format!("W: {} watchers over {} jobs", watching.watchers, watching.jobs);
+    let columns = ["process", "CPU ms/record", "KiB/watcher", "ms until all have all", "records"];
+    let mut table = Table::new(title, &columns);
+    for (part, cpu) in &watching.cpu_ms_per_record {
+        let of_supervisor = |value: String| match part {
+            Part::Supervisor => value,
+            Part::Broker | Part::Worker | Part::Submitter => "-".to_owned(),
+        };
+        table.rows.push(vec![
+            part.as_str().to_owned(),
+            cpu.to_string(),
+            of_supervisor(number(watching.kib_per_watcher)),
+            of_supervisor(watching.round_ms.to_string()),
+            watching.records.to_string(),
+        ]);
+    }
+    let long = &watching.long;
+    let title = format!("W: a job of {} records is opened", long.records);
+    let columns = ["watchers", "ms until all have all", "CPU us/record and watcher"];
+    let mut opened = Table::new(title, &columns);
+    let figures = [long.watchers.to_string(), long.open_ms.to_string()];
+    opened.rows.push([figures.as_slice(), &[long.cpu_us_per_record.to_string()]].concat());
+    [table, opened]
 }

@@ -60,7 +60,7 @@ fn text(id: &str) -> String {
     }
 }
 
-/// Whether the results of a completed job are what they must be: whoever drops work looks fast.
+/// Whether the results of a completed job are what they must be: a system that drops work looks fast.
 pub(crate) fn is_right(pace: Pace, results: &Value) -> bool {
     match pace {
         Pace::Instant => {

@@ -10,9 +10,9 @@ use proto::{error::Failure, trace::TraceContext};
 /// A message that is not kept.
 #[derive(Debug, Clone)]
 pub struct Message {
-    /// Where it was sent.
+    /// Its subject.
     pub subject: String,
-    /// What it holds.
+    /// Its payload.
     pub payload: Bytes,
 }
 
@@ -28,9 +28,9 @@ pub enum BusError {
     /// Nobody answered in time.
     #[error("no answer on {subject} within {waited:?}")]
     Timeout {
-        /// Where it was asked.
+        /// The subject of the request.
         subject: String,
-        /// How long.
+        /// The time that passed.
         waited: Duration,
     },
     /// The message is larger than the broker takes.
@@ -41,7 +41,7 @@ pub enum BusError {
     Forbidden(String),
 }
 
-/// What a request carries beside its body.
+/// The headers of a request.
 #[derive(Debug, Clone, Default)]
 pub struct RequestContext {
     /// The caller's trace.
@@ -55,7 +55,7 @@ pub struct RequestContext {
 pub struct Endpoint {
     /// Its name.
     pub verb: &'static str,
-    /// What it does, shown by `$SRV.INFO`.
+    /// Its description, shown by `$SRV.INFO`.
     pub description: &'static str,
 }
 
@@ -66,13 +66,13 @@ pub struct Request {
     pub verb: &'static str,
     /// The body.
     pub payload: Bytes,
-    /// What came beside it.
+    /// Its headers.
     pub context: RequestContext,
-    /// Where the answer goes.
+    /// The way back to the caller.
     pub reply: Box<dyn Reply>,
 }
 
-/// Where the answer to a request goes.
+/// The way back to the caller of a request.
 #[async_trait]
 pub trait Reply: Send + Sync + std::fmt::Debug {
     /// Sends one answer. May be called several times for verbs that answer with a stream.
@@ -81,10 +81,11 @@ pub trait Reply: Send + Sync + std::fmt::Debug {
     async fn refuse(&self, failure: Failure) -> Result<(), BusError>;
 }
 
-/// Messages that are not kept. What is published while nobody listens is gone.
+/// Messages that are not kept. A message without a subscriber is lost.
 #[async_trait]
 pub trait Bus: Send + Sync + 'static {
-    /// Sends to whoever listens. Returns when it is handed over, not when it has arrived.
+    /// Sends a message to all subscribers. Returns when the connection has taken it, not when it
+    /// has arrived.
     async fn publish(&self, subject: String, payload: Bytes) -> Result<(), BusError>;
 
     /// Waits until what was handed over has arrived at the broker: for a last word before the end.

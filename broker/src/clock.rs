@@ -1,4 +1,4 @@
-//! What time it is, as a value that tests can set.
+//! The time, as a value that tests can set.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -45,7 +45,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is moved.
+/// A clock that a test moves by hand.
 #[derive(Debug)]
 pub struct ManualClock {
     state: Mutex<(Timestamp, Duration)>,

@@ -14,24 +14,24 @@ use crate::nats::NatsOptions;
 #[derive(Debug, Clone)]
 pub struct Inspector {
     client: async_nats::Client,
-    /// What the server forbade on this connection, in its words.
+    /// Permissions that the server denied on this connection, in its words.
     denied: watch::Receiver<Vec<String>>,
 }
 
-/// What a server says of itself.
+/// A server's own description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Whether JetStream is on, as far as it says.
+    /// JetStream is on, by its own description.
     pub jetstream: bool,
     /// The cluster it is a member of.
     pub cluster: Option<String>,
     /// Largest message, in bytes.
     pub max_payload: usize,
-    /// How long a question and its answer take.
+    /// The round-trip time.
     pub round_trip: Duration,
 }
 
@@ -50,12 +50,12 @@ pub struct Stream {
     pub storage: String,
     /// Consumers it has.
     pub consumers: u64,
-    /// How far the server's clock is ahead of this machine's; half the time of the question and its
-    /// answer is the error. Absent when the server does not say.
+    /// The lead of the server's clock over this machine's, give or take half a round trip. Absent
+    /// if the server does not report its time.
     pub clock_ahead: Option<SignedDuration>,
 }
 
-/// What an account takes on the disks of NATS, all its streams together.
+/// The disk space of an account, over all its streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
     /// Bytes in use.
@@ -64,10 +64,10 @@ pub struct Account {
     pub limit: Option<u64>,
 }
 
-/// Why something could not be looked at.
+/// A failed inspection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InspectError {
-    /// Nobody is there, or it does not let us in.
+    /// No server answers, or it refuses the connection.
     #[error("{0}")]
     Connect(String),
     /// There is no answer: JetStream is off, or too busy.
@@ -95,7 +95,7 @@ impl Inspector {
             .connection_timeout(Duration::from_millis(nats.connect_timeout_ms))
             .request_timeout(Some(Duration::from_millis(nats.request_timeout_ms)))
             .event_callback(move |event| {
-                // The server says so beside the request, which is never answered.
+                // The server reports the denial beside the request, which is never answered.
                 if let Event::ServerError(ServerError::Other(error)) = event
                     && error.to_ascii_lowercase().contains("permissions violation")
                 {
@@ -127,7 +127,7 @@ impl Inspector {
         })
     }
 
-    /// Whether JetStream answers for this account.
+    /// Checks that JetStream answers for this account.
     ///
     /// # Errors
     /// When it does not, with the reason.
@@ -135,7 +135,7 @@ impl Inspector {
         Ok(self.ask("INFO").await.map(|_| ())?)
     }
 
-    /// What the account takes and may take.
+    /// The account's disk space and its limit.
     ///
     /// # Errors
     /// When JetStream does not answer or refuses.
@@ -199,7 +199,7 @@ impl Inspector {
     }
 }
 
-/// Waits until the server has said that asking on a subject, or hearing the answer, is forbidden.
+/// Waits until the server has denied publishing the question or subscribing to its answer.
 async fn forbidden(denied: &mut watch::Receiver<Vec<String>>, subject: &str) -> String {
     loop {
         if let Some(what) = denied.borrow_and_update().iter().find_map(|said| right(said, subject))
@@ -212,8 +212,8 @@ async fn forbidden(denied: &mut watch::Receiver<Vec<String>>, subject: &str) -> 
     }
 }
 
-/// The right that is missing for a question, as the server says it:
-/// `Permissions Violation for Publish to "$JS.API.INFO"`.
+/// The missing permission, in the server's words: `Permissions Violation for Publish to
+/// "$JS.API.INFO"`.
 fn right(said: &str, subject: &str) -> Option<String> {
     let named = said.split('"').nth(1)?;
     if said.to_ascii_lowercase().contains("subscription to") {

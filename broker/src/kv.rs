@@ -6,10 +6,10 @@ use bytes::Bytes;
 use futures::stream::BoxStream;
 use proto::id::{AskId, JobId};
 
-/// Which values belong together.
+/// A set of values that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bucket {
-    /// What the installation was created with.
+    /// The settings that the installation was created with.
     Installation,
     /// Registered tools, by name.
     Tools,
@@ -17,7 +17,7 @@ pub enum Bucket {
     Inbox,
     /// The built-in task list.
     Tasks,
-    /// Which jobs may belong to a conversation, by its id.
+    /// Jobs that may belong to a conversation, by its id.
     Conversations,
     /// Agents that were put in while the installation runs, by name: YAML.
     Agents,
@@ -79,9 +79,9 @@ pub enum Change {
     Put(Versioned),
     /// A key was deleted.
     Deleted(String),
-    /// The server was made to write under a key, by somebody who may not write there: it has no value.
+    /// A sender without the permission made the server write under a key: the key has no value.
     Foreign(String),
-    /// Everything that was there when the watch began has been given.
+    /// Every value from before the watch has been delivered.
     CaughtUp,
 }
 
@@ -94,7 +94,7 @@ pub enum KvError {
     /// A key has characters that are not allowed.
     #[error("{0:?} is not a key")]
     InvalidKey(String),
-    /// Somebody else changed it since.
+    /// Another writer changed it first.
     #[error("{0} was changed by somebody else")]
     Conflict(String),
 }
@@ -104,7 +104,7 @@ pub enum KvError {
 pub trait Kv: Send + Sync + 'static {
     /// The value of a key.
     async fn get(&self, bucket: Bucket, key: &str) -> Result<Option<Versioned>, KvError>;
-    /// Writes whatever is there.
+    /// Writes a value, whatever its predecessor.
     async fn put(&self, bucket: Bucket, key: &str, value: Bytes) -> Result<u64, KvError>;
     /// Writes if the key's revision is still `revision`; 0 means that it must not exist. Of several
     /// writers that saw the same revision exactly one succeeds, the others get a conflict.
@@ -115,10 +115,10 @@ pub trait Kv: Send + Sync + 'static {
         value: Bytes,
         revision: u64,
     ) -> Result<u64, KvError>;
-    /// Deletes a key; no error when there is none.
+    /// Deletes a key. A missing key is no error.
     async fn delete(&self, bucket: Bucket, key: &str) -> Result<(), KvError>;
-    /// Deletes a key if its revision is still `revision`. When the reply was lost it may say that
-    /// somebody else was first.
+    /// Deletes a key if its revision is still `revision`. After a lost reply it may report a
+    /// conflict for its own deletion.
     async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), KvError>;
     /// All values whose key begins with `prefix` (whole tokens; empty for all), oldest change first.
     async fn list(&self, bucket: Bucket, prefix: &str) -> Result<Vec<Versioned>, KvError>;

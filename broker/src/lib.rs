@@ -5,6 +5,7 @@
 //! policy and no job state; it stores, delivers and asks. Both implementations pass one contract
 //! test suite.
 
+pub mod backoff;
 pub mod bus;
 pub mod clock;
 mod connection;

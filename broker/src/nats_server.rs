@@ -23,10 +23,10 @@ use tokio::{
 /// Names a nats-server to use instead of any that is found.
 pub const VARIABLE: &str = "CALLBOARD_NATS_SERVER";
 
-/// How often a server that starts is looked at.
+/// The interval at which a starting server is polled.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A version of nats-server. What follows the patch number (`-beta.1`) is not looked at.
+/// A version of nats-server, without what follows the patch number (`-beta.1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// Major.
@@ -71,7 +71,7 @@ impl FromStr for Version {
 /// A nats-server program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// Its version.
     pub version: Version,
@@ -110,27 +110,27 @@ fn look_at(path: &Path) -> Option<Found> {
     Some(Found { path: path.to_owned(), version })
 }
 
-/// How a server is started.
+/// The settings of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ChildOptions {
     /// The program; [`find`] when absent.
     pub program: Option<PathBuf>,
-    /// Where it listens, on the loopback interface; 0 for a free port.
+    /// Its port on the loopback interface; 0 for a free one.
     pub port: u16,
-    /// Where it keeps its data. Made when it is not there.
+    /// Its data directory, created if missing.
     pub store_dir: PathBuf,
     /// Further lines of its configuration.
     pub config: Vec<String>,
     /// Further lines within `jetstream { … }`, for instance `sync_interval: always`.
     pub jetstream: Vec<String>,
-    /// How long it may take to start; 0 for 30 seconds.
+    /// The time limit for its start; 0 for 30 seconds.
     pub patience: Duration,
 }
 
 /// A server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is none.
+    /// No program was found.
     #[error(
         "no nats-server was found: `make nats-server` installs one into .tools/bin, or set \
          {VARIABLE} to the path of one ({} or newer)",
@@ -151,10 +151,13 @@ pub enum StartError {
     TooSlow(Duration, String),
 }
 
-/// Where the process ids of a directory's server and of its parent are kept.
+/// The file with the process ids of a directory's server and of its parent.
 const PID_FILE: &str = "nats-server.pid";
 
-/// How long the server of a parent that was killed has to end.
+/// The file with the name of a directory's server.
+const NAME_FILE: &str = "nats-server.name";
+
+/// The time limit for the end of a server whose parent was killed.
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Ends the server that a parent which was killed has left running on the same directory: two servers
@@ -218,8 +221,10 @@ impl Child {
         let port = if options.port == 0 { free_port()? } else { options.port };
         let config = options.store_dir.join("nats-server.conf");
         let log = options.store_dir.join("nats-server.log");
-        // Another server may have taken the port by the time ours wants it, and would greet too.
-        let name = format!("callboard-{}", uuid::Uuid::new_v4().simple());
+        let name = server_name(&options.store_dir)?;
+        if options.port != 0 && greets(port, &name).await {
+            return Err(io::Error::from(io::ErrorKind::AddrInUse).into());
+        }
         std::fs::write(&config, configuration(&name, port, options))?;
         let output = std::fs::OpenOptions::new().create(true).append(true).open(&log)?;
         let process = process::Command::new(&found.path)
@@ -259,13 +264,13 @@ impl Child {
         lines[lines.len().saturating_sub(10)..].join("\n")
     }
 
-    /// Where it listens.
+    /// Its port.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Where it listens, as a URL.
+    /// Its URL.
     #[must_use]
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
@@ -331,9 +336,31 @@ impl Drop for Child {
     }
 }
 
-/// A port nobody listens on now. Somebody may by the time the server does; then it says so and ends.
+/// A port that is free now. Another process may take it before the server does; then the server
+/// reports that and ends.
 fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// The name of a directory's server, the same at every start.
+///
+/// No other server has it, so that a greeting on the port is known to be ours. It stays because a
+/// cluster knows its members by their names: under a new one, a restarted server would be a stranger
+/// and its old copies of streams would count as lost.
+fn server_name(store_dir: &Path) -> io::Result<String> {
+    let file = store_dir.join(NAME_FILE);
+    match std::fs::read_to_string(&file) {
+        Ok(name) if !name.is_empty() => Ok(name),
+        Ok(_) => new_server_name(&file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => new_server_name(&file),
+        Err(error) => Err(error),
+    }
+}
+
+fn new_server_name(file: &Path) -> io::Result<String> {
+    let name = format!("callboard-{}", uuid::Uuid::new_v4().simple());
+    std::fs::write(file, &name)?;
+    Ok(name)
 }
 
 fn configuration(name: &str, port: u16, options: &ChildOptions) -> String {
@@ -351,7 +378,7 @@ fn configuration(name: &str, port: u16, options: &ChildOptions) -> String {
     config
 }
 
-/// Whether the server of that name speaks there: the first thing it says is who it is.
+/// The server of that name answers there: its first message has its name.
 async fn greets(port: u16, name: &str) -> bool {
     let greeting = async {
         let server = TcpStream::connect(("127.0.0.1", port)).await.ok()?;

@@ -1,10 +1,10 @@
 //! Large values, named by their SHA-256: what is too large to travel travels as a reference.
 //!
-//! A value is stored once, however many refer to it, so that nobody who ends may take it away. What
-//! nobody refers to any more is collected from outside: whoever does that lists what is there, looks
-//! who refers to it, and removes what was seen. That is safe beside writers because a value that is
-//! older than [`RENEWED_AFTER`] is stored anew by whoever stores it again, and what is stored anew is
-//! not what was seen.
+//! A value is stored once, however many records refer to it, so no job may remove it when it ends.
+//! Garbage collection removes values without references: it lists the values, reads every record
+//! for references, and removes the versions that it has listed. That is safe beside writers because
+//! putting a value again rewrites it if it is older than [`RENEWED_AFTER`], and a rewritten value
+//! is another version.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use proto::id::Seq;
 
-/// A value that is there and older than this is stored anew when it is stored again. Whoever collects
-/// values must leave alone those that are not much older.
+/// The age above which a stored value is rewritten when it is put again. Garbage collection must
+/// keep values that are not much older.
 pub const RENEWED_AFTER: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// An operation on the object store failed.
@@ -30,41 +30,42 @@ pub enum ObjectError {
     Full(String),
 }
 
-/// A value that is stored, as it was seen.
+/// A version of a stored value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     /// Its name: SHA-256 in lower-case hex.
     pub sha256: String,
     /// Its size, in bytes.
     pub bytes: u64,
-    /// How long ago the newest part of it was stored, by the clock of whoever keeps it.
+    /// The age of its newest part, by the broker's clock.
     pub age: Duration,
-    /// Where the newest part of it is.
+    /// The position of its newest part.
     pub until: Seq,
 }
 
 /// Large values. Writing the same bytes twice stores them once.
 #[async_trait]
 pub trait Objects: Send + Sync + 'static {
-    /// Stores bytes and gives their SHA-256 in lower-case hex. They are kept once this returns. What
-    /// is there already and older than [`RENEWED_AFTER`] is stored anew.
+    /// Stores bytes and returns their SHA-256 in lower-case hex. They are durable once this
+    /// returns. A value that exists and is older than [`RENEWED_AFTER`] is rewritten.
     async fn put(&self, bytes: Bytes) -> Result<String, ObjectError>;
     /// The bytes of that name, checked against it.
     async fn get(&self, sha256: &str) -> Result<Bytes, ObjectError>;
-    /// Every value that is there under a name of the form, without its bytes. Takes memory for each, about 150 bytes.
+    /// Every stored value with a well-formed name, without its bytes. Takes about 150 bytes of
+    /// memory for each.
     async fn list(&self) -> Result<Vec<Kept>, ObjectError>;
-    /// Removes a value as it was seen: what was stored of it since stays.
+    /// Removes a version of a value: later versions stay.
     async fn remove(&self, seen: &Kept) -> Result<(), ObjectError>;
 }
 
-/// Whether this has the form of a name.
+/// A name is well-formed.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     text.len() == 64 && text.as_bytes().iter().all(is_hex)
 }
 
-/// Every run of 64 lower-case hex digits in what is stored of a record: whatever it says, and whatever
-/// version of Callboard wrote it, a reference to a large value has its name in it.
+/// Every run of 64 lower-case hex digits in a stored record: a reference to a large value contains
+/// its name, in records of every version of Callboard.
 #[must_use]
 pub fn names_in(payload: &[u8]) -> Vec<String> {
     let runs = payload.split(|byte| !is_hex(byte)).filter(|run| run.len() == 64);

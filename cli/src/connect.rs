@@ -71,7 +71,7 @@ pub(crate) async fn client(global: &Global, output: Output) -> Result<Client, Cl
             token::open_to_others(path).iter().for_each(|warning| output.warn(warning));
         }
     }
-    // Whoever asked is told once that it takes longer.
+    // The user is told once that it takes longer.
     let patience = Patience::new(move |words| output.note(&format!("callboard: {words}")));
     let client = door(&config).await?.with_token(token.value).with_patience(Some(patience));
     Ok(match global.timeout {

@@ -67,7 +67,7 @@ impl CliError {
         Self::new(Exit::Refused, code, message)
     }
 
-    /// Whoever read the output has gone away, with all they wanted.
+    /// The reader of the output closed it.
     pub(crate) fn closed() -> Self {
         Self::new(Exit::Success, CLOSED, "nobody reads the output any more")
     }

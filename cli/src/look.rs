@@ -1,4 +1,4 @@
-//! How things look to whoever reads them: width, colour, times. Decided once, handed to everything
+//! The style of output: width, colour, times. Decided once, handed to everything
 //! that draws, so that drawing itself asks no terminal and no clock.
 
 use anstyle::{AnsiColor, Style};

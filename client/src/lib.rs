@@ -2,7 +2,7 @@
 //! workspace go through it; programs in other languages speak the same JSON (docs/front-door.md).
 //!
 //! Architecture invariant: it uses the bus and nothing else. It reads no log and writes none, so
-//! that whoever may ask needs no other right.
+//! that the right to ask is the only right needed.
 
 mod ask;
 mod patience;
@@ -84,7 +84,7 @@ impl Client {
     }
 
     /// The same, asking again as long as answers are waited for while nobody serves what is asked for:
-    /// processes may just be starting anew. Without patience that is an error at once.
+    /// processes may be restarting. Without patience that is an error at once.
     #[must_use]
     pub fn with_patience(self, patience: Option<Patience>) -> Self {
         Self { patience, ..self }
@@ -168,7 +168,7 @@ impl Client {
         self.ask(verbs::LIST, list).await
     }
 
-    /// What stands still until somebody does something, newest jobs first.
+    /// Dead letters, newest jobs first.
     ///
     /// # Errors
     /// What the server refuses, or why it could not be asked.
@@ -217,7 +217,7 @@ impl Client {
         self.ask(verbs::CREW, &Nothing {}).await
     }
 
-    /// Agents that submissions may name; of a single one its text and all it comes to.
+    /// Agents that submissions may name; of a single one its text and its effective values.
     ///
     /// # Errors
     /// What the server refuses, or why it could not be asked.
@@ -242,7 +242,7 @@ impl Client {
     }
 
     fn context(&self) -> RequestContext {
-        // A client records no span of its own: whoever serves begins a trace, or goes on below the
+        // A client records no span of its own: the server begins a trace, or continues the
         // caller's span, and decides whether it is recorded.
         RequestContext { trace: self.trace, token: self.token.clone() }
     }

@@ -1,4 +1,4 @@
-//! Patience with a front door that nobody serves for the moment, because processes start anew.
+//! Retries while the front door is briefly unserved, because processes restart.
 
 use std::{
     sync::{
@@ -8,12 +8,11 @@ use std::{
     time::Duration,
 };
 
+use broker::backoff::Backoff;
 use tokio::time::Instant;
 
-/// First wait before somebody is asked again.
-const RETRY: Duration = Duration::from_millis(100);
-/// Longest such wait.
-const RETRY_MAX: Duration = Duration::from_secs(1);
+/// Between two requests to a front door that nobody serves.
+const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(1));
 
 /// Whether a door that nobody serves is asked again, and who is told that it is.
 #[derive(Clone)]
@@ -52,8 +51,7 @@ impl Patience {
             tracing::warn!(verb, ?total, "nobody serves it yet; asking again");
             (self.tell)(&words);
         }
-        let wait = RETRY.saturating_mul(2_u32.saturating_pow(tries)).min(RETRY_MAX);
-        tokio::time::sleep(wait.min(left)).await;
+        tokio::time::sleep(BACKOFF.after(tries).min(left)).await;
         true
     }
 }

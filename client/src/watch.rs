@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use broker::backoff::Backoff;
 use futures::{Stream, StreamExt};
 use proto::{
     door::{Watch, Watched, verbs},
@@ -13,13 +14,11 @@ use tokio::time::Instant;
 
 use super::{Client, ask::understood, body, transport};
 
-/// A watch that says nothing for this long is taken up anew. The server says at least every
-/// [`proto::limits::WATCH_HEARTBEAT_SECONDS`] that it is there.
+/// A watch that is silent for this long is resumed. The server sends a heartbeat at least every
+/// [`proto::limits::WATCH_HEARTBEAT_SECONDS`].
 const SILENCE: Duration = Duration::from_secs(15);
-/// First wait before a watch is taken up anew.
-const RETRY: Duration = Duration::from_millis(100);
-/// Longest such wait.
-const RETRY_MAX: Duration = Duration::from_secs(3);
+/// Between two attempts to resume a watch.
+const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(3));
 
 /// How a job is watched.
 #[derive(Debug, Clone, Copy)]
@@ -91,7 +90,7 @@ impl Client {
         let client = self.clone();
         async_stream::stream! {
             let mut heard = Instant::now();
-            let mut wait = RETRY;
+            let mut backoff = BACKOFF;
             loop {
                 let (mut messages, mut broken) = match client.open(&request).await {
                     Ok(messages) => (messages, None),
@@ -112,7 +111,7 @@ impl Client {
                         }
                         Ok(message) => {
                             passed(&message, &mut request);
-                            (heard, wait) = (Instant::now(), RETRY);
+                            (heard, backoff) = (Instant::now(), BACKOFF);
                             yield Ok(message);
                         }
                         Err(failure) => {
@@ -128,8 +127,7 @@ impl Client {
                     return;
                 }
                 tracing::debug!(job = %request.job, after = %request.after, %failure, "a watch is taken up anew");
-                tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(RETRY_MAX);
+                tokio::time::sleep(backoff.pause()).await;
             }
         }
     }

@@ -1,14 +1,12 @@
-//! Folds jobs for those who ask, each apart from the others: a fold that breaks ends one request.
+//! Folds of jobs for requests, each apart from the others: a fold that breaks ends one request.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use broker::log::Log;
-use machine::events::Projection;
 use machine::{Job, replay};
 use proto::{
     entry::Entry,
     error::{Code, Failure},
-    event::Event,
     id::{JobId, Seq},
     view::{JobSummary, JobView},
 };
@@ -36,48 +34,22 @@ pub(super) fn whole(job: &JobId, entries: &[Entry]) -> Result<Job, Failure> {
     apart(job, || replay(job, entries))
 }
 
-/// Folds what came since; reads the whole log anew when the job was rolled back. The job must not be
-/// used any more after an error.
+/// Folds what came since. The job must not be used any more after an error.
 pub(super) async fn more(log: &dyn Log, job: &mut Job, entries: &[Entry]) -> Result<(), Failure> {
     let id = job.id().clone();
     apart(&id, || entries.iter().for_each(|entry| job.take(entry)))?;
-    anew(log, job).await
+    after_rollback(log, job).await
 }
 
-/// Folds a job anew that was rolled back. Not further than what was handed over: whoever follows the
-/// log is handed the rest.
-async fn anew(log: &dyn Log, job: &mut Job) -> Result<(), Failure> {
+/// Folds a job from its first record when it was rolled back. Not further than it was: a follower of
+/// the log is given the rest.
+async fn after_rollback(log: &dyn Log, job: &mut Job) -> Result<(), Failure> {
     if job.must_be_refolded() {
         let mut entries = read(log, job.id()).await?;
         entries.retain(|entry| entry.seq <= job.seq());
         *job = whole(&job.id().clone(), &entries)?;
     }
     Ok(())
-}
-
-/// Folds what came since, and gives what happened with it. The job must not be used any more after an
-/// error. Before there is a submission that can be read, nothing has happened.
-pub(super) async fn events(
-    log: &dyn Log,
-    job: &mut Job,
-    projection: &mut Projection,
-    entries: &[Entry],
-) -> Result<Vec<Event>, Failure> {
-    let id = job.id().clone();
-    let mut events = Vec::new();
-    for entry in entries {
-        if entry.seq <= job.seq() {
-            continue;
-        }
-        apart(&id, || job.take(entry))?;
-        anew(log, job).await?;
-        events.extend(apart(&id, || {
-            let Some(after) = job.view() else { return Vec::new() };
-            let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
-            projection.take(entry.seq, entry.time, known.as_ref(), after)
-        })?);
-    }
-    Ok(events)
 }
 
 /// The job as people see it.

@@ -12,7 +12,7 @@ use proto::{
     record::{Known, Unreadable},
 };
 
-use super::{below, fold, turning::Past};
+use super::{descendants, fold, rollback::Past};
 
 /// The submission of a fork; `own` is what the request says of it.
 ///
@@ -29,7 +29,7 @@ pub(super) async fn submission(
     })?;
     let found = fold::apart(&fork.job, || point(&fork.job, fork, &entries))?;
     let (seq, below) = found.map_err(|refused| *refused)?;
-    below::check(log, below, "fork.at").await?;
+    descendants::check(log, below, "fork.at").await?;
     let until = entries.partition_point(|entry| entry.seq <= seq);
     let (along, _) = entries.split_at(until);
     let Some(first) = along.first().and_then(Entry::submission) else {

@@ -6,22 +6,22 @@
 
 mod admit;
 pub mod agents;
-mod below;
 mod conversation;
-mod dead;
+mod dead_letters;
+mod descendants;
 mod direct;
 mod files;
-mod fit;
 mod fold;
 mod forking;
 mod list;
 mod presets;
 mod pricing;
 mod quota;
+mod rollback;
 mod secrets;
 mod signal;
 mod submit;
-mod turning;
+mod truncate;
 mod watch;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -46,7 +46,10 @@ use runtime::{
 };
 use tokio::sync::Semaphore;
 
-use self::{agents::Agents, quota::Quota};
+use self::{agents::Agents, quota::Quota, watch::Hub};
+
+/// Bytes of records that the watches of a process keep in memory.
+pub const WATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// What a door is made of.
 #[derive(Debug, Clone)]
@@ -63,6 +66,9 @@ pub struct DoorParts {
     pub submits_per_minute: Option<u32>,
     /// Watches in hand at most; [`proto::limits::WATCHES_MAX`] is usual.
     pub watches: usize,
+    /// Bytes of records that all watches keep in memory together; [`WATCH_BYTES_MAX`] is usual. What
+    /// a slow or late watcher needs beyond that is read from the log again.
+    pub watch_bytes: usize,
     /// The tools that are shown.
     pub registry: Registry,
     /// The processes that are shown.
@@ -80,6 +86,7 @@ pub struct Door {
     people: People,
     quota: Quota,
     watches: Arc<Semaphore>,
+    hub: Hub,
     registry: Registry,
     schemas: Schemas,
     crew: Crew,
@@ -120,6 +127,7 @@ impl Door {
     #[must_use]
     pub fn new(parts: DoorParts) -> Self {
         Self {
+            hub: Hub::new(parts.broker.clone(), parts.watch_bytes),
             broker: parts.broker,
             agents: parts.agents,
             prices: parts.prices,
@@ -144,13 +152,13 @@ impl Door {
             Some(at) => {
                 let entries = fold::read(&*self.broker.log, &request.job).await?;
                 fold::apart(&request.job, || {
-                    let past = turning::Past::of(&request.job, &entries);
+                    let past = rollback::Past::of(&request.job, &entries);
                     past.seq_of(at, "at").map(|seq| past.job_at(seq))
                 })?
                 .map_err(|refused| *refused)?
             }
         };
-        Handled::json(&fit::view(fold::view(&job)?)?)
+        Handled::json(&truncate::view(fold::view(&job)?)?)
     }
 
     /// The names of the tools that are registered now.

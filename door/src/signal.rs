@@ -25,7 +25,7 @@ use runtime::{
 };
 use tokio::time::Instant;
 
-use super::{Door, below, fold, turning::Past};
+use super::{Door, descendants, fold, rollback::Past};
 
 /// How long a cancel waits for the supervisor to end the job.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
@@ -108,7 +108,7 @@ impl Door {
             Ok::<_, Box<Failure>>((to, again, past.last(), below, field))
         })?;
         let (to, again, seen, below, field) = found.map_err(|refused| *refused)?;
-        below::check(&*self.broker.log, below, field).await?;
+        descendants::check(&*self.broker.log, below, field).await?;
         let signal = Signal::RollBack { to, seen, again };
         let fact = Fact::Signaled(fact::Signaled { signal, reason, by, parent_seq: None });
         let seq = self.broker.log.append(job, &fact, call.trace).await?;

@@ -10,7 +10,7 @@ use broker::{
     Broker,
     bus::Endpoint,
     kv::{Bucket, KvError},
-    log::Guarded,
+    log::CasOutcome,
 };
 use proto::{
     decision::Closed,
@@ -104,9 +104,9 @@ impl Desk {
             let fact = Fact::Answered(answered);
             let stored = self.broker.log.answer(&job, &fact, ledger.last_answer, call.trace);
             match stored.await? {
-                Guarded::Stored(seq) => return self.taken(ledger, job, ask, seq).await,
+                CasOutcome::Stored(seq) => return self.taken(ledger, job, ask, seq).await,
                 // Somebody was faster, here or with another question of this job: look again.
-                Guarded::Conflict => {}
+                CasOutcome::Conflict => {}
             }
         }
         Err(Failure::new(Code::Overloaded, format!("too many answers to job {job} at a time")))

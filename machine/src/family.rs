@@ -105,6 +105,11 @@ impl Family {
         self.alive().flat_map(|child| child.asks.values())
     }
 
+    /// Questions of all its children, ended or not, in the order of the children.
+    pub(super) fn all_questions(&self) -> impl Iterator<Item = &ChildQuestion> {
+        self.children.values().flat_map(|child| child.asks.values())
+    }
+
     pub(super) fn views(&self, own_path: &str) -> Vec<ChildView> {
         self.children.values().map(|child| child.view(own_path)).collect()
     }

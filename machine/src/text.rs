@@ -109,7 +109,7 @@ pub(super) fn unresolved(language: Language, what: &str) -> String {
     Text::Unresolved { what: &what }.text(language)
 }
 
-/// What looks like a placeholder is none.
+/// A text looks like a placeholder and is malformed.
 pub(super) fn malformed(language: Language, written: &str) -> String {
     Text::Malformed { written: &proto::excerpt::ends(written, 60) }.text(language)
 }

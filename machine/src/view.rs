@@ -78,7 +78,8 @@ impl Job {
         })
     }
 
-    fn status(&self, open: &Open) -> (JobState, Option<SubStatus>, Option<String>) {
+    /// Its state, its sub-status, and the reason for them.
+    pub(super) fn status(&self, open: &Open) -> (JobState, Option<SubStatus>, Option<String>) {
         let (state, sub_status) = self.state(open);
         let reason = match sub_status {
             Some(SubStatus::Poisoned) => self
@@ -156,25 +157,8 @@ impl Open {
         }
     }
 
-    fn backing_off(&self) -> Option<String> {
-        let backing = |tries: &super::tries::Tries| match tries {
-            super::tries::Tries::Backing { until, reason, .. } => {
-                Some(format!("until {until}: {reason}"))
-            }
-            super::tries::Tries::Idle
-            | super::tries::Tries::Out { .. }
-            | super::tries::Tries::Broken { .. }
-            | super::tries::Tries::Due { .. } => None,
-        };
-        if let Stage::Plan { tries } = &self.stage {
-            return backing(tries);
-        }
-        let mut steps = self.steps.clone();
-        steps.iter_mut().flat_map(StepRun::tries_mut).find_map(|tries| backing(tries))
-    }
-
     /// The steps that people see as the plan: all so far, or those of a plan that stands alone.
-    fn in_sight(&self) -> impl Iterator<Item = &StepRun> {
+    pub(super) fn in_sight(&self) -> impl Iterator<Item = &StepRun> {
         let alone = self.agent.replan.apply == ReplanApply::ReplaceAll;
         let past = self.past.iter().filter(move |run| !alone || run.left.is_none());
         past.chain(&self.steps)

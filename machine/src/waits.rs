@@ -130,6 +130,18 @@ impl Open {
         units
     }
 
+    /// Until when the first unit of work that backs off waits, and why.
+    pub(super) fn backing_off(&self) -> Option<String> {
+        let backing = |tries: &Tries| match tries {
+            Tries::Backing { until, reason, .. } => Some(format!("until {until}: {reason}")),
+            Tries::Idle | Tries::Out { .. } | Tries::Broken { .. } | Tries::Due { .. } => None,
+        };
+        if let Stage::Plan { tries } = &self.stage {
+            return backing(tries);
+        }
+        self.units().into_iter().find_map(|unit| backing(unit.tries))
+    }
+
     /// Work that waits for an operator.
     pub(super) fn given_up(&self) -> Vec<GivenUp> {
         let parked = self.units().into_iter().filter(|unit| unit.is_parked);

@@ -19,7 +19,7 @@ pub struct Reply {
     pub thought: String,
     /// The tool calls, in the model's order. Never present when `stop` is `Length`.
     pub calls: Vec<ModelCall>,
-    /// What it cost.
+    /// Its usage.
     pub usage: Usage,
     /// Why the model stopped. `Length` means that `text` is cut short.
     pub stop: StopReason,

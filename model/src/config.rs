@@ -1,5 +1,5 @@
-//! How a provider is chosen and bounded. Only shapes and checks: where the values come from
-//! (files, environment) is not this crate's business, and a key is never printed.
+//! The settings of a provider and its bounds: types and checks only. Other crates read the values
+//! from files and the environment, and a key is never printed.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -28,7 +28,7 @@ pub enum ProviderKind {
 }
 
 impl ProviderKind {
-    /// Where the provider is when no base URL is configured.
+    /// The provider's default base URL.
     pub(crate) const fn default_base(self) -> &'static str {
         match self {
             Self::OpenAi => "https://api.openai.com/v1/",
@@ -54,8 +54,8 @@ impl ProviderKind {
 pub struct ProviderConfig {
     /// The wire format.
     pub kind: ProviderKind,
-    /// Where it is, up to and including the version path (`http://127.0.0.1:8000/v1`); without a
-    /// path the usual one is put in. Absent: the provider's public address.
+    /// The base URL, up to and including the version path (`http://127.0.0.1:8000/v1`); without a
+    /// path the usual one is added. Absent: the provider's public address.
     #[serde(default)]
     pub base_url: Option<Url>,
     /// The model's name as the provider knows it; passed on unchanged.
@@ -69,7 +69,7 @@ pub struct ProviderConfig {
     /// Time limits.
     #[serde(default)]
     pub timeouts: Timeouts,
-    /// How often a call that has not begun to answer is tried again.
+    /// The retries of a call whose answer has not begun.
     #[serde(default)]
     pub retry: RetryConfig,
     /// Sampling temperature (0.0 to 2.0) of requests that name none. Absent: the provider's.
@@ -138,7 +138,7 @@ pub struct RetryConfig {
     pub backoff_factor: f32,
     /// Longest single wait this program chooses, in milliseconds.
     pub max_interval_ms: u64,
-    /// Whether waits are spread at random, so that many callers do not come back together.
+    /// Spread pauses at random, so that many callers do not retry together.
     pub jitter: bool,
     /// The most time spent waiting in all, in milliseconds. A provider that asks for more through
     /// `Retry-After` is not waited for: the caller gets the error and the wait it asks for.
@@ -162,7 +162,7 @@ impl Default for RetryConfig {
 pub(crate) struct Checked {
     /// Base URL with a trailing slash on its path.
     pub(crate) base: Url,
-    /// Whether the base URL is on this machine, where no proxy may come between.
+    /// The base URL is on this machine, where no proxy may intervene.
     pub(crate) loopback: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong when a model is asked, as a closed set.
+//! Failures of a model call, as a closed set.
 //!
 //! Every word of an error is this crate's own: the detail is a `&'static str`, so that by type no
 //! key, no prompt and no provider's message can enter it.
@@ -31,7 +31,7 @@ impl Phase {
     }
 }
 
-/// What kind of failure a [`ModelError`] is.
+/// The kind of a [`ModelError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The configuration of the provider cannot work.
@@ -42,7 +42,7 @@ pub enum ErrorKind {
     Quota,
     /// Too many requests; see [`ModelError::retry_after`].
     RateLimited,
-    /// The provider says it is overloaded (503, 529).
+    /// The provider reports overload (503, 529).
     Overloaded,
     /// The provider failed in another way that is its own fault (500, 502, 504, 408, 409).
     ProviderFailed,
@@ -50,7 +50,7 @@ pub enum ErrorKind {
     InvalidRequest,
     /// A time limit was reached.
     Timeout {
-        /// Which one.
+        /// The phase.
         which: Phase,
     },
     /// The reply stopped without its end.
@@ -98,7 +98,7 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the same request may succeed when it is made again.
+    /// The same request may succeed later.
     #[must_use]
     pub const fn is_transient(self) -> bool {
         match self {
@@ -153,7 +153,7 @@ impl ModelError {
         Self::new(ErrorKind::Timeout { which }, detail)
     }
 
-    /// What kind of failure this is.
+    /// The kind of failure.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         self.kind
@@ -171,19 +171,19 @@ impl ModelError {
         self.status
     }
 
-    /// How long the provider asks to wait before the next attempt.
+    /// The pause that the provider asks for before the next attempt.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// How many attempts were made, the failed one included.
+    /// The number of attempts, including the failed one.
     #[must_use]
     pub const fn attempts(&self) -> u32 {
         self.attempts
     }
 
-    /// Whether the same request may succeed when it is made again.
+    /// The same request may succeed later.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         self.kind.is_transient()

@@ -33,8 +33,8 @@ pub trait Model: Send + Sync {
         DEFAULT_MAX_REPLY_BYTES
     }
 
-    /// How many tokens a text has for this model. What is here is an [`crate::estimate`] that is
-    /// rather too high; a model that has its vocabulary at hand may count.
+    /// The number of a text's tokens for this model. The default is an [`crate::estimate`] on the
+    /// high side; a model with its vocabulary at hand may count.
     fn count_tokens(&self, text: &str) -> usize {
         crate::estimate(text)
     }
@@ -46,7 +46,7 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// What the tokens of the model cost that is asked by this name; unknown when absent.
+    /// The prices of the model with this name; absent if unknown.
     fn price(&self, model: Option<&str>) -> Option<Price> {
         let _ = model;
         None
@@ -56,18 +56,18 @@ pub trait Model: Send + Sync {
 /// The reply as it comes: deltas, closed by [`Delta::End`]. A stream that ends without it was cut.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<Delta, ModelError>> + Send>>;
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelRequest {
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
     /// The tools the model may call.
     pub tools: Vec<ToolOffer>,
-    /// How it should answer.
+    /// The settings of the answer.
     pub params: Params,
 }
 
-/// How a model should answer. What a provider does not support is left out of the request.
+/// The settings of an answer. A request leaves out settings that its provider does not support.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Params {
     /// The model's name, in place of the configured one.
@@ -80,8 +80,8 @@ pub struct Params {
     pub max_tokens: Option<u32>,
     /// Ask for a JSON reply where the provider has such a mode. Never a promise: parse strictly.
     pub json: bool,
-    /// Whether several tools may be called in one reply. Providers without such a switch (Gemini,
-    /// Ollama) may call several all the same.
+    /// Allow several tool calls in one reply. Providers without such a switch (Gemini, Ollama) may
+    /// make several anyway.
     pub parallel_tool_calls: bool,
 }
 
@@ -110,7 +110,7 @@ pub enum Delta {
     Call(ModelCall),
     /// The end of the reply; nothing follows.
     End {
-        /// What it cost; zeros when the provider does not say.
+        /// Its usage; zeros if the provider does not report it.
         usage: Usage,
         /// Why the model stopped.
         stop: StopReason,

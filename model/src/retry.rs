@@ -13,8 +13,8 @@ use crate::{
     error::{ErrorKind, ModelError, Phase},
 };
 
-/// Runs `attempt` until it succeeds, fails for good, or the attempts or the waiting time are used up.
-/// `again` is told of every failure after which another attempt is made.
+/// Runs `attempt` until it succeeds, fails for good, or the attempts or the waiting time are used
+/// up. Calls `again` for every failure before another attempt.
 pub(crate) async fn with_retries<T, F, Fut>(
     config: &RetryConfig,
     mut again: impl FnMut(ErrorKind),
@@ -87,7 +87,8 @@ const fn worth_another_attempt(kind: ErrorKind) -> bool {
     }
 }
 
-/// How long the provider asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date.
+/// The pause that the provider asks for: `retry-after-ms`, or `Retry-After` in seconds or as a
+/// date.
 pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(millis) = text("retry-after-ms").and_then(|value| value.parse::<f64>().ok()) {

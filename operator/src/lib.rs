@@ -1,7 +1,7 @@
 //! Maintenance of an installation: checking every log, and removing what is no longer needed.
 //!
-//! The front door and the command line use it as a library. It reads logs through the machine and
-//! changes nothing but what it is told to remove.
+//! A library for the front door and the command line. It reads logs through the machine and changes
+//! only the jobs and values that its caller names for removal.
 
 pub mod fsck;
 pub mod purge;

@@ -1,5 +1,5 @@
 //! What a job may spend, and what it has spent: limits by axis, a warning at a share of each, and a
-//! stop at the whole. Pure arithmetic: the same log comes to the same figures everywhere.
+//! stop at the whole. Pure arithmetic: the same log gives the same figures everywhere.
 
 use std::collections::BTreeSet;
 

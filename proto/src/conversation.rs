@@ -86,7 +86,7 @@ pub struct Exchange {
     pub goal: String,
     /// Where it stood when the later job was submitted.
     pub state: JobState,
-    /// Its answer, or why there is none; cut.
+    /// Its answer, or the reason why it has no answer; truncated.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub response: String,
     /// JSON of the results of its steps by step id, cut.

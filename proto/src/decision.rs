@@ -249,7 +249,7 @@ pub enum PlanTalk {
         /// What is wrong with it.
         error: String,
     },
-    /// A plan was begun, and its rest is to be made anew.
+    /// A plan has started, and its rest is to be replanned.
     Progressed {
         /// The plan.
         plan: Plan,
@@ -258,7 +258,7 @@ pub enum PlanTalk {
         /// Steps that have not ended and stay in the plan: new ones are added to them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kept: Vec<StepId>,
-        /// Why it is made anew.
+        /// The reason for the replan.
         #[serde(default, skip_serializing_if = "Cause::is_failed")]
         because: Cause,
     },

@@ -44,7 +44,7 @@ pub mod verbs {
     pub const WATCH: &str = "watch";
     /// Cancel, pause, resume, retry, steer, name a point or roll back.
     pub const SIGNAL: &str = "signal";
-    /// What stands still until somebody does something.
+    /// Dead letters: work that waits for an operator.
     pub const DEAD: &str = "dead";
     /// Answers a question.
     pub const ANSWER: &str = "answer";
@@ -89,7 +89,7 @@ pub struct Submit {
     /// Overrides the agent: longest life, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
-    /// The conversation it goes on with; begun when there is none of that name.
+    /// The conversation it continues; started when no conversation has that name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
     /// The job that it goes on from. Beside this there may be an id and nothing else.
@@ -314,7 +314,7 @@ pub struct Signaled {
     pub seq: Seq,
 }
 
-/// Asks for what stands still until somebody does something.
+/// Asks for dead letters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dead {
@@ -326,7 +326,7 @@ pub struct Dead {
     pub limit: Option<u32>,
 }
 
-/// What stands still until somebody does something.
+/// Dead letters: work that waits for an operator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeadLetters {
     /// Of the newest jobs first.
@@ -335,7 +335,7 @@ pub struct DeadLetters {
     pub more: bool,
 }
 
-/// Something that stands still until somebody does something.
+/// A dead letter: work that waits for an operator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeadLetter {
     /// The job.
@@ -356,7 +356,7 @@ pub struct DeadLetter {
     pub attempt: Option<Attempt>,
 }
 
-/// Why something stands still.
+/// The reason for a dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeadKind {

@@ -22,7 +22,7 @@ pub struct Entry {
     pub job: JobId,
     /// The subject's claim of who wrote it.
     pub family: Family,
-    /// The record, or the reason why there is none.
+    /// The record, or the reason why it cannot be read.
     pub record: Result<Record, Unreadable>,
     /// The trace it belongs to.
     pub trace: Option<TraceContext>,

@@ -1,4 +1,4 @@
-//! Facts: what happened outside the supervisor. Whoever is entitled to may append one at any time;
+//! Facts: what happened outside the supervisor. A role appends its facts at any time;
 //! facts race freely, and the fold decides which of them count.
 
 mod access;
@@ -204,7 +204,7 @@ pub enum Signal {
     /// Go on.
     Resume,
     /// Try now what waits for the clock, and once more what was given up. A job that is parked
-    /// because a record of it could not be read is read anew from its first record.
+    /// because a record of it could not be read is read again from its first record.
     Retry,
     /// Told to the job's agents: the next plan or model turn carries it, and so do all that follow.
     Steer {
@@ -222,7 +222,7 @@ pub enum Signal {
     RollBack {
         /// The last record that stays.
         to: Seq,
-        /// The last record that whoever wants this has seen. A `once` tool that was begun later means
+        /// The last record that the requester has seen. A `once` tool that was begun later means
         /// that this does not count.
         seen: Seq,
         /// Whether it counts in any case, and what cannot be taken back is done again.
@@ -331,7 +331,7 @@ pub enum PlanPhase {
     Acting,
     /// The current item is done.
     ItemDone,
-    /// The list was made anew.
+    /// The list was replanned.
     Replanned,
 }
 
@@ -384,7 +384,7 @@ pub enum TurnReply {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<String>,
     },
-    /// There was no room for the whole conversation, and its oldest exchanges were put in short. The
+    /// There was no room for the whole conversation, and its oldest exchanges were summarised. The
     /// turn itself was not taken yet: its command follows once more, with the summary.
     Summarised {
         /// What stands in their place.

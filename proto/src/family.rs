@@ -152,7 +152,7 @@ pub struct ChildQuestion {
 
 /// The id of the child that is an attempt of a unit of work: derived, so that submitting it twice is
 /// submitting it once. `first` is the first record of the parent's log: a job that is purged and
-/// submitted anew under its old id takes no child of its earlier life for its own. Under the first
+/// submitted again under its old id takes no child of its earlier life for its own. Under the first
 /// [rules](crate::rules::Rules) it is not looked at.
 #[must_use]
 pub fn child_id(parent: &JobId, first: Option<Seq>, work: &WorkId, attempt: Attempt) -> JobId {

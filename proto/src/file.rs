@@ -9,7 +9,7 @@ use crate::{escape, lang::Language, limits};
 
 messages::texts!(file);
 
-/// The name of a file, as whoever submitted it calls it: a line of text that is no path.
+/// The name of a file, as its submitter calls it: a line of text that is no path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FileName(String);
@@ -80,7 +80,7 @@ pub struct Piece {
 pub struct File {
     /// Its name; no two files of a job have the same.
     pub name: FileName,
-    /// What whoever submitted it says it is: `text/markdown`.
+    /// The media type that its submitter claims: `text/markdown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
     /// Where what is in it lies.
@@ -93,7 +93,7 @@ pub struct File {
 pub enum Content {
     /// In the object store, in this order.
     Pieces(Vec<Piece>),
-    /// Where somebody else keeps it: fetched anew whenever it is read.
+    /// An address elsewhere: fetched whenever it is read.
     Url(String),
 }
 
@@ -111,7 +111,7 @@ impl File {
     #[must_use]
     pub fn told(&self) -> FileTold {
         let url = match &self.content {
-            // What follows may be a key to it, and nobody who is told needs that.
+            // What follows may be a credential, which no reader needs.
             Content::Url(url) => url.split(['?', '#']).next().map(str::to_owned),
             Content::Pieces(_) => None,
         };

@@ -239,7 +239,7 @@ pub enum Misfit {
     /// A value is missing.
     #[error("`value` is missing")]
     NoValue,
-    /// The plan of an edit is none that could run.
+    /// The plan of an edit cannot run.
     #[error("{0}")]
     Plan(String),
     /// The approval is for something else than what would run.
@@ -327,7 +327,7 @@ impl Question {
 /// The plan of an edit: whole, and with a step at least.
 ///
 /// # Errors
-/// What is missing or wrong with it, for whoever edited it.
+/// What is missing or wrong with it, for its editor.
 pub fn edited(answer: &Answer, completed: &[StepId]) -> Result<Plan, Misfit> {
     let value = answer.value.clone().ok_or(Misfit::NoValue)?;
     let plan: Plan = serde_json::from_value(value).map_err(|e| Misfit::Plan(e.to_string()))?;

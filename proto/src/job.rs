@@ -95,7 +95,7 @@ pub enum SubStatus {
     Planning,
     /// Steps are being carried out.
     Executing,
-    /// The rest of the plan is being made anew.
+    /// The rest of the plan is being replanned.
     Replanning,
     /// It waits for a person, at no cost.
     Parked,

@@ -70,7 +70,7 @@ impl Summarise {
     }
 }
 
-/// A result that was put in short.
+/// A result that was summarised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shortened {
     /// The model's id of the call.
@@ -79,7 +79,7 @@ pub struct Shortened {
     pub text: String,
 }
 
-/// Results of one turn that are put in short at most; further ones are cut.
+/// Most results of one turn that are summarised; further ones are truncated.
 pub const SHORTENED_MAX: usize = 8;
 
 /// What stands in place of the oldest exchanges of a conversation.
@@ -149,7 +149,7 @@ impl Observe {
         crate::excerpt::head_and_tail(text, chars(self.head), chars(self.tail))
     }
 
-    /// What of it is for whoever puts a conversation together.
+    /// The part of it that a transcript needs.
     #[must_use]
     pub fn window(&self) -> Window {
         Window { keep: self.keep, tokens: self.context_tokens }

@@ -22,7 +22,7 @@ pub struct Plan {
     pub title: String,
     /// The steps. Never empty unless the agent's policy allows an empty plan.
     pub steps: Vec<Step>,
-    /// Steps after which the rest is to be made anew, with the policy for that.
+    /// Steps after which the rest is replanned, with the policy for that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replan: Vec<StepId>,
 }
@@ -108,7 +108,7 @@ pub enum PlanError {
     Completed(StepId),
     /// A step with the id of one that stays in the plan.
     Kept(StepId),
-    /// A step after which the rest is to be replanned, and which the plan does not have.
+    /// An unknown step to replan after.
     Replan(StepId),
     /// A dependency on a step that does not exist.
     Dangling {

@@ -20,7 +20,7 @@ pub enum PlanProtocol {
     TitleSteps,
     /// Every step is one tool call: `{summary, steps: [{id, action, params, description}]}`.
     ActionSteps,
-    /// One action at a time, decided anew after each: `{status, plan, next_action, response}`.
+    /// One action at a time, decided again after each: `{status, plan, next_action, response}`.
     Decision,
     /// The same in three phases: a list of items once, thoughts on the current one, and the list
     /// anew after each.
@@ -131,7 +131,7 @@ pub struct Detected {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskWhen {
-    /// Whoever makes its plan, and whoever carries out its steps.
+    /// The planner and the executor.
     #[default]
     Both,
     /// Who makes its plan alone.

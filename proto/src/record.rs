@@ -96,9 +96,9 @@ pub enum Unreadable {
     /// Its body is in the object store and was not fetched.
     #[error("its body {0} is not in the object store")]
     Missing(String),
-    /// Nobody who may write there wrote it: the broker was made to, or its subject is none. What it
-    /// says is not even looked at. It has its position all the same, and whoever writes at a
-    /// position must know of it.
+    /// Its writer has no right to write there: the server wrote it for another, or its subject is
+    /// unknown. Its body is not read. It has its position all the same, and a writer at a position
+    /// must know of it.
     #[error("nobody who may write there wrote it; only its position counts")]
     Forged,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{id::StepId, step::StepState};
 
-/// Why a plan was made anew.
+/// The reason for a replan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -14,7 +14,7 @@ pub enum Cause {
     Failed,
     /// A step had completed that the plan lists, or all of them had.
     Listed,
-    /// A step had completed, and the plan is made anew after each.
+    /// A step had completed, and the agent replans after each.
     Completed,
     /// The action was over, and the next one is decided.
     Turn,

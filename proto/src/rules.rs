@@ -17,7 +17,7 @@ impl Rules {
     /// * a step counts with `budget.counts: [step]` that was begun by asking a person about it;
     /// * the retries of a call that broke and those of a step whose tool said no are counted apart;
     /// * a placeholder that leads nowhere fails its step, and a backslash makes one literal;
-    /// * an instruction has a plan made anew whatever `replan.max` says, and uses up none of it;
+    /// * an instruction causes a replan whatever `replan.max` says, and does not count towards it;
     /// * planning item by item may think as long as items get done;
     /// * another task that was done is progress of plans, whatever its words are;
     /// * turns of a job's child are turns of the job and no steps of its budget;

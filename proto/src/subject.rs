@@ -64,7 +64,7 @@ pub enum Family {
     UnknownDo(String),
 }
 
-/// A subject that is none of ours.
+/// A subject of another kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a subject of this installation")]
 pub struct ForeignSubject(pub String);

@@ -199,7 +199,7 @@ impl ToolResult {
         self
     }
 
-    /// What later steps see of this result: the data, or the whole result when there is none.
+    /// What later steps see of this result: the data, or the whole result without data.
     #[must_use]
     pub fn value(&self) -> Value {
         self.data.clone().unwrap_or_else(|| serde_json::to_value(self).unwrap_or(Value::Null))

@@ -35,13 +35,13 @@ pub enum NoTool {
 }
 
 impl NoTool {
-    /// A name that is none of those that may be used.
+    /// An unknown name.
     #[must_use]
     pub fn unknown<'a>(name: &str, usable: impl Iterator<Item = &'a str>) -> Self {
         Self::Unknown { name: shown(name), near: None, tools: listing(usable) }
     }
 
-    /// A tool that is none of those that may be used.
+    /// An unknown tool.
     #[must_use]
     pub fn not_allowed<'a>(name: &str, usable: impl Iterator<Item = &'a str>) -> Self {
         Self::NotAllowed { name: shown(name), tools: listing(usable) }

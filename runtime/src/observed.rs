@@ -1,39 +1,31 @@
-//! A log that is watched: every write has a span of its own, whose context travels with the record,
-//! and is measured. Changes nothing else, and decides nothing.
+//! Observed writes: every write to the log has a span of its own, whose context travels with the
+//! record, and is measured. Changes nothing else, and decides nothing.
 
 use std::{
-    collections::BTreeSet,
     sync::{Arc, LazyLock},
     time::Instant,
 };
 
 use async_trait::async_trait;
-use futures::stream::BoxStream;
 use jiff::Timestamp;
 use opentelemetry::{
     KeyValue,
     metrics::{Counter, Histogram},
 };
 use proto::{
-    decision::{Decision, DecisionKind},
-    entry::Entry,
+    decision::Decision,
     fact::Fact,
-    id::{JobId, Pool, Seq, Shard, TimerName, WorkId},
-    subject::Subjects,
+    id::{JobId, Seq, TimerName, WorkId},
     trace::TraceContext,
 };
-use tokio::sync::Semaphore;
 
 use crate::telemetry::{self, Kind, LATENCY, Span, keys};
 use broker::{
     Broker,
-    log::{
-        Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
-        Storage, Submission,
-    },
+    log::{CasOutcome, Composed, Log, LogError, Submission, Writer},
 };
 
-/// What is measured about writes.
+/// Metrics of writes.
 struct Instruments {
     duration: Histogram<f64>,
     transitions: Counter<u64>,
@@ -47,7 +39,7 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
         .u64_counter("callboard.conflicts")
         .with_description("Writes that somebody else was ahead of.")
         .build();
-    // A counter that is not there cannot be told from one that is not watched.
+    // A counter without a value cannot be told from a counter that is not exported.
     conflicts.add(0, &[]);
     Instruments {
         duration: telemetry::histogram(
@@ -67,8 +59,8 @@ static INSTRUMENTS: LazyLock<Instruments> = LazyLock::new(|| {
     }
 });
 
-/// Counts a fact that a supervisor took in. The kind is one of the program's words, as
-/// [`proto::record::kind_label`] gives them: whoever may write a record may make kinds up.
+/// Counts a fact that a supervisor has folded. The kind is one of the fixed labels of
+/// [`proto::record::kind_label`]: writers of records may invent kinds.
 pub fn count_fact(kind: &'static str) {
     INSTRUMENTS.transitions.add(1, &transition("in", kind));
 }
@@ -80,17 +72,14 @@ fn transition(family: &'static str, kind: &'static str) -> [KeyValue; 2] {
 /// The same broker, with every write to the log measured and in a trace.
 #[must_use]
 pub fn observed(broker: Broker) -> Broker {
-    Broker { log: Arc::new(Observed::new(broker.log)), ..broker }
+    let writer = Arc::new(Observed(Arc::clone(&broker.log)));
+    Broker { log: Arc::new(Composed { writer, ..Composed::from(broker.log) }), ..broker }
 }
 
-/// A log that is watched.
-pub(crate) struct Observed(Arc<dyn Log>);
+/// The writer of an observed log.
+struct Observed(Arc<dyn Log>);
 
 impl Observed {
-    pub(crate) fn new(log: Arc<dyn Log>) -> Self {
-        Self(log)
-    }
-
     /// The span of a write, and the context that travels with the record.
     fn publish(&self, job: &JobId, what: &str, trace: TraceContext, own: TraceContext) -> Span {
         let mut span = Span::start(own, Some(trace), Kind::Producer, || format!("publish {what}"));
@@ -144,7 +133,7 @@ fn error_type(error: &LogError) -> &'static str {
     if error.is_transient() { "unavailable" } else { "refused" }
 }
 
-/// The unit of work a decision asks for, and which attempt at it.
+/// The unit of work that a decision asks for, and the attempt.
 fn work_of(decision: &Decision) -> Option<(&WorkId, u32)> {
     match decision {
         Decision::Plan(work) => Some((&work.work, work.attempt.0)),
@@ -157,7 +146,7 @@ fn work_of(decision: &Decision) -> Option<(&WorkId, u32)> {
     }
 }
 
-/// The context that travels with a decision. A question's can be derived by whoever sees the answer.
+/// The context that travels with a decision. A question's context can be derived from its answer.
 fn context_of(job: &JobId, decision: &Decision, trace: TraceContext) -> TraceContext {
     match decision {
         Decision::Ask(ask) => trace.child(telemetry::of_ask(job, &ask.question.id)),
@@ -172,11 +161,7 @@ fn context_of(job: &JobId, decision: &Decision, trace: TraceContext) -> TraceCon
 }
 
 #[async_trait]
-impl Log for Observed {
-    fn subjects(&self) -> &Subjects {
-        self.0.subjects()
-    }
-
+impl Writer for Observed {
     async fn submit(
         &self,
         job: &JobId,
@@ -196,7 +181,7 @@ impl Log for Observed {
         fact: &Fact,
         after: Seq,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         self.fact(job, fact, trace, async |own| self.0.answer(job, fact, after, own).await).await
     }
 
@@ -207,7 +192,7 @@ impl Log for Observed {
         after: Seq,
         disarm: Option<&TimerName>,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         let own = context_of(job, decision, trace);
         let kind = decision.kind().as_str();
         let mut span = self.publish(job, kind, trace, own);
@@ -220,60 +205,20 @@ impl Log for Observed {
         let stored = self.0.decide(job, decision, after, disarm, own).await;
         measured(kind, started, stored.as_ref().err(), &mut span);
         match &stored {
-            Ok(Guarded::Stored(seq)) => {
+            Ok(CasOutcome::Stored(seq)) => {
                 span.set(keys::SEQ, i64::try_from(seq.0).unwrap_or(i64::MAX));
                 INSTRUMENTS.transitions.add(1, &transition("do", kind));
                 if work.is_some_and(|(_, attempt)| attempt > 1) {
                     INSTRUMENTS.retries.add(1, &[KeyValue::new(keys::RECORD_KIND, kind)]);
                 }
             }
-            Ok(Guarded::Conflict) => {
+            Ok(CasOutcome::Conflict) => {
                 span.fail("conflict");
                 INSTRUMENTS.conflicts.add(1, &[]);
             }
             Err(_) => {}
         }
         stored
-    }
-
-    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
-        self.0.read(job, after).await
-    }
-
-    async fn watch(
-        &self,
-        job: &JobId,
-        after: Seq,
-    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
-        self.0.watch(job, after).await
-    }
-
-    async fn facts(
-        &self,
-        shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
-        self.0.facts(shard).await
-    }
-
-    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
-        self.0.unsettled(shard).await
-    }
-
-    async fn commands(
-        &self,
-        kind: DecisionKind,
-        pool: &Pool,
-        slots: Arc<Semaphore>,
-    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
-        self.0.commands(kind, pool, slots).await
-    }
-
-    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
-        self.0.depth(kind, pool).await
-    }
-
-    fn ack_wait(&self) -> std::time::Duration {
-        self.0.ack_wait()
     }
 
     async fn arm(
@@ -288,72 +233,5 @@ impl Log for Observed {
 
     async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError> {
         self.0.disarm(job, timer).await
-    }
-
-    async fn submissions(
-        &self,
-        shard: Shard,
-        before: Option<Seq>,
-        limit: usize,
-    ) -> Result<Vec<Entry>, LogError> {
-        self.0.submissions(shard, before, limit).await
-    }
-
-    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
-        self.0.ended(jobs).await
-    }
-
-    async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
-        self.0.progress(shard).await
-    }
-
-    async fn armed(&self, job: &JobId) -> Result<BTreeSet<TimerName>, LogError> {
-        self.0.armed(job).await
-    }
-
-    async fn timers(
-        &self,
-        shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Armed, LogError>>, LogError> {
-        self.0.timers(shard).await
-    }
-
-    async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {
-        self.0.load(shard).await
-    }
-
-    async fn storage(&self) -> Result<Storage, LogError> {
-        self.0.storage().await
-    }
-
-    fn keeper(&self) -> String {
-        self.0.keeper()
-    }
-
-    async fn ping(&self) -> Result<u64, LogError> {
-        self.0.ping().await
-    }
-
-    async fn close(&self) {
-        self.0.close().await;
-    }
-
-    async fn check(&self) -> Result<(), LogError> {
-        self.0.check().await
-    }
-
-    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
-        self.0.purge(job).await
-    }
-
-    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
-        self.0.purge_until(job, until).await
-    }
-
-    async fn mentions(
-        &self,
-        shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
-        self.0.mentions(shard).await
     }
 }

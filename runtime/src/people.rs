@@ -1,7 +1,7 @@
 //! Who is at the front door, and what they may do.
 //!
 //! An installation that names people in its configuration knows every caller by a token and lets
-//! nobody else in; one that names nobody is open to whoever reaches the broker. A caller is who the
+//! nobody else in; one that names nobody is open to everybody who reaches the broker. A caller is who the
 //! token says, never who the body says. Tokens are never kept, logged or sent back.
 
 use proto::{

@@ -1,6 +1,6 @@
 //! JSON Schema: compiled once, checked with every field named.
 //!
-//! A schema comes from whoever announces a tool, so it is not trusted: nothing is fetched, patterns
+//! A schema comes from the announcer of a tool, so it is not trusted: nothing is fetched, patterns
 //! run in linear time, and its size is bounded. `format` is asserted.
 
 mod translated;

@@ -286,7 +286,7 @@ async fn answered(service: Arc<dyn Service>, call: Call) -> Option<Code> {
     Some(code)
 }
 
-/// Whoever asked may be gone: nothing depends on the answer.
+/// The requester may be gone: nothing depends on the answer.
 fn unheard(verb: &'static str, sent: Result<(), BusError>) {
     if let Err(error) = sent {
         tracing::debug!(verb, %error, "an answer could not be sent");

@@ -146,6 +146,7 @@ impl Equipment {
             people: People::default(),
             submits_per_minute: None,
             watches: 16,
+            watch_bytes: door::WATCH_BYTES_MAX,
             registry: registry.clone(),
             crew: crew.clone(),
             clock: Arc::new(self.clock.clone()),

@@ -1,7 +1,8 @@
 //! What the tests of the whole share: where the checkout is, and the programs it builds and
-//! installs. Nothing here may know how a job works.
+//! installs, processes of them, and jobs that are moved by hand.
 
 pub mod company;
+pub mod drive;
 pub mod gate;
 pub mod load;
 pub mod newer;

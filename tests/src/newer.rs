@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use broker::{
     Broker,
     log::{
-        Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
-        Storage, Submission,
+        CasOutcome, Composed, Delivery, Depth, Feed, Log, LogError, Queues, Reader, Submission,
+        Writer,
     },
     testing::RawWriter,
 };
@@ -65,7 +65,14 @@ pub async fn broker(
     results: fn(&JobId) -> Results,
 ) -> Broker {
     let raw = RawWriter::connect(url).await;
-    let log = NewerLog { inner: Arc::clone(&of.log), raw, by: by.clone(), results };
+    let inner = Arc::clone(&of.log);
+    let log = Arc::new(NewerLog { inner: Arc::clone(&inner), raw, by: by.clone(), results });
+    let log = Composed {
+        reader: Arc::clone(&log) as _,
+        writer: Arc::clone(&log) as _,
+        queues: log,
+        ..Composed::from(inner)
+    };
     Broker { log: Arc::new(log), ..of.clone() }
 }
 
@@ -108,43 +115,9 @@ fn new_id() -> String {
 }
 
 #[async_trait]
-impl Log for NewerLog {
-    async fn append(&self, job: &JobId, fact: &Fact, _: TraceContext) -> Result<Seq, LogError> {
-        let record = Record::of_fact(fact, new_id(), &self.by).map_err(|e| invalid(&e))?;
-        let is_result = matches!(fact, Fact::Called(_));
-        let payload = newer(&record, |value| match (self.results)(job) {
-            Results::NewKind if is_result => value["kind"] = json!(TALLIED),
-            Results::NewVersion if is_result => value["v"] = json!(VERSION),
-            Results::SameKind | Results::NewKind | Results::NewVersion => {}
-        });
-        let subject = self.inner.subjects().fact(job, fact.source());
-        let stored = self.raw.store(subject, payload, None).await;
-        stored.ok_or_else(|| LogError::Unknown("a write without a guard was refused".to_owned()))
-    }
-
-    async fn decide(
-        &self,
-        job: &JobId,
-        decision: &Decision,
-        after: Seq,
-        disarm: Option<&TimerName>,
-        _: TraceContext,
-    ) -> Result<Guarded, LogError> {
-        let record = Record::of_decision(decision, new_id(), &self.by).map_err(|e| invalid(&e))?;
-        let (subjects, kind) = (self.inner.subjects(), decision.kind());
-        let mut subject = subjects.decision(job, kind, &decision.pool());
-        let payload = newer(&record, |value| {
-            if kind == DecisionKind::Wait {
-                value["kind"] = json!(REST);
-                subject = subject.replace(".do.wait.", &format!(".do.{REST}."));
-            }
-        });
-        let guard = subjects.decisions_of(job);
-        let stored = self.raw.store(subject, payload, Some((&guard, after))).await;
-        if let (Some(_), Some(timer)) = (stored, disarm) {
-            self.inner.disarm(job, timer).await?;
-        }
-        Ok(stored.map_or(Guarded::Conflict, Guarded::Stored))
+impl Reader for NewerLog {
+    fn subjects(&self) -> &Subjects {
+        self.inner.subjects()
     }
 
     async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
@@ -160,32 +133,22 @@ impl Log for NewerLog {
         Ok(entries.map(|entry| entry.map(understood)).boxed())
     }
 
-    async fn facts(
+    async fn submissions(
         &self,
         shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
-        let feed = self.inner.facts(shard).await?;
-        let newer = |fed| match fed {
-            Feed::Fact(delivery) => Feed::Fact(understood_delivery(delivery)),
-            Feed::Reset => Feed::Reset,
-        };
-        Ok(feed.map(move |fed| fed.map(newer)).boxed())
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, LogError> {
+        self.inner.submissions(shard, before, limit).await
     }
 
-    async fn commands(
-        &self,
-        kind: DecisionKind,
-        pool: &Pool,
-        slots: Arc<Semaphore>,
-    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
-        let commands = self.inner.commands(kind, pool, slots).await?;
-        Ok(commands.map(|delivery| delivery.map(understood_delivery)).boxed())
+    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        self.inner.finished_among(jobs).await
     }
+}
 
-    fn subjects(&self) -> &Subjects {
-        self.inner.subjects()
-    }
-
+#[async_trait]
+impl Writer for NewerLog {
     async fn submit(
         &self,
         job: &JobId,
@@ -195,26 +158,52 @@ impl Log for NewerLog {
         self.inner.submit(job, fact, trace).await
     }
 
+    async fn append(&self, job: &JobId, fact: &Fact, _: TraceContext) -> Result<Seq, LogError> {
+        let record = Record::of_fact(fact, new_id(), &self.by).map_err(|e| invalid(&e))?;
+        let is_result = matches!(fact, Fact::Called(_));
+        let payload = newer(&record, |value| match (self.results)(job) {
+            Results::NewKind if is_result => value["kind"] = json!(TALLIED),
+            Results::NewVersion if is_result => value["v"] = json!(VERSION),
+            Results::SameKind | Results::NewKind | Results::NewVersion => {}
+        });
+        let subject = self.inner.subjects().fact(job, fact.source());
+        let stored = self.raw.store(subject, payload, None).await;
+        stored.ok_or_else(|| LogError::Unknown("a write without a guard was refused".to_owned()))
+    }
+
     async fn answer(
         &self,
         job: &JobId,
         fact: &Fact,
         after: Seq,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         self.inner.answer(job, fact, after, trace).await
     }
 
-    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
-        self.inner.unsettled(shard).await
-    }
-
-    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
-        self.inner.depth(kind, pool).await
-    }
-
-    fn ack_wait(&self) -> Duration {
-        self.inner.ack_wait()
+    async fn decide(
+        &self,
+        job: &JobId,
+        decision: &Decision,
+        after: Seq,
+        disarm: Option<&TimerName>,
+        _: TraceContext,
+    ) -> Result<CasOutcome, LogError> {
+        let record = Record::of_decision(decision, new_id(), &self.by).map_err(|e| invalid(&e))?;
+        let (subjects, kind) = (self.inner.subjects(), decision.kind());
+        let mut subject = subjects.decision(job, kind, &decision.pool());
+        let payload = newer(&record, |value| {
+            if kind == DecisionKind::Wait {
+                value["kind"] = json!(REST);
+                subject = subject.replace(".do.wait.", &format!(".do.{REST}."));
+            }
+        });
+        let guard = subjects.decisions_of(job);
+        let stored = self.raw.store(subject, payload, Some((&guard, after))).await;
+        if let (Some(_), Some(timer)) = (stored, disarm) {
+            self.inner.disarm(job, timer).await?;
+        }
+        Ok(stored.map_or(CasOutcome::Conflict, CasOutcome::Stored))
     }
 
     async fn arm(
@@ -230,71 +219,41 @@ impl Log for NewerLog {
     async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError> {
         self.inner.disarm(job, timer).await
     }
+}
 
-    async fn submissions(
+#[async_trait]
+impl Queues for NewerLog {
+    async fn facts(
         &self,
         shard: Shard,
-        before: Option<Seq>,
-        limit: usize,
-    ) -> Result<Vec<Entry>, LogError> {
-        self.inner.submissions(shard, before, limit).await
+    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
+        let feed = self.inner.facts(shard).await?;
+        let newer = |fed| match fed {
+            Feed::Fact(delivery) => Feed::Fact(understood_delivery(delivery)),
+            Feed::Reset => Feed::Reset,
+        };
+        Ok(feed.map(move |fed| fed.map(newer)).boxed())
     }
 
-    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
-        self.inner.ended(jobs).await
+    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
+        self.inner.unsettled(shard).await
     }
 
-    async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
-        self.inner.progress(shard).await
-    }
-
-    async fn armed(&self, job: &JobId) -> Result<BTreeSet<TimerName>, LogError> {
-        self.inner.armed(job).await
-    }
-
-    async fn timers(
+    async fn commands(
         &self,
-        shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Armed, LogError>>, LogError> {
-        self.inner.timers(shard).await
+        kind: DecisionKind,
+        pool: &Pool,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
+        let commands = self.inner.commands(kind, pool, slots).await?;
+        Ok(commands.map(|delivery| delivery.map(understood_delivery)).boxed())
     }
 
-    async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {
-        self.inner.load(shard).await
+    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
+        self.inner.depth(kind, pool).await
     }
 
-    async fn storage(&self) -> Result<Storage, LogError> {
-        self.inner.storage().await
-    }
-
-    fn keeper(&self) -> String {
-        self.inner.keeper()
-    }
-
-    async fn ping(&self) -> Result<u64, LogError> {
-        self.inner.ping().await
-    }
-
-    async fn close(&self) {
-        self.inner.close().await;
-    }
-
-    async fn check(&self) -> Result<(), LogError> {
-        self.inner.check().await
-    }
-
-    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
-        self.inner.purge(job).await
-    }
-
-    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
-        self.inner.purge_until(job, until).await
-    }
-
-    async fn mentions(
-        &self,
-        shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
-        self.inner.mentions(shard).await
+    fn ack_wait(&self) -> Duration {
+        self.inner.ack_wait()
     }
 }

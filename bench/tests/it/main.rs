@@ -6,13 +6,14 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Everything once, as small as it can be.
-const SMALL: [&str; 19] = [
+const SMALL: [&str; 24] = [
     "a",
     "b",
     "c",
     "d",
     "f",
     "t",
+    "w",
     "--profile",
     "--keeping=always",
     "--rounds=1",
@@ -26,6 +27,10 @@ const SMALL: [&str; 19] = [
     "--kills=1",
     "--settle=0.5",
     "--sampled=1",
+    "--watchers=20",
+    "--watched=2",
+    "--records=100",
+    "--long-watchers=2",
 ];
 
 #[test]
@@ -66,6 +71,8 @@ fn every_scenario_runs_and_has_its_figures() {
         "/failover/joined/most_s",
         "/failover/left/most_s",
         "/watched/1/bytes",
+        "/watching/round_ms/median",
+        "/watching/long/open_ms/median",
     ] {
         positive(pointer);
     }

@@ -30,8 +30,8 @@ pub async fn encode(mut record: Record, objects: &dyn Objects) -> Result<Bytes, 
     Ok(Bytes::from(record.to_vec()))
 }
 
-/// The record that was stored as these bytes, its body fetched. The inner result says whether it
-/// can be read at all; that never changes, however often it is tried.
+/// The record stored as these bytes, with its body. The inner result never changes: a record that
+/// cannot be read now cannot be read later.
 ///
 /// # Errors
 /// When the object store could not be reached. The record may be well: try again.

@@ -1,31 +1,31 @@
-//! A record in the hands of a worker.
+//! A delivered record.
 
 use async_trait::async_trait;
 use proto::entry::Entry;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// A record that was handed out. Dropping it without acknowledging has it handed out again.
+/// A delivered record. Dropping it without an acknowledgement has it redelivered.
 #[derive(Debug)]
 pub struct Delivery {
     /// The record.
     pub entry: Entry,
-    /// How often it has been handed out, this time included. Above 1 the worker before may have
-    /// died, or may still be running.
+    /// The number of deliveries, including this one. Above 1, an earlier worker may have died, or
+    /// still running.
     pub delivered: u64,
-    /// Says what became of it.
+    /// Its acknowledgement.
     pub ack: Box<dyn Ack>,
-    /// The slot it takes, for commands.
+    /// The slot that a command occupies.
     pub slot: Option<OwnedSemaphorePermit>,
 }
 
-/// Says what became of a delivery. An acknowledgement is never proof of ownership: a late one is
-/// honoured too, and results are fenced by attempt.
+/// Acknowledges a delivery. An acknowledgement never proves ownership: a late one is honoured too,
+/// and results are fenced by attempt.
 #[async_trait]
 pub trait Ack: Send + Sync + std::fmt::Debug {
-    /// It is done and must not be handed out again. May get lost: then it is.
+    /// The work is done: no redelivery. A lost acknowledgement leads to a redelivery.
     async fn done(&self);
-    /// It is still being worked on.
+    /// The work goes on: the redelivery is postponed.
     async fn working(&self);
-    /// It cannot be done here now; hand it out again after a while.
+    /// The work cannot be done here now: asks for a redelivery after a wait.
     async fn later(&self, wait: std::time::Duration);
 }

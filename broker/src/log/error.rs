@@ -1,4 +1,4 @@
-//! What can go wrong with the log, from the point of view of who uses it.
+//! Failures of the log, as its callers see them.
 
 use proto::error::{Code, Failure};
 
@@ -23,8 +23,8 @@ pub enum LogError {
     /// The caller may not do this.
     #[error("not permitted: {0}")]
     Forbidden(String),
-    /// Something that nobody had the right to write stands where a job's first record belongs: the
-    /// id cannot be used until it is purged. Nothing was written.
+    /// A forged message occupies the place of the job's first record: the id cannot be used until
+    /// it is purged. Nothing was written.
     #[error("{0}")]
     Taken(String),
     /// A value cannot be written as JSON.
@@ -33,7 +33,7 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// Whether the same call may succeed later.
+    /// The same call may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {

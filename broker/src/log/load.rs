@@ -1,35 +1,35 @@
-//! How much an installation holds and what waits in it, for whoever watches it.
+//! The size of an installation and of its queues.
 
 use jiff::Timestamp;
 use proto::{decision::DecisionKind, id::Pool};
 
 use super::Depth;
 
-/// What one shard holds.
+/// The size of one shard.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShardLoad {
     /// Records.
     pub records: u64,
     /// Their size, in bytes, as far as it is known.
     pub bytes: u64,
-    /// Every queue of commands that somebody has asked for, busy or not.
+    /// Every command queue that a worker has opened, busy or idle.
     pub queues: Vec<QueueLoad>,
 }
 
-/// The commands of one kind for one pool in one shard.
+/// The queue of commands of one kind for one pool in one shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueLoad {
-    /// The kind.
+    /// The kind of command.
     pub kind: DecisionKind,
-    /// Who may take them.
+    /// The pool whose workers take them.
     pub pool: Pool,
-    /// How many wait, and how many are in somebody's hands.
+    /// The numbers of pending and of unacknowledged commands.
     pub depth: Depth,
-    /// When the oldest of both was stored, by the server's clock.
+    /// The server's time of the oldest of them.
     pub oldest: Option<Timestamp>,
 }
 
-/// What the account keeps on the disks of NATS, all streams together.
+/// The disk space of the account, over all streams.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Storage {
     /// Bytes in use.

@@ -1,11 +1,11 @@
-//! How far the queues of a shard have come, for whoever proves that nothing in it was forgotten.
+//! The progress of a shard's queues, from which an audit proves that no record was forgotten.
 
 use proto::{
     decision::DecisionKind,
     id::{JobId, Pool, Seq, TimerName},
 };
 
-/// What hands records of a shard out.
+/// A queue of a shard's records.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Queue {
     /// Facts, to the shard's supervisor.
@@ -23,49 +23,49 @@ impl std::fmt::Display for Queue {
     }
 }
 
-/// How far a queue has come. Between `done` and `handed_out` some are acknowledged and some are not:
-/// which, nobody says, but how many are not.
+/// The progress of a queue. Of the records between `done` and `delivered`, the broker reports how
+/// many are unacknowledged, but not which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// Which queue.
+    /// The queue.
     pub queue: Queue,
-    /// Everything up to here is acknowledged.
+    /// Every record up to here is acknowledged.
     pub done: Seq,
-    /// Everything after this was never handed out.
-    pub handed_out: Seq,
-    /// How many were handed out and not acknowledged.
+    /// No record after this was ever delivered.
+    pub delivered: Seq,
+    /// The number of delivered records without an acknowledgement.
     pub unacknowledged: u64,
 }
 
-/// Where a record is that a queue is to hand out.
+/// The state of a record in its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whereabouts {
-    /// It waits to be handed out.
+    /// It was never delivered.
     Queued,
-    /// It was handed out, and may be one of those that are not acknowledged.
-    HandedOut,
-    /// It was acknowledged: it is never handed out again.
+    /// It was delivered and may be unacknowledged.
+    Delivered,
+    /// It was acknowledged: no redelivery.
     Done,
 }
 
 impl Progress {
-    /// Where the record at a position is.
+    /// The state of the record at a position.
     #[must_use]
     pub fn of(&self, seq: Seq) -> Whereabouts {
-        if seq > self.handed_out {
+        if seq > self.delivered {
             Whereabouts::Queued
         } else if seq > self.done && self.unacknowledged > 0 {
-            Whereabouts::HandedOut
+            Whereabouts::Delivered
         } else {
             Whereabouts::Done
         }
     }
 }
 
-/// A timer that is armed.
+/// An armed timer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Armed {
-    /// Whose.
+    /// Its job.
     pub job: JobId,
     /// Its name.
     pub timer: TimerName,

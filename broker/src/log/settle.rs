@@ -14,7 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use proto::id::Seq;
 
-use super::{Guarded, LogError};
+use super::{CasOutcome, LogError};
 
 /// What a broker said about a write.
 #[derive(Debug, Clone)]
@@ -93,7 +93,7 @@ const EMPTY_CONFLICTS_MAX: u32 = 3;
 pub(crate) async fn settle(
     write: &impl GuardedWrite,
     patience: Patience,
-) -> Result<Guarded, LogError> {
+) -> Result<CasOutcome, LogError> {
     let start = tokio::time::Instant::now();
     let mut wait = patience.wait_first;
     let mut empty_conflicts = 0;
@@ -103,7 +103,7 @@ pub(crate) async fn settle(
         let reply = write.publish().await;
         let conflict = matches!(reply, Reply::Conflict);
         let error = match reply {
-            Reply::Stored(seq) => return Ok(Guarded::Stored(seq)),
+            Reply::Stored(seq) => return Ok(CasOutcome::Stored(seq)),
             Reply::Conflict => LogError::Unknown("the position is said to be taken".to_owned()),
             Reply::Unknown(why) => {
                 in_doubt = true;
@@ -118,12 +118,12 @@ pub(crate) async fn settle(
             match write.occupant().await {
                 Ok(Some(Occupant { seq, id })) => {
                     let ours = id.as_deref() == Some(write.id());
-                    return Ok(if ours { Guarded::Stored(seq) } else { Guarded::Conflict });
+                    return Ok(if ours { CasOutcome::Stored(seq) } else { CasOutcome::Conflict });
                 }
                 Ok(None) if conflict => {
                     empty_conflicts += 1;
                     if empty_conflicts > EMPTY_CONFLICTS_MAX {
-                        return Ok(Guarded::Conflict);
+                        return Ok(CasOutcome::Conflict);
                     }
                 }
                 Ok(None) => {}

@@ -126,8 +126,8 @@ impl MemoryBus {
     }
 }
 
-/// The next answer, waited for even when nobody is left who could give it: as on NATS, where a
-/// server that dies is not noticed.
+/// The next answer. Waits for it even after the last service is gone: a NATS client does not notice
+/// the death of a service either.
 async fn answer(answers: &mut Receiver<Message>, wait: Duration) -> Option<Message> {
     let next = async {
         match answers.recv().await {
@@ -212,7 +212,7 @@ impl Bus for MemoryBus {
         Ok(Box::pin(async_stream::stream! {
             let _listening = listening;
             while let Some(sent) = requests.recv().await {
-                // A message that nobody waits for the answer of is none for a service.
+                // A message without a reply subject is no request.
                 if let (Some(verb), Some(reply)) = (sent.verb, sent.reply) {
                     let reply = Box::new(MemoryReply { subject: sent.message.subject, reply });
                     yield Request {
@@ -240,7 +240,7 @@ impl Reply for MemoryReply {
         if bytes > PAYLOAD_BYTES_MAX {
             return Err(BusError::TooLarge(bytes));
         }
-        // Whoever asked may be gone; nobody is told that on NATS either.
+        // The caller may be gone; NATS does not report that either.
         let _ = self.reply.try_send(Message { subject: self.subject.clone(), payload });
         Ok(())
     }
@@ -252,7 +252,7 @@ impl Reply for MemoryReply {
     }
 }
 
-/// Whether a subject matches a pattern: `*` is one token, `>` one or more at the end.
+/// A subject matches a pattern: `*` is one token, `>` one or more at the end.
 fn matches(pattern: &str, subject: &str) -> bool {
     let mut tokens = subject.split('.');
     for part in pattern.split('.') {

@@ -33,7 +33,7 @@ async fn next(
 ) -> Option<(Arc<Message>, u64, OwnedSemaphorePermit)> {
     let wake = Arc::clone(&shared.lock().queue(key.clone()).wake);
     loop {
-        // From here on nothing is missed, though nobody waits yet.
+        // Notifications are kept from here on, before the wait begins.
         let changed = wake.notified();
         let due = if shared.options.faults.is_down() {
             Some(Instant::now() + feed::DOWN)

@@ -1,4 +1,4 @@
-//! What goes wrong, on demand: each fault is what a real broker was seen to do.
+//! Faults on demand, each of which a real broker was seen to have.
 
 use std::{
     collections::VecDeque,
@@ -10,7 +10,7 @@ use std::{
 
 use crate::log::LogError;
 
-/// What is called.
+/// A kind of call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Call {
     /// `Log::submit`.
@@ -35,7 +35,7 @@ pub enum Call {
     Bus,
 }
 
-/// What goes wrong with one try. Calls that write nothing are unavailable, whatever the fault.
+/// A fault of one attempt. Calls that write nothing are unavailable, whatever the fault.
 #[derive(Debug, Clone)]
 pub enum Fault {
     /// It is stored, and a conflict is answered: a replaced leader did that.
@@ -50,7 +50,7 @@ pub enum Fault {
     Fails(LogError),
 }
 
-/// What goes wrong with a timer that is due.
+/// A fault of a due timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimerFault {
     /// It fires twice.
@@ -88,7 +88,7 @@ impl Faults {
         lock(&self.timers).extend((0..times).map(|_| fault));
     }
 
-    /// The next `times` deliveries are handed out a second time right away.
+    /// Delivers the next `times` deliveries a second time right away.
     pub fn duplicate_deliveries(&self, times: usize) {
         lock(&self.deliveries).twice += times;
     }
@@ -103,12 +103,12 @@ impl Faults {
         lock(&self.deliveries).acks_lost += times;
     }
 
-    /// Whether the broker cannot be reached at all. Deliveries stop too.
+    /// The broker is unreachable. Deliveries stop too.
     pub fn set_down(&self, down: bool) {
         self.down.store(down, Ordering::SeqCst);
     }
 
-    /// Whether there is no room for more records.
+    /// There is no room for more records.
     pub fn set_full(&self, full: bool) {
         self.full.store(full, Ordering::SeqCst);
     }
@@ -123,12 +123,12 @@ impl Faults {
         self.set_forgetful(false);
     }
 
-    /// Whether a record that is sent a second time is stored a second time.
+    /// A record that is sent twice is stored twice.
     pub fn set_forgetful(&self, forgetful: bool) {
         self.forgetful.store(forgetful, Ordering::SeqCst);
     }
 
-    /// How many faults of calls have not come to pass yet.
+    /// The number of call faults still to come.
     #[must_use]
     pub fn left(&self) -> usize {
         lock(&self.calls).len()

@@ -1,4 +1,4 @@
-//! The facts of a shard, for whoever has the pin; and what says what became of a delivery.
+//! The feed of a shard's facts, for the holder of the pin, and acknowledgements.
 
 use std::{
     sync::{
@@ -21,9 +21,9 @@ use super::{
 };
 use crate::log::{Ack, Delivery, Feed, LogError};
 
-/// How often a broker that plays dead is looked at again.
+/// The interval at which a broker that is down is polled.
 pub(super) const DOWN: Duration = Duration::from_millis(100);
-/// When a record is handed out again whose body could not be fetched.
+/// The wait before a record without its body is redelivered.
 const BODY_AWAY: Duration = Duration::from_secs(1);
 
 /// Tells feeds apart.
@@ -35,7 +35,7 @@ pub(super) fn open(log: MemoryLog, shard: Shard) -> BoxStream<'static, Result<Fe
         let wake = Arc::clone(&log.shared.lock().queue(place.key.clone()).wake);
         let mut epoch = None;
         loop {
-            // From here on nothing is missed, though nobody waits yet.
+            // Notifications are kept from here on, before the wait begins.
             let changed = wake.notified();
             match place.next(&mut epoch) {
                 Next::Reset => yield Ok(Feed::Reset),
@@ -134,7 +134,7 @@ struct MemoryAck {
 
 impl MemoryAck {
     fn on_queue(&self, change: impl FnOnce(&mut Queue)) {
-        // A broker that is down hears nothing, and nobody is told.
+        // A broker that is down loses the acknowledgement silently.
         if !self.shared.options.faults.is_down() {
             change(self.shared.lock().queue(self.key.clone()));
         }

@@ -1,4 +1,4 @@
-//! [`Log`] in memory: encodes, sends, settles, reads.
+//! [`Log`](crate::log::Log) in memory: encodes, sends, settles, reads.
 
 use std::{
     collections::BTreeSet,
@@ -31,9 +31,10 @@ use super::{
     timers::Timer,
     write::Publish,
 };
+use crate::backoff::{Backoff, Retryable};
 use crate::log::{
-    Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad, Storage,
-    Submission, claim,
+    Armed, CasOutcome, Delivery, Depth, Feed, LogError, Maintenance, ObjectRefs, Progress, Queues,
+    Reader, ShardLoad, Storage, Submission, Writer, claim,
     settle::{self, Patience},
 };
 
@@ -50,7 +51,7 @@ pub(super) struct MemoryLog {
     pub(super) shared: Arc<Shared>,
     objects: Arc<MemoryObjects>,
     writer: WorkerId,
-    /// Who writes the records of timers.
+    /// The writer of timers' records.
     broker: WorkerId,
 }
 
@@ -112,26 +113,29 @@ impl MemoryLog {
         apply: impl Fn(&Shared) + Send + Sync,
     ) -> Result<(), LogError> {
         let start = tokio::time::Instant::now();
-        loop {
+        let send = || async {
             tokio::task::yield_now().await;
-            let error = match self.shared.options.faults.take(call) {
+            match self.shared.options.faults.take(call) {
                 None => {
                     apply(&self.shared);
-                    return Ok(());
+                    Ok(())
                 }
                 Some(Fault::LostReply | Fault::LyingConflict) => {
                     apply(&self.shared);
-                    LogError::Unknown("no reply in time".into())
+                    Err((LogError::Unknown("no reply in time".into()), true))
                 }
-                Some(Fault::LostRequest) => LogError::Unknown("no reply in time".into()),
-                Some(Fault::Unavailable) => LogError::Unavailable("no leader".into()),
-                Some(Fault::Fails(error)) => return Err(error),
-            };
-            if start.elapsed() >= PATIENCE.total {
-                return Err(error);
+                Some(Fault::LostRequest) => {
+                    Err((LogError::Unknown("no reply in time".into()), true))
+                }
+                Some(Fault::Unavailable) => Err((LogError::Unavailable("no leader".into()), true)),
+                Some(Fault::Fails(error)) => Err((error, false)),
             }
-            tokio::time::sleep(PATIENCE.wait_max).await;
-        }
+        };
+        let may_pass = |(_, may_pass): &(LogError, bool)| *may_pass;
+        send.retry(Backoff::constant(PATIENCE.wait_max))
+            .when(|error| may_pass(error) && start.elapsed() < PATIENCE.total)
+            .await
+            .map_err(|(error, _)| error)
     }
 
     fn first_from_the_door(&self, job: &JobId) -> Option<Arc<Message>> {
@@ -147,11 +151,68 @@ impl MemoryLog {
 }
 
 #[async_trait]
-impl Log for MemoryLog {
+impl Reader for MemoryLog {
     fn subjects(&self) -> &Subjects {
         &self.shared.subjects
     }
 
+    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
+        tokio::task::yield_now().await;
+        self.reach(Call::Read)?;
+        self.entries(&self.records_after(job, after)).await
+    }
+
+    async fn watch(
+        &self,
+        job: &JobId,
+        after: Seq,
+    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
+        self.reach(Call::Read)?;
+        let (log, job, mut after) = (self.clone(), job.clone(), after);
+        let news = self.shared.lock().watcher(&job);
+        Ok(Box::pin(async_stream::try_stream! {
+            loop {
+                // Notifications are kept from here on, before the wait begins.
+                let changed = news.notified();
+                for message in log.records_after(&job, after) {
+                    after = message.seq;
+                    yield log.entry(&message).await?;
+                }
+                changed.await;
+                log.reach(Call::Read)?;
+            }
+        }))
+    }
+
+    async fn submissions(
+        &self,
+        shard: Shard,
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, LogError> {
+        self.reach(Call::Read)?;
+        let messages = self.shared.lock().stream(shard).submissions(before, limit);
+        self.entries(&messages).await
+    }
+
+    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        self.reach(Call::Read)?;
+        let ended = |job: &&JobId| {
+            let records = self.records_after(job, Seq(0));
+            let last = |wanted: &dyn Fn(&Family) -> bool| {
+                records.iter().rfind(|m| wanted(&m.family)).map(|m| m.seq)
+            };
+            let finish = last(&|family| matches!(family, Family::Do(DecisionKind::Finish, _)));
+            finish.is_some()
+                && finish > last(&|family| *family == Family::In(Source::Door))
+                && finish == last(&|family| matches!(family, Family::Do(..)))
+        };
+        Ok(jobs.iter().filter(ended).cloned().collect())
+    }
+}
+
+#[async_trait]
+impl Writer for MemoryLog {
     async fn submit(
         &self,
         job: &JobId,
@@ -162,8 +223,8 @@ impl Log for MemoryLog {
         write.guard = Some((Filter::Facts(Source::Door), Seq(0)));
         loop {
             match settle::settle(&write, PATIENCE).await? {
-                Guarded::Stored(seq) => return Ok(Submission::Stored(seq)),
-                Guarded::Conflict => {
+                CasOutcome::Stored(seq) => return Ok(Submission::Stored(seq)),
+                CasOutcome::Conflict => {
                     self.reach(Call::Read)?;
                     if let Some(first) = self.first_from_the_door(job) {
                         return Ok(Submission::Exists(Box::new(self.entry(&first).await?)));
@@ -185,7 +246,7 @@ impl Log for MemoryLog {
         fact: &Fact,
         after: Seq,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         let mut write = self.fact(Call::Answer, job, fact, trace).await?;
         write.guard = Some((Filter::Facts(Source::People), after));
         settle::settle(&write, PATIENCE).await
@@ -198,7 +259,7 @@ impl Log for MemoryLog {
         after: Seq,
         disarm: Option<&TimerName>,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         let id = new_id();
         let record = Record::of_decision(decision, &id, &self.writer).map_err(|e| invalid(&e))?;
         let write = Publish {
@@ -215,34 +276,37 @@ impl Log for MemoryLog {
         settle::settle(&write, PATIENCE).await
     }
 
-    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
-        tokio::task::yield_now().await;
-        self.reach(Call::Read)?;
-        self.entries(&self.records_after(job, after)).await
-    }
-
-    async fn watch(
+    async fn arm(
         &self,
         job: &JobId,
-        after: Seq,
-    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
-        self.reach(Call::Read)?;
-        let (log, job, mut after) = (self.clone(), job.clone(), after);
-        let news = self.shared.lock().watcher(&job);
-        Ok(Box::pin(async_stream::try_stream! {
-            loop {
-                // From here on nothing is missed, though nobody waits yet.
-                let changed = news.notified();
-                for message in log.records_after(&job, after) {
-                    after = message.seq;
-                    yield log.entry(&message).await?;
-                }
-                changed.await;
-                log.reach(Call::Read)?;
-            }
-        }))
+        timer: &TimerName,
+        at: Timestamp,
+        trace: TraceContext,
+    ) -> Result<(), LogError> {
+        let fact = Fact::Fired(Fired { timer: timer.clone() });
+        let record = Record::of_fact(&fact, new_id(), &self.broker).map_err(|e| invalid(&e))?;
+        let payload = claim::encode(record, &*self.objects).await?;
+        if self.shared.lock().is_full() {
+            return Err(LogError::Full("the limit of records is reached".into()));
+        }
+        let scheduled = Timer { at, payload, trace };
+        self.change(Call::Timer, |shared| {
+            let mut state = shared.lock();
+            state.stream(shared.subjects.shard_of(job)).next_seq();
+            state.timers.arm(job, timer, scheduled.clone());
+        })
+        .await?;
+        self.shared.timers.wake(&self.shared);
+        Ok(())
     }
 
+    async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError> {
+        self.change(Call::Timer, |shared| shared.lock().timers.disarm(job, timer)).await
+    }
+}
+
+#[async_trait]
+impl Queues for MemoryLog {
     async fn facts(
         &self,
         shard: Shard,
@@ -275,61 +339,10 @@ impl Log for MemoryLog {
     fn ack_wait(&self) -> Duration {
         self.shared.options.ack_wait
     }
+}
 
-    async fn arm(
-        &self,
-        job: &JobId,
-        timer: &TimerName,
-        at: Timestamp,
-        trace: TraceContext,
-    ) -> Result<(), LogError> {
-        let fact = Fact::Fired(Fired { timer: timer.clone() });
-        let record = Record::of_fact(&fact, new_id(), &self.broker).map_err(|e| invalid(&e))?;
-        let payload = claim::encode(record, &*self.objects).await?;
-        if self.shared.lock().is_full() {
-            return Err(LogError::Full("the limit of records is reached".into()));
-        }
-        let scheduled = Timer { at, payload, trace };
-        self.change(Call::Timer, |shared| {
-            let mut state = shared.lock();
-            state.stream(shared.subjects.shard_of(job)).next_seq();
-            state.timers.arm(job, timer, scheduled.clone());
-        })
-        .await?;
-        self.shared.timers.wake(&self.shared);
-        Ok(())
-    }
-
-    async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError> {
-        self.change(Call::Timer, |shared| shared.lock().timers.disarm(job, timer)).await
-    }
-
-    async fn submissions(
-        &self,
-        shard: Shard,
-        before: Option<Seq>,
-        limit: usize,
-    ) -> Result<Vec<Entry>, LogError> {
-        self.reach(Call::Read)?;
-        let messages = self.shared.lock().stream(shard).submissions(before, limit);
-        self.entries(&messages).await
-    }
-
-    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
-        self.reach(Call::Read)?;
-        let ended = |job: &&JobId| {
-            let records = self.records_after(job, Seq(0));
-            let last = |wanted: &dyn Fn(&Family) -> bool| {
-                records.iter().rfind(|m| wanted(&m.family)).map(|m| m.seq)
-            };
-            let finish = last(&|family| matches!(family, Family::Do(DecisionKind::Finish, _)));
-            finish.is_some()
-                && finish > last(&|family| *family == Family::In(Source::Door))
-                && finish == last(&|family| matches!(family, Family::Do(..)))
-        };
-        Ok(jobs.iter().filter(ended).cloned().collect())
-    }
-
+#[async_trait]
+impl Maintenance for MemoryLog {
     async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
         self.reach(Call::Read)?;
         Ok(self.shared.lock().progress(&self.shared.subjects, shard))
@@ -351,30 +364,17 @@ impl Log for MemoryLog {
         Ok(Box::pin(futures::stream::iter(there.map(Ok))))
     }
 
-    async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {
-        self.reach(Call::Read)?;
-        Ok(self.shared.lock().load(&self.shared.subjects, shard))
-    }
-
-    async fn storage(&self) -> Result<Storage, LogError> {
+    async fn object_refs(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Vec<ObjectRefs>, LogError>>, LogError> {
         self.reach(Call::Read)?;
         let mut state = self.shared.lock();
-        let loads = self.shared.subjects.all_shards().map(|s| state.stream(s).size().1);
-        Ok(Storage { used: loads.sum(), limit: None })
-    }
-
-    fn keeper(&self) -> String {
-        "this process's memory".to_owned()
-    }
-
-    async fn ping(&self) -> Result<u64, LogError> {
-        self.reach(Call::Read).map(|()| 0)
-    }
-
-    async fn close(&self) {}
-
-    async fn check(&self) -> Result<(), LogError> {
-        Ok(())
+        let mention =
+            |message: &Arc<Message>| ObjectRefs::of(Some(message.job.clone()), &message.payload);
+        let mut all: Vec<ObjectRefs> = state.stream(shard).all().map(mention).collect();
+        all.extend(state.timers.mentions(&self.shared.subjects, shard));
+        Ok(Box::pin(futures::stream::iter([Ok(all)])))
     }
 
     async fn purge(&self, job: &JobId) -> Result<(), LogError> {
@@ -393,18 +393,31 @@ impl Log for MemoryLog {
         Ok(removed.into_inner())
     }
 
-    async fn mentions(
-        &self,
-        shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
+    async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {
+        self.reach(Call::Read)?;
+        Ok(self.shared.lock().load(&self.shared.subjects, shard))
+    }
+
+    async fn storage(&self) -> Result<Storage, LogError> {
         self.reach(Call::Read)?;
         let mut state = self.shared.lock();
-        let mention =
-            |message: &Arc<Message>| Mention::of(Some(message.job.clone()), &message.payload);
-        let mut all: Vec<Mention> = state.stream(shard).all().map(mention).collect();
-        all.extend(state.timers.mentions(&self.shared.subjects, shard));
-        Ok(Box::pin(futures::stream::iter([Ok(all)])))
+        let loads = self.shared.subjects.all_shards().map(|s| state.stream(s).size().1);
+        Ok(Storage { used: loads.sum(), limit: None })
     }
+
+    fn server_info(&self) -> String {
+        "this process's memory".to_owned()
+    }
+
+    async fn ping(&self) -> Result<u64, LogError> {
+        self.reach(Call::Read).map(|()| 0)
+    }
+
+    async fn check(&self) -> Result<(), LogError> {
+        Ok(())
+    }
+
+    async fn close(&self) {}
 }
 
 /// Drawn where a simulation can seed it: two runs of one seed must write the same records.

@@ -41,23 +41,23 @@ pub use self::{
 };
 use crate::{Broker, clock::Clock};
 
-/// How the broker in memory behaves.
+/// The behaviour of the broker in memory.
 #[derive(Debug, Clone)]
 pub struct MemoryOptions {
-    /// How long a command may go without a sign of life before it is handed out again.
+    /// The longest silence about a command before it is redelivered.
     pub ack_wait: Duration,
-    /// The same for facts.
+    /// The same, for facts.
     pub facts_ack_wait: Duration,
-    /// Records that are stored at most, over all jobs; then writes fail with `Full`.
+    /// The limit on records over all jobs; above it writes fail with `Full`.
     pub records_max: Option<usize>,
-    /// A large value that is there and older than this is stored anew when it is stored again.
+    /// The age above which a stored large value is rewritten when it is put again.
     pub objects_renewed_after: Duration,
-    /// Who writes, for records made through the first connection.
+    /// The writer of records made through the first connection.
     pub writer: WorkerId,
     /// The time of day. The default moves with tokio's time; a process that people use for days
     /// should take [`crate::clock::SystemClock`], which sees the machine sleep.
     pub clock: Arc<dyn Clock>,
-    /// What goes wrong.
+    /// Faults.
     pub faults: Arc<Faults>,
 }
 
@@ -127,14 +127,14 @@ impl Memory {
         Ok(self.shared.lock().append(&self.shared, &job, family, payload, None))
     }
 
-    /// Hands everything out again that was handed out and not acknowledged, as if its time had
-    /// passed. Whoever has it still has it.
+    /// Redelivers every unacknowledged delivery, as if its time had passed. Its first recipient
+    /// keeps it.
     pub fn redeliver_now(&self) {
         self.shared.lock().redeliver_now();
     }
 
-    /// Takes the facts of a shard from whoever is given them and lets the next one have them. Who
-    /// lost them does not notice, and its acknowledgements still count: a pin is not a fence.
+    /// Moves the pin of a shard's facts to the next feed. The feed that loses it does not notice,
+    /// and its acknowledgements still count: a pin is not a fence.
     pub fn unpin(&self, shard: Shard) {
         self.shared.lock().queue(QueueKey::Facts(shard)).unpin();
     }

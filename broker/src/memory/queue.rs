@@ -1,5 +1,4 @@
-//! What waits to be handed out and what was handed out and not acknowledged: a durable consumer.
-//! Pure: it knows no time but what it is told.
+//! A durable consumer: pending and unacknowledged messages. Pure: the time is an argument.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -30,17 +29,17 @@ pub(super) enum QueueKey {
 struct Item {
     message: Arc<Message>,
     delivered: u64,
-    place: Place,
+    phase: Phase,
 }
 
-/// Where a message is on its way through a queue.
+/// The state of a message in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// Never handed out.
+enum Phase {
+    /// Never delivered.
     Fresh,
-    /// To be handed out again, at this turn.
+    /// To be redelivered, at this turn.
     Again(u64),
-    /// Handed out, and again at this time.
+    /// Delivered, and due for redelivery at this time.
     Out(Instant),
 }
 
@@ -49,9 +48,9 @@ enum Place {
 pub(super) struct Queue {
     ack_wait: Duration,
     items: BTreeMap<u64, Item>,
-    /// Never handed out.
+    /// Never delivered.
     fresh: BTreeSet<u64>,
-    /// To be handed out again, in the order in which that came up: before anything fresh.
+    /// Messages to redeliver, in the order in which they became due: before fresh ones.
     again: BTreeMap<u64, u64>,
     due: BTreeSet<(Instant, u64)>,
     /// Second copies on their way: an acknowledgement does not catch them any more.
@@ -62,12 +61,12 @@ pub(super) struct Queue {
     pub(super) wake: Arc<Notify>,
 }
 
-/// Who is given the facts of a shard.
+/// Feeds of a shard's facts, the first of which has the pin.
 #[derive(Debug, Default)]
 struct Pin {
     /// The feeds that are open; the first one is given the facts.
     feeds: Vec<u64>,
-    /// How often the first has changed.
+    /// The number of changes of the first.
     epoch: u64,
 }
 
@@ -88,11 +87,11 @@ impl Queue {
 
     pub(super) fn push(&mut self, message: Arc<Message>) {
         self.fresh.insert(message.ticket);
-        self.items.insert(message.ticket, Item { message, delivered: 0, place: Place::Fresh });
+        self.items.insert(message.ticket, Item { message, delivered: 0, phase: Phase::Fresh });
         self.wake.notify_waiters();
     }
 
-    /// Whether something can be handed out now.
+    /// A message can be delivered now.
     pub(super) fn is_ready(&mut self, now: Instant) -> bool {
         self.expire(now);
         !(self.echoes.is_empty() && self.again.is_empty() && self.fresh.is_empty())
@@ -109,7 +108,7 @@ impl Queue {
             (true, Some(ticket)) => *ticket,
             (true, None) | (false, _) => again.or_else(|| self.fresh.first().copied())?,
         };
-        self.move_to(ticket, Place::Out(now + self.ack_wait));
+        self.move_to(ticket, Phase::Out(now + self.ack_wait));
         let item = self.items.get_mut(&ticket)?;
         item.delivered += 1;
         Some((Arc::clone(&item.message), item.delivered))
@@ -120,34 +119,34 @@ impl Queue {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// It is done, whoever says so and however late.
+    /// Acknowledges a message, from any recipient and however late.
     pub(super) fn done(&mut self, ticket: u64) {
         if let Some(item) = self.items.remove(&ticket) {
-            self.leave(ticket, item.place);
+            self.leave(ticket, item.phase);
         }
     }
 
-    /// Whoever has it now has more time, whoever says so.
+    /// Extends the time of the current delivery, on the word of any recipient.
     pub(super) fn working(&mut self, ticket: u64, now: Instant) {
         self.postpone(ticket, now + self.ack_wait);
     }
 
-    /// It is handed out again after a while.
+    /// Redelivers a message after a wait.
     pub(super) fn later(&mut self, ticket: u64, at: Instant) {
         self.postpone(ticket, at);
         self.wake.notify_waiters();
     }
 
-    /// Everything that was handed out is handed out again.
+    /// Redelivers every delivered message.
     pub(super) fn redeliver_now(&mut self) {
         for (_, ticket) in self.due.clone() {
             self.turn += 1;
-            self.move_to(ticket, Place::Again(self.turn));
+            self.move_to(ticket, Phase::Again(self.turn));
         }
         self.wake.notify_waiters();
     }
 
-    /// Something that is being handed out is handed out a second time, acknowledged or not.
+    /// Delivers a message a second time, acknowledged or not.
     pub(super) fn echo(&mut self, message: &Arc<Message>, delivered: u64) {
         self.echoes.push_back((Arc::clone(message), delivered + 1));
         self.wake.notify_waiters();
@@ -172,16 +171,16 @@ impl Queue {
         let mut depth = Depth::default();
         let mut oldest = None;
         for item in self.items.values().filter(|item| is_there(&item.message.job)) {
-            match item.place {
-                Place::Fresh => depth.pending += 1,
-                Place::Again(_) | Place::Out(_) => depth.in_flight += 1,
+            match item.phase {
+                Phase::Fresh => depth.pending += 1,
+                Phase::Again(_) | Phase::Out(_) => depth.in_flight += 1,
             }
             oldest = oldest.min(Some(item.message.time)).or(Some(item.message.time));
         }
         (depth, oldest)
     }
 
-    /// How far it has come with what is of one shard, whose last position is `last`.
+    /// Its progress in one shard, whose last position is `last`.
     pub(super) fn progress(
         &self,
         queue: log::Queue,
@@ -190,16 +189,16 @@ impl Queue {
     ) -> Progress {
         let own = || self.items.values().filter(|item| is_there(&item.message.job));
         let before = |seq: Option<Seq>| seq.map_or(last, |seq| Seq(seq.0.saturating_sub(1)));
-        let is_fresh = |item: &&Item| item.place == Place::Fresh;
+        let is_fresh = |item: &&Item| item.phase == Phase::Fresh;
         Progress {
             queue,
             done: before(own().map(|item| item.message.seq).min()),
-            handed_out: before(own().filter(is_fresh).map(|item| item.message.seq).min()),
+            delivered: before(own().filter(is_fresh).map(|item| item.message.seq).min()),
             unacknowledged: own().filter(|item| !is_fresh(item)).count() as u64,
         }
     }
 
-    /// Jobs with something that was handed out and not acknowledged.
+    /// Jobs with unacknowledged messages.
     pub(super) fn unsettled(&self) -> BTreeSet<JobId> {
         let out = self.items.values().filter(|item| item.delivered > 0);
         out.map(|item| item.message.job.clone()).collect()
@@ -210,33 +209,33 @@ impl Queue {
             && due <= now
         {
             self.turn += 1;
-            self.move_to(ticket, Place::Again(self.turn));
+            self.move_to(ticket, Phase::Again(self.turn));
         }
     }
 
     fn postpone(&mut self, ticket: u64, due: Instant) {
-        match self.items.get(&ticket).map(|item| item.place) {
-            Some(Place::Out(_)) => self.move_to(ticket, Place::Out(due)),
-            Some(Place::Fresh | Place::Again(_)) | None => {}
+        match self.items.get(&ticket).map(|item| item.phase) {
+            Some(Phase::Out(_)) => self.move_to(ticket, Phase::Out(due)),
+            Some(Phase::Fresh | Phase::Again(_)) | None => {}
         }
     }
 
-    fn move_to(&mut self, ticket: u64, place: Place) {
+    fn move_to(&mut self, ticket: u64, phase: Phase) {
         let Some(item) = self.items.get_mut(&ticket) else { return };
-        let before = std::mem::replace(&mut item.place, place);
+        let before = std::mem::replace(&mut item.phase, phase);
         self.leave(ticket, before);
-        match place {
-            Place::Fresh => _ = self.fresh.insert(ticket),
-            Place::Again(turn) => _ = self.again.insert(turn, ticket),
-            Place::Out(due) => _ = self.due.insert((due, ticket)),
+        match phase {
+            Phase::Fresh => _ = self.fresh.insert(ticket),
+            Phase::Again(turn) => _ = self.again.insert(turn, ticket),
+            Phase::Out(due) => _ = self.due.insert((due, ticket)),
         }
     }
 
-    fn leave(&mut self, ticket: u64, place: Place) {
-        match place {
-            Place::Fresh => _ = self.fresh.remove(&ticket),
-            Place::Again(turn) => _ = self.again.remove(&turn),
-            Place::Out(due) => _ = self.due.remove(&(due, ticket)),
+    fn leave(&mut self, ticket: u64, phase: Phase) {
+        match phase {
+            Phase::Fresh => _ = self.fresh.remove(&ticket),
+            Phase::Again(turn) => _ = self.again.remove(&turn),
+            Phase::Out(due) => _ = self.due.remove(&(due, ticket)),
         }
     }
 

@@ -24,7 +24,7 @@ use crate::log::{self, Progress, QueueLoad, ShardLoad};
 /// Record ids that are remembered, to notice a record that is sent a second time.
 const REMEMBERED_MAX: usize = 4096;
 
-/// What all connections to an installation share.
+/// The state that all connections to an installation share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) subjects: Subjects,
@@ -110,7 +110,7 @@ impl State {
             || self.options.records_max.is_some_and(|max| self.records >= max)
     }
 
-    /// Stores a record at the end, and wakes whoever waits for it.
+    /// Appends a record and wakes its readers.
     pub(super) fn append(
         &mut self,
         shared: &Shared,
@@ -147,7 +147,7 @@ impl State {
         seq
     }
 
-    /// Where a record of this id was stored, while that is remembered.
+    /// The position of a record with this id, while it is remembered.
     pub(super) fn remembered(&self, id: &str) -> Option<Seq> {
         self.seq_of.get(id).copied()
     }

@@ -1,4 +1,4 @@
-//! The records of one shard, in order. Pure: it knows no time but what it is told.
+//! The records of one shard, in order. Pure: the time is an argument.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -18,7 +18,7 @@ use proto::{
 pub(super) struct Message {
     /// Its position in the shard.
     pub seq: Seq,
-    /// Its position among all messages of all shards: queues hand out in this order.
+    /// Its position among all messages of all shards: the order of delivery.
     pub ticket: u64,
     /// When it was stored.
     pub time: Timestamp,
@@ -32,7 +32,7 @@ pub(super) struct Message {
     pub trace: Option<String>,
 }
 
-/// Which records of a job a compare-and-set looks at.
+/// The records of a job that a compare-and-set compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filter {
     /// All decisions.
@@ -113,7 +113,7 @@ impl Stream {
         self.submissions.range(..end).rev().take(limit).map(|(_, m)| Arc::clone(m)).collect()
     }
 
-    /// How many records there are, and how many bytes.
+    /// The number of records and their size in bytes.
     pub(super) fn size(&self) -> (u64, u64) {
         let all = self.jobs.values().flatten();
         all.fold((0, 0), |(count, bytes), m| (count + 1, bytes + m.payload.len() as u64))

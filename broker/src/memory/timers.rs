@@ -17,7 +17,7 @@ use proto::{
 use tokio::{sync::Notify, task::AbortHandle};
 
 use super::{TimerFault, state::Shared};
-use crate::log::{Armed, Mention};
+use crate::log::{Armed, ObjectRefs};
 
 /// Longest sleep: the time of day may jump, and a machine may have slept.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
@@ -53,11 +53,11 @@ impl Timers {
         self.by_name.insert(name, timer);
     }
 
-    /// What the timers of a shard say of large values.
-    pub(super) fn mentions(&self, subjects: &Subjects, shard: Shard) -> Vec<Mention> {
+    /// The names of large values in a shard's timers.
+    pub(super) fn mentions(&self, subjects: &Subjects, shard: Shard) -> Vec<ObjectRefs> {
         let there = self.by_name.iter().filter(|((job, _), _)| subjects.shard_of(job) == shard);
         let mention =
-            |((job, _), timer): (&Name, &Timer)| Mention::of(Some(job.clone()), &timer.payload);
+            |((job, _), timer): (&Name, &Timer)| ObjectRefs::of(Some(job.clone()), &timer.payload);
         there.map(mention).collect()
     }
 
@@ -107,7 +107,7 @@ pub(super) struct TimerTask {
 }
 
 impl TimerTask {
-    /// Has the task look at the timers again.
+    /// Has the task read the timers again.
     pub(super) fn wake(&self, shared: &Arc<Shared>) {
         self.running.get_or_init(|| {
             tokio::spawn(run(Arc::downgrade(shared), Arc::clone(&self.wake))).abort_handle()
@@ -130,7 +130,7 @@ async fn run(shared: Weak<Shared>, wake: Arc<Notify>) {
             let Some(shared) = shared.upgrade() else { return };
             fire(&shared)
         };
-        // Either way the timers are looked at again.
+        // Either way the timers are read again.
         let _ = tokio::time::timeout(wait, wake.notified()).await;
     }
 }
@@ -157,7 +157,7 @@ fn fire(shared: &Shared) -> Duration {
         }
     }
     let left = state.timers.next().map(|at| at.duration_since(now));
-    // One millisecond more, so that a timer is never looked at a moment too early and spun on.
+    // One millisecond more: a timer that is read a moment too early would spin.
     left.map_or(LOOK_AGAIN, |left| {
         Duration::try_from(left).unwrap_or_default().saturating_add(Duration::from_millis(1))
     })

@@ -1,5 +1,5 @@
-//! One write as it is sent to the broker, and what the broker says to it. Faults are made here,
-//! below the layer that settles writes.
+//! One write as it is sent to the broker, and the broker's reply. Faults are injected here, below
+//! the layer that settles writes.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(super) struct Publish {
 }
 
 impl Publish {
-    /// What the broker does when nothing goes wrong.
+    /// Stores the record, without faults.
     fn store(&self) -> Reply {
         if self.payload.len() > PAYLOAD_BYTES_MAX {
             let bytes = self.payload.len();

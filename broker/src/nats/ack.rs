@@ -1,5 +1,5 @@
-//! Acknowledgements: where they go, which says what a delivery is; and what they say, which is a
-//! message to the server that is not answered.
+//! Acknowledgements: their address, which describes the delivery, and their content, a message to
+//! the server without a reply.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ impl NatsAck {
         self.link.tell(self.reply.clone(), what).await;
     }
 
-    /// It must never be handed out again, to anybody.
+    /// No redelivery, to any worker.
     pub(super) async fn never(&self) {
         self.say(Bytes::from_static(b"+TERM")).await;
     }
@@ -45,7 +45,7 @@ impl Ack for NatsAck {
     }
 }
 
-/// The subject an acknowledgement goes to, and what it says of its message.
+/// The reply subject of a delivery, which describes it.
 pub(super) struct Address<'a> {
     pub(super) stream: &'a str,
     pub(super) delivered: u64,

@@ -47,8 +47,9 @@ impl NatsBus {
         }
     }
 
-    /// Waits until the server has seen what this connection sent before: without it a message from
-    /// another connection could overtake a subscription. A flush alone says only that it was sent.
+    /// Waits until the server has processed every earlier message of this connection: otherwise a
+    /// message from another connection could overtake a subscription. A flush alone proves only
+    /// that it was sent.
     async fn settled(&self) -> Result<(), BusError> {
         let client = &self.link.client;
         let inbox = client.new_inbox();

@@ -1,10 +1,10 @@
 //! Commands of one kind for one pool, from the consumers of all shards: as many as there are slots.
 //!
-//! A slot is reserved before a command is asked for, and given back when none comes. With more slots
-//! than shards every shard has some of them, more where more comes. With fewer, they go where
-//! commands are known to wait, and look around otherwise; each shard is looked at many times a
-//! second. Some slots are always left for others who share them, and none is kept for long without
-//! a command.
+//! A slot is reserved before a command is requested, and returned if none comes. With more slots
+//! than shards every shard has some of them, busy shards more. With fewer, they go where commands
+//! are known to wait and visit the other shards in turn; each shard is polled many times a second.
+//! Some slots always stay free for other kinds that share them, and none is held for long without a
+//! command.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,17 +30,18 @@ use crate::log::{Ack, Delivery, LogError};
 /// Slots a quiet shard has, and the most a busy one asks for at a time.
 const SHARE_MIN: usize = 16;
 const SHARE_MAX: usize = 256;
-/// How long a request waits when there are slots enough, …
+/// The wait of a request when there are slots enough, …
 const PATIENT: Duration = Duration::from_secs(5);
 /// … when it took the last one, …
 const SHORT: Duration = Duration::from_millis(500);
 /// … and when there are fewer slots than shards.
 const BRIEF: Duration = Duration::from_millis(50);
-/// With fewer slots than shards each shard is looked at this often, though commands wait elsewhere.
+/// With fewer slots than shards, the interval at which each shard is polled though commands wait
+/// elsewhere.
 const LOOK: Duration = Duration::from_millis(100);
-/// When a command is handed out again whose body could not be fetched.
+/// The wait before a command without its body is redelivered.
 const BODY_AWAY: Duration = Duration::from_secs(1);
-/// How often it is looked whether a quiet consumer should not be quiet.
+/// The interval at which quiet consumers are checked for a stall.
 const WATCH: Duration = Duration::from_secs(5);
 
 /// Opens a stream of commands.
@@ -163,18 +164,19 @@ impl Queue {
     }
 }
 
-/// Which shard is asked for how many next. Pure but for the time it looks at.
+/// The choice of the next shard and of the number of commands to request there. Pure but for the
+/// time it reads.
 struct Demand {
     lanes: Vec<Wanted>,
     cursor: usize,
 }
 
-/// What is known of a shard.
+/// The statistics of a shard.
 #[derive(Clone)]
 struct Wanted {
     /// Slots it gets at a time.
     share: usize,
-    /// What it was given last.
+    /// The time of its last request.
     given: usize,
     /// Commands that waited when the last one came.
     waiting: u64,

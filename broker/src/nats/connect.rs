@@ -1,9 +1,8 @@
-//! Opens a connection to an installation: looks at the server, then makes or checks what must be
-//! there.
+//! Opens a connection to an installation: checks the server, then creates or checks streams,
+//! buckets and consumers.
 //!
-//! An installation has a marker that says what it was created with. It is written last, by one of
-//! several processes that may begin at the same time; from then on a stream that is missing is a
-//! stream that was lost.
+//! An installation has a marker with the settings it was created with. One of the processes that
+//! may start at the same time writes it last; from then on a missing stream is a lost stream.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,13 +22,14 @@ use super::{
     bus::NatsBus,
     keys,
     kv::{self, NatsKv},
-    link::{Events, Link, Trouble},
+    link::{AskError, Events, Link},
     log::NatsLog,
     objects::{self, NatsObjects},
     setup::{self, Missing},
 };
 use crate::{
     Broker,
+    backoff::{self, Backoff, Retryable},
     bus::Bus,
     kv::{Bucket, Kv, KvError},
     log::LogError,
@@ -38,17 +38,17 @@ use crate::{
 
 /// The key of the marker.
 const MARKER: &str = "created";
-/// How often a connection is looked at when nothing comes over it.
+/// The interval of pings on a quiet connection.
 const PING: Duration = Duration::from_secs(10);
-/// Wait before a cluster without a leader is asked again.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// Longest wait between two tries to connect again.
-const RECONNECT_MAX: Duration = Duration::from_secs(1);
+/// Between two requests to a cluster without a leader.
+const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(100));
+/// Between two attempts to connect again, after the second.
+const RECONNECT: Backoff = Backoff::doubling(Duration::from_millis(20), Duration::from_secs(1));
 
 /// A connection cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Nobody is there, or it does not let us in.
+    /// No server answers, or it refuses the connection.
     #[error("cannot connect to {servers}: {why}")]
     Unreachable {
         /// The servers that were tried, without what may be secret in them.
@@ -65,7 +65,7 @@ pub enum ConnectError {
     /// The server keeps nothing.
     #[error("JetStream does not answer: is it switched on for this account? ({0})")]
     NoJetStream(String),
-    /// What is on the server is not as it must be.
+    /// The installation on the server has other settings.
     #[error(transparent)]
     Installation(LogError),
 }
@@ -127,17 +127,17 @@ pub async fn set_up(
     Ok(SetUp { is_new: made, queues })
 }
 
-/// What [`set_up`] found or made.
+/// The result of [`set_up`].
 #[derive(Debug, Clone)]
 pub struct SetUp {
-    /// Whether there was no installation before.
+    /// There was no installation before.
     pub is_new: bool,
     /// The kinds of command with their pools, each with a consumer in every shard.
     pub queues: Vec<(DecisionKind, Pool)>,
 }
 
-/// Opens a connection for the bus alone: for clients of the front door, which need no right to look
-/// at streams. Nothing is made and nothing but the server's version is checked.
+/// Opens a connection for the bus alone: for clients of the front door, which need no permission to
+/// read streams. Creates nothing and checks only the server's version.
 ///
 /// # Errors
 /// When the server cannot be reached or is too old.
@@ -180,27 +180,24 @@ pub(super) async fn open(options: &NatsOptions, who: &str) -> Result<Link, Conne
 /// A cluster that just began takes a moment to choose who leads it.
 async fn wait_for_jetstream(link: &Link, options: &NatsOptions) -> Result<(), ConnectError> {
     let start = tokio::time::Instant::now();
-    loop {
-        let trouble = match link.ask::<Value>("INFO", &json!({})).await {
-            Ok(_) => return Ok(()),
-            Err(trouble) => trouble,
-        };
-        let no_leader = match &trouble {
-            Trouble::Lost(_) => true,
-            Trouble::Refused(refusal) => refusal.err_code == 10008,
-            Trouble::NoResponders(_)
-            | Trouble::Denied(_)
-            | Trouble::TooLarge(_)
-            | Trouble::Malformed(_) => false,
-        };
-        if !no_leader || start.elapsed() >= options.connect_timeout() {
-            return Err(ConnectError::NoJetStream(trouble.to_string()));
-        }
-        tokio::time::sleep(LOOK_AGAIN).await;
-    }
+    let lacks_leader = |error: &AskError| match error {
+        AskError::Lost(_) => true,
+        AskError::Refused(refusal) => refusal.err_code == 10008,
+        AskError::NoResponders(_)
+        | AskError::Denied(_)
+        | AskError::TooLarge(_)
+        | AskError::Malformed(_) => false,
+    };
+    let nothing = json!({});
+    (|| link.ask::<Value>("INFO", &nothing))
+        .retry(BACKOFF)
+        .when(|error| lacks_leader(error) && start.elapsed() < options.connect_timeout())
+        .await
+        .map(|_| ())
+        .map_err(|error| ConnectError::NoJetStream(error.to_string()))
 }
 
-/// Who connects, how encrypted, and where it is answered: the same for every connection.
+/// The identity, encryption and inbox of every connection.
 ///
 /// # Errors
 /// When a credentials file, a seed or a certificate cannot be used.
@@ -246,9 +243,10 @@ pub(crate) fn authenticated(options: &NatsOptions) -> Result<ConnectOptions, Con
 
 /// At once, then later and later up to a second; at random, so that not all come back at once.
 fn reconnect_delay(attempt: usize) -> Duration {
-    let exponent = u32::try_from(attempt.saturating_sub(1)).unwrap_or(u32::MAX).min(10);
-    let most = Duration::from_millis(20).saturating_mul(2_u32.pow(exponent)).min(RECONNECT_MAX);
-    if attempt <= 1 { Duration::ZERO } else { most.mul_f64(0.5 + fastrand::f64() / 2.0) }
+    match u32::try_from(attempt).unwrap_or(u32::MAX) {
+        0 | 1 => Duration::ZERO,
+        attempt => backoff::jittered(RECONNECT.after(attempt - 1)),
+    }
 }
 
 /// Servers without a user, a password or a token in them.
@@ -261,8 +259,8 @@ fn shown(servers: &[String]) -> String {
     servers.iter().map(bare).collect::<Vec<_>>().join(", ")
 }
 
-/// Prepares, again while that fails for a reason that passes: what another process has just asked
-/// for has no leader yet, and nobody answers for it.
+/// Prepares the installation, with retries: a stream that another process has just created has no
+/// leader yet, and requests for it are not answered.
 async fn prepare_patiently(
     link: &Link,
     kv: &NatsKv,
@@ -271,18 +269,17 @@ async fn prepare_patiently(
 ) -> Result<bool, ConnectError> {
     let start = tokio::time::Instant::now();
     let patience = options.connect_timeout().max(Duration::from_millis(options.write_patience_ms));
-    loop {
-        match prepare(link, kv, subjects, options).await {
-            Err(error @ LogError::Unavailable(_)) if start.elapsed() < patience => {
-                tracing::warn!(%error, "the installation cannot be looked at; trying again");
-                tokio::time::sleep(LOOK_AGAIN).await;
-            }
-            prepared => return prepared.map_err(ConnectError::Installation),
-        }
-    }
+    (|| prepare(link, kv, subjects, options))
+        .retry(BACKOFF)
+        .when(|error| matches!(error, LogError::Unavailable(_)) && start.elapsed() < patience)
+        .notify(|error, _| {
+            tracing::warn!(%error, "the installation cannot be read; trying again");
+        })
+        .await
+        .map_err(ConnectError::Installation)
 }
 
-/// Whether there was no installation before.
+/// There was no installation before.
 async fn prepare(
     link: &Link,
     kv: &NatsKv,
@@ -363,9 +360,9 @@ impl Marker {
     }
 }
 
-impl From<Trouble> for ConnectError {
-    fn from(trouble: Trouble) -> Self {
-        Self::Installation(trouble.into())
+impl From<AskError> for ConnectError {
+    fn from(error: AskError) -> Self {
+        Self::Installation(error.into())
     }
 }
 
@@ -384,7 +381,7 @@ mod tests {
         assert_eq!(reconnect_delay(1), Duration::ZERO);
         assert!(reconnect_delay(3) < Duration::from_millis(100));
         for attempt in [2, 10, 1000, usize::MAX] {
-            assert!(reconnect_delay(attempt) <= RECONNECT_MAX);
+            assert!(reconnect_delay(attempt) <= Duration::from_secs(1));
         }
     }
 }

@@ -63,8 +63,8 @@ impl Endpoint {
         }
     }
 
-    /// Counts a request by its first answer, with the code it was refused with. No message is kept:
-    /// it may quote what somebody wrote.
+    /// Counts a request by its first answer, with the code of a refusal. Messages are not kept:
+    /// they may quote user input.
     pub(super) fn count(&self, took: Duration, refused: Option<Code>) {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
@@ -113,7 +113,7 @@ pub(super) async fn subscribe(
     Ok(all)
 }
 
-/// What is asked on one subject.
+/// The question behind a subject.
 pub(super) struct Questions {
     verb: Verb,
     messages: Subscriber,

@@ -1,5 +1,5 @@
-//! How an installation differs from what the configuration asks for: every field of every stream and
-//! consumer, for a doctor. Changes nothing and makes nothing.
+//! Differences between an installation and its configuration, in every field of every stream and
+//! consumer, for `callboard doctor`. Changes and creates nothing.
 
 use proto::{id::Pool, subject::Subjects};
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ use super::{
     NatsOptions,
     connect::{ConnectError, open},
     kv,
-    link::{Link, Trouble},
+    link::{AskError, Link},
     objects, setup,
 };
 use crate::kv::Bucket;
 
-/// Something is not as it must be, or cannot be looked at.
+/// A difference, or a missing answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Drift {
     /// A field has another value.
@@ -22,26 +22,26 @@ pub enum Drift {
         what: String,
         /// The field.
         field: String,
-        /// What was found.
+        /// The value found.
         found: String,
-        /// What is wanted.
+        /// The value required.
         wanted: String,
     },
     /// A stream is not there.
     Missing {
-        /// Which.
+        /// Its name.
         what: String,
     },
-    /// A consumer is not there. It may be that nobody has needed it yet.
+    /// A consumer is missing. No worker may have needed it yet.
     Unmade {
-        /// Which.
+        /// Its name.
         what: String,
     },
-    /// The server does not let it be looked at.
+    /// The server refuses to describe it.
     Unseen {
         /// The stream or consumer.
         what: String,
-        /// What the server says.
+        /// The server's words.
         why: String,
     },
 }
@@ -106,11 +106,11 @@ async fn one(
 ) -> Result<Vec<Drift>, ConnectError> {
     let found = match link.ask::<Value>(verb, &json!({})).await {
         Ok(found) => found,
-        Err(Trouble::Refused(refusal)) if refusal.is_missing() => return Ok(vec![gone(what)]),
-        Err(trouble @ (Trouble::Denied(_) | Trouble::Refused(_))) => {
-            return Ok(vec![Drift::Unseen { what, why: trouble.to_string() }]);
+        Err(AskError::Refused(refusal)) if refusal.is_missing() => return Ok(vec![gone(what)]),
+        Err(error @ (AskError::Denied(_) | AskError::Refused(_))) => {
+            return Ok(vec![Drift::Unseen { what, why: error.to_string() }]);
         }
-        Err(trouble) => return Err(trouble.into()),
+        Err(error) => return Err(error.into()),
     };
     let differences = setup::differences(wanted, &found["config"]);
     let drift = |(field, found, wanted): (&str, Value, &Value)| Drift::Field {

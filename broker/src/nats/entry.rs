@@ -1,12 +1,12 @@
 //! Stored messages as entries of the log.
 //!
-//! Who may write where is told by the broker's permissions, and two features of the server write in
-//! its own name where a sender may not: a schedule, whose target is any subject of the stream, and a
-//! read whose reply is asked for on one. The server leaves its marks on both, and what has them is
-//! not believed, unless it is a timer that fired.
+//! The broker's permissions say who may write where, but two features of the server write in its
+//! own name where a sender may not: a schedule, whose target is any subject of the stream, and a
+//! read whose reply subject is one. The server marks both, and a marked message is not trusted
+//! unless it is a timer that fired.
 //!
-//! What is not believed is no entry, except where others write at a position: there nobody could
-//! write any more who does not know of it, so that it is an entry with nothing in it.
+//! An untrusted message is no entry, except under a compare-and-set: a writer that does not see it
+//! could never write again. There it is an empty entry.
 
 use async_nats::HeaderMap;
 use proto::{
@@ -24,9 +24,8 @@ use crate::{
     objects::Objects,
 };
 
-/// The entry a stored message is; none for timers and for what is no record of this installation.
-/// One that nobody had the right to write is [`Unreadable::Forged`] where a write could collide with
-/// it, and none elsewhere.
+/// The entry of a stored message. Timers and foreign messages have no entry. A forged message is
+/// [`Unreadable::Forged`] where a write could collide with it, and no entry elsewhere.
 ///
 /// # Errors
 /// When its body is in the object store and that could not be reached.
@@ -61,8 +60,8 @@ pub(super) async fn of(
     }))
 }
 
-/// The family under which something forged is shown, where others write at a position: none of its
-/// own among the decisions, so that nobody who looks at families alone takes it for one.
+/// The family of a forged message under a compare-and-set. It is not one of the known families, so
+/// that a reader of families alone does not take it for a decision.
 fn guarded(family: Family) -> Option<Family> {
     match family {
         Family::Do(..) | Family::UnknownDo(_) => Some(among_decisions()),
@@ -82,13 +81,13 @@ fn forged(message: &Stored, job: JobId, family: Family) -> Entry {
     Entry { seq, time, job, family, record: Err(Unreadable::Forged), trace: None }
 }
 
-/// Whether a stored message is a record that whoever wrote it had the right to write.
+/// A stored message is a record that its writer was permitted to write.
 pub(super) fn is_record(message: &Stored, subjects: &Subjects) -> bool {
     let place = subjects.parse(&message.subject);
     place.is_ok_and(|place| is_genuine(message, &place, subjects))
 }
 
-/// Whether whoever wrote it had the right to write there. Only supervisors may write timers.
+/// The writer was permitted to write there. Only supervisors may write timers.
 fn is_genuine(message: &Stored, place: &Place, subjects: &Subjects) -> bool {
     let scheduler = message.headers.get_last(SCHEDULER).map(|value| value.as_str());
     let by_timer = scheduler.is_some_and(|timer| {
@@ -100,8 +99,8 @@ fn is_genuine(message: &Stored, place: &Place, subjects: &Subjects) -> bool {
     !message.relayed && if clock || scheduler.is_some() { by_timer } else { true }
 }
 
-/// What the server names a schedule by, in the message that it makes when the time has come. A
-/// decision names the timer that it removes by it.
+/// The header in which the server names the schedule of a message that fired. A decision names the
+/// timer that it cancels there.
 const SCHEDULER: &str = "Nats-Scheduler";
 
 /// The trace that headers carry, if they carry a valid one.

@@ -1,11 +1,11 @@
-//! The facts of a shard, for whoever has the pin.
+//! The feed of a shard's facts, for the holder of the pin.
 //!
-//! The server gives a pin with the first message it delivers and takes it back when nothing was
-//! asked for during the pin's time; so a feed always has a request open, and renews it three times
-//! in that time. It says [`Feed::Reset`] whenever it cannot prove that nobody else was given facts in
-//! between. The proof is the consumer's own count of its deliveries: what follows the last number
-//! seen here was delivered here. After the connection broke that count is not believed either, as a
-//! server that was killed may have forgotten its last deliveries.
+//! The server assigns the pin with the first message it delivers and withdraws it after a pin
+//! timeout without requests; so a feed always has a request open and renews it three times in that
+//! time. It yields [`Feed::Reset`] whenever it cannot prove that no other feed received facts in
+//! between. The proof is the consumer's own count of deliveries: the number after the last one seen
+//! here was delivered here. After a lost connection that count is not trusted either, as a killed
+//! server may have forgotten its last deliveries.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,9 +23,9 @@ use crate::log::{Ack, Delivery, Feed, LogError};
 
 /// Facts that are on their way or wait here, at most.
 const BATCH: usize = 512;
-/// When a fact is handed out again whose body could not be fetched.
+/// The wait before a fact without its body is redelivered.
 const BODY_AWAY: Duration = Duration::from_secs(1);
-/// How often it is looked whether a quiet consumer should not be quiet.
+/// The interval at which quiet consumers are checked for a stall.
 const WATCH: Duration = Duration::from_secs(5);
 
 /// Opens a feed.
@@ -60,7 +60,7 @@ pub(super) async fn open(
                     match deliver(&log, *delivered).await {
                         Ok(Some(delivery)) => yield Ok(Feed::Fact(delivery)),
                         Ok(None) => {}
-                        // What comes after it must not be put on top of a fold without it.
+                        // Later facts must not be applied to a fold that lacks this one.
                         Err(NotYet) => yield Ok(Feed::Reset),
                     }
                 }
@@ -116,7 +116,7 @@ impl Line {
         }
     }
 
-    /// Whether somebody else may have been given facts before this one.
+    /// Another feed may have received facts before this one.
     fn is_interrupted(&mut self, delivered: &Delivered) -> bool {
         let follows = delivered.consumer_seq == self.last + 1;
         let other_pin = self.pin.is_some() && self.pin != delivered.pin;

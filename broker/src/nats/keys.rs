@@ -1,6 +1,6 @@
 //! The keys of the broker's users (nkeys): made here, and checked before they are used.
 //!
-//! Whoever has a seed is that user. A seed is never printed, logged or put into an error.
+//! A seed is a user's identity. It is never printed, logged or put into an error.
 
 use nkeys::{KeyPair, KeyPairType};
 use secrecy::{ExposeSecret, SecretString};
@@ -8,9 +8,9 @@ use secrecy::{ExposeSecret, SecretString};
 /// A new user of the broker.
 #[derive(Debug)]
 pub struct User {
-    /// What the user proves who they are with (`SU…`).
+    /// The user's secret (`SU…`).
     pub seed: SecretString,
-    /// What the broker knows them by (`U…`).
+    /// The user's public key (`U…`).
     pub public: String,
 }
 
@@ -33,7 +33,7 @@ impl User {
     /// The user of a seed.
     ///
     /// # Errors
-    /// When it is none of a user; its text is not repeated.
+    /// When it is not the seed of a user; the error does not repeat it.
     pub fn of(seed: &SecretString) -> Result<Self, InvalidSeed> {
         let keys = KeyPair::from_seed(seed.expose_secret().trim()).map_err(|_| InvalidSeed)?;
         match keys.key_pair_type() {
@@ -49,7 +49,7 @@ impl User {
     }
 }
 
-/// Whether a text is the seed of a user.
+/// Checks that a text is the seed of a user.
 ///
 /// # Errors
 /// When it is not.

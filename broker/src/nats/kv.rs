@@ -2,8 +2,8 @@
 //!
 //! Deleted keys leave a mark behind for a day, which watchers see; then nothing is left of them.
 //!
-//! What the server was made to write in its own name, by somebody who may not write there, is no
-//! value: a key that holds it has none. Watchers are told, since what was there before may still hold.
+//! A value that a sender without the permission made the server write is not trusted: its key has
+//! no value. Watchers are notified, since the value before may still hold.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{
     NatsOptions,
-    link::{Link, PubAck, Trouble},
+    link::{AskError, Link, PubAck},
     read::{self, Stored},
     setup::{self, Missing},
     tail::{self, Tail, Watched},
@@ -26,7 +26,7 @@ use crate::{
     log::LogError,
 };
 
-/// How long the mark of a deleted key is kept.
+/// The lifetime of a deletion marker.
 const MARK_KEPT: &str = "24h";
 
 /// The key-value store.
@@ -81,19 +81,19 @@ impl NatsKv {
     ) -> Result<u64, KvError> {
         match self.link.write(&self.subject(bucket, key), headers, value).await {
             Ok(PubAck { seq, .. }) => Ok(seq),
-            Err(trouble) if trouble.is_conflict() => Err(KvError::Conflict(key.to_owned())),
-            Err(trouble) => Err(unavailable(&trouble)),
+            Err(error) if error.is_conflict() => Err(KvError::Conflict(key.to_owned())),
+            Err(error) => Err(unavailable(&error)),
         }
     }
 
     async fn last(&self, bucket: Bucket, key: &str) -> Result<Option<Stored>, KvError> {
         let (stream, subject) = (self.stream(bucket), self.subject(bucket, key));
         let found = read::last_at_leader(&self.link, &stream, &subject).await;
-        found.map_err(|trouble| unavailable(&trouble))
+        found.map_err(|error| unavailable(&error))
     }
 
-    /// Writes if the last write of the key, or of its mark, is at `seq`, and finds out what became
-    /// of it: no reply but an acknowledgement says that it was not stored.
+    /// Writes if the last write of the key, or of its deletion marker, is at `seq`, and settles the
+    /// outcome: no error reply proves that the write was not stored.
     async fn compare_and_set(
         &self,
         bucket: Bucket,
@@ -192,7 +192,7 @@ impl Kv for NatsKv {
         let mut values = Vec::new();
         for filter in filters {
             let found = read::all(&self.link, &stream, &filter, Seq(0), self.replicas).await;
-            for message in found.map_err(|trouble| unavailable(&trouble))? {
+            for message in found.map_err(|error| unavailable(&error))? {
                 let key = self.key(bucket, &message);
                 if let Change::Put(versioned) = change(key, message) {
                     values.push(versioned);
@@ -215,7 +215,7 @@ impl Kv for NatsKv {
             replicas: self.replicas,
         };
         let watched = tail::watch(Arc::clone(&self.link), tail, Seq(0)).await;
-        let watched = watched.map_err(|trouble| unavailable(&trouble))?;
+        let watched = watched.map_err(|error| unavailable(&error))?;
         let skip = self.subject(bucket, "").len();
         Ok(Box::pin(watched.map(move |watched| match watched {
             Ok(Watched::Message(message)) => {
@@ -223,7 +223,7 @@ impl Kv for NatsKv {
                 Ok(change(key, *message))
             }
             Ok(Watched::CaughtUp) => Ok(Change::CaughtUp),
-            Err(trouble) => Err(unavailable(&trouble)),
+            Err(error) => Err(unavailable(&error)),
         })))
     }
 }
@@ -235,7 +235,7 @@ impl NatsKv {
     }
 }
 
-/// What says that a key was deleted.
+/// The deletion marker.
 fn mark() -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert("KV-Operation", "PURGE");
@@ -249,13 +249,13 @@ fn is_mark(message: &Stored) -> bool {
         || message.headers.get("Nats-Marker-Reason").is_some()
 }
 
-/// Whether the server was made to write it, as the answer to a read. An answer that found nothing is
-/// stored like an empty value: the readers of a bucket decode what they read, and believe no empty one.
+/// The server wrote it as the answer to a read. An answer that found nothing is stored like an
+/// empty value: readers of a bucket decode values and trust no empty one.
 fn is_foreign(message: &Stored) -> bool {
     message.relayed
 }
 
-/// Whether a key that holds this has no value.
+/// A key with this message has no value.
 fn is_nothing(message: &Stored) -> bool {
     is_foreign(message) || is_mark(message)
 }
@@ -272,8 +272,8 @@ fn change(key: String, message: Stored) -> Change {
     Change::Put(Versioned { key, value: message.payload, revision: message.seq.0 })
 }
 
-fn unavailable(trouble: &Trouble) -> KvError {
-    KvError::Unavailable(trouble.to_string())
+fn unavailable(error: &AskError) -> KvError {
+    KvError::Unavailable(error.to_string())
 }
 
 fn check(key: &str) -> Result<(), KvError> {

@@ -1,8 +1,7 @@
 //! The connection: requests, and what can become of them.
 //!
-//! A request that was under way when the connection broke fails at once instead of after its time
-//! limit, and one that the server forbids is told so, although the server only says it beside the
-//! request.
+//! A pending request fails at once when the connection breaks, not after its timeout. A denied
+//! request fails with the denial, although the server reports it only beside the request.
 
 use std::{
     collections::VecDeque,
@@ -24,9 +23,9 @@ use crate::log::LogError;
 
 /// Writes that may be under way at a time over one connection.
 const WRITES_MAX: usize = 4096;
-/// How long a connection may take to close.
+/// The time limit for closing a connection.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
-/// Forbidden subjects that are remembered until whoever asked has seen it.
+/// The number of denied subjects that are remembered for their callers.
 const DENIED_MAX: usize = 64;
 
 /// A connection, shared by everything that uses it.
@@ -34,31 +33,31 @@ const DENIED_MAX: usize = 64;
 pub(super) struct Link {
     pub(super) client: Client,
     pub(super) request_timeout: Duration,
-    /// How many watch something over this connection.
+    /// The number of watches over this connection.
     pub(super) watchers: AtomicUsize,
     incidents: watch::Receiver<Incidents>,
     writes: Semaphore,
 }
 
-/// What happened to the connection.
+/// Events of the connection.
 #[derive(Debug, Default)]
 pub(super) struct Incidents {
-    /// How often it was lost.
+    /// The number of losses.
     lost: u64,
-    /// How often something was forbidden, and what lately.
+    /// The number of denials, and the latest of them.
     denials: u64,
     denied: VecDeque<String>,
-    /// Whether it was closed for good.
+    /// It was closed for good.
     closed: bool,
 }
 
-/// A request that was not answered with what was asked for.
+/// A failed request.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(super) enum Trouble {
-    /// Nobody is there to answer: it certainly was not done.
+pub(super) enum AskError {
+    /// No service answers: the request certainly was not carried out.
     #[error("nobody answers on {0}")]
     NoResponders(String),
-    /// No answer in time, or the connection broke: it may have been done.
+    /// No answer in time, or a lost connection: the request may have been carried out.
     #[error("{0}")]
     Lost(String),
     /// It is forbidden.
@@ -70,20 +69,25 @@ pub(super) enum Trouble {
     /// The answer cannot be read.
     #[error("an answer that cannot be read: {0}")]
     Malformed(String),
-    /// JetStream says no.
+    /// JetStream refuses the request.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
-impl Trouble {
-    /// Whether something else is in the place a write was for, or is said to be.
+impl AskError {
+    /// No server answered: the same request may succeed later.
+    pub(super) fn is_transient(&self) -> bool {
+        matches!(self, Self::Lost(_) | Self::NoResponders(_))
+    }
+
+    /// Another message is at the expected position, or the server says so.
     pub(super) fn is_conflict(&self) -> bool {
         // Seen before it was proposed to the other replicas, and after.
         matches!(self, Self::Refused(Refusal { err_code: 10071 | 10164, .. }))
     }
 }
 
-/// JetStream's no.
+/// JetStream's refusal.
 #[derive(Debug, Clone, Default, Deserialize, thiserror::Error)]
 #[serde(default)]
 #[error("{description} [{err_code}]")]
@@ -97,9 +101,9 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Whether there is no room: limits of the account, the server or the disk.
+    /// There is no room: a limit of the account, the server or the disk.
     pub(super) fn is_full(&self) -> bool {
-        // 10077 stands for whatever the store said; only some of that is about room.
+        // 10077 covers every error of the store; only some of them are about room.
         let store = || ["maximum", "no space", "insufficient"];
         match self.err_code {
             10002 | 10023 | 10028 | 10047 | 10122 => true,
@@ -108,25 +112,25 @@ impl Refusal {
         }
     }
 
-    /// Whether what was asked about does not exist.
+    /// The subject of the question does not exist.
     pub(super) fn is_missing(&self) -> bool {
         self.code == 404
     }
 }
 
-impl From<Trouble> for LogError {
-    fn from(trouble: Trouble) -> Self {
-        match &trouble {
-            Trouble::NoResponders(_) | Trouble::Lost(_) | Trouble::Malformed(_) => {
-                Self::Unavailable(trouble.to_string())
+impl From<AskError> for LogError {
+    fn from(error: AskError) -> Self {
+        match &error {
+            AskError::NoResponders(_) | AskError::Lost(_) | AskError::Malformed(_) => {
+                Self::Unavailable(error.to_string())
             }
-            Trouble::Denied(_) => Self::Forbidden(trouble.to_string()),
-            Trouble::TooLarge(_) => Self::TooLarge(trouble.to_string()),
-            Trouble::Refused(refusal) if refusal.is_full() => Self::Full(trouble.to_string()),
-            Trouble::Refused(refusal) if refusal.code >= 500 => {
-                Self::Unavailable(trouble.to_string())
+            AskError::Denied(_) => Self::Forbidden(error.to_string()),
+            AskError::TooLarge(_) => Self::TooLarge(error.to_string()),
+            AskError::Refused(refusal) if refusal.is_full() => Self::Full(error.to_string()),
+            AskError::Refused(refusal) if refusal.code >= 500 => {
+                Self::Unavailable(error.to_string())
             }
-            Trouble::Refused(_) => Self::Drift(trouble.to_string()),
+            AskError::Refused(_) => Self::Drift(error.to_string()),
         }
     }
 }
@@ -180,7 +184,7 @@ impl Incidents {
         }
     }
 
-    /// What the server said against this subject since it had said no `before` times.
+    /// The denial of this subject since the first `before` denials.
     fn denial_of(&self, subject: &str, before: u64) -> Option<&String> {
         let news = usize::try_from(self.denials - before).unwrap_or(usize::MAX);
         let quoted = format!("\"{subject}\"");
@@ -199,7 +203,7 @@ impl Link {
         }
     }
 
-    /// Whether it is not lost, as far as is known.
+    /// The connection is up, as far as is known.
     pub(super) fn is_connected(&self) -> bool {
         let state = self.client.connection_state();
         state == async_nats::connection::State::Connected && !self.incidents.borrow().closed
@@ -210,7 +214,7 @@ impl Link {
         let (client, mut incidents) = (self.client.clone(), self.incidents.clone());
         let closed = async {
             if client.drain().await.is_ok() {
-                // Fails when nobody is there any more to close it.
+                // Fails if the connection's task is gone already.
                 let _ = incidents.wait_for(|now| now.closed).await;
             }
         };
@@ -232,7 +236,7 @@ impl Link {
         subject: &str,
         headers: Option<HeaderMap>,
         payload: Bytes,
-    ) -> Result<Message, Trouble> {
+    ) -> Result<Message, AskError> {
         let mut incidents = self.incidents.clone();
         let (lost, denials) = {
             let now = incidents.borrow_and_update();
@@ -252,11 +256,11 @@ impl Link {
                 Ok(()) = incidents.changed() => {
                     let now = incidents.borrow_and_update();
                     if let Some(error) = now.denial_of(subject, denials) {
-                        return Err(Trouble::Denied(error.clone()));
+                        return Err(AskError::Denied(error.clone()));
                     }
                     if now.lost != lost {
                         let why = format!("the connection was lost before an answer on {subject}");
-                        return Err(Trouble::Lost(why));
+                        return Err(AskError::Lost(why));
                     }
                 }
             }
@@ -267,16 +271,16 @@ impl Link {
         &self,
         subject: &str,
         answer: Result<Result<Message, async_nats::RequestError>, tokio::time::error::Elapsed>,
-    ) -> Result<Message, Trouble> {
+    ) -> Result<Message, AskError> {
         let timed_out =
-            || Trouble::Lost(format!("no answer on {subject} within {:?}", self.request_timeout));
+            || AskError::Lost(format!("no answer on {subject} within {:?}", self.request_timeout));
         let Ok(answer) = answer else { return Err(timed_out()) };
         answer.map_err(|error| match error.kind() {
-            RequestErrorKind::NoResponders => Trouble::NoResponders(subject.to_owned()),
-            RequestErrorKind::MaxPayloadExceeded => Trouble::TooLarge(error.to_string()),
+            RequestErrorKind::NoResponders => AskError::NoResponders(subject.to_owned()),
+            RequestErrorKind::MaxPayloadExceeded => AskError::TooLarge(error.to_string()),
             RequestErrorKind::TimedOut => timed_out(),
-            RequestErrorKind::InvalidSubject => Trouble::Denied(error.to_string()),
-            RequestErrorKind::Other => Trouble::Lost(error.to_string()),
+            RequestErrorKind::InvalidSubject => AskError::Denied(error.to_string()),
+            RequestErrorKind::Other => AskError::Lost(error.to_string()),
         })
     }
 
@@ -286,18 +290,18 @@ impl Link {
         subject: &str,
         headers: HeaderMap,
         payload: Bytes,
-    ) -> Result<PubAck, Trouble> {
-        let _place = self.writes.acquire().await.map_err(|e| Trouble::Lost(e.to_string()))?;
+    ) -> Result<PubAck, AskError> {
+        let _place = self.writes.acquire().await.map_err(|e| AskError::Lost(e.to_string()))?;
         let answer = self.request(subject, Some(headers), payload).await?;
         read(&answer.payload)
     }
 
-    /// How often something was forbidden so far.
+    /// The number of denials so far.
     pub(super) fn denials(&self) -> u64 {
         self.incidents.borrow().denials
     }
 
-    /// Whether something on this subject was forbidden since `before`, as far as was heard.
+    /// A denial of this subject has arrived since `before`.
     pub(super) fn is_denied(&self, subject: &str, before: u64) -> bool {
         self.incidents.borrow().denial_of(subject, before).is_some()
     }
@@ -307,8 +311,8 @@ impl Link {
         &self,
         verb: &str,
         body: &impl Serialize,
-    ) -> Result<T, Trouble> {
-        let body = serde_json::to_vec(body).map_err(|e| Trouble::Malformed(e.to_string()))?;
+    ) -> Result<T, AskError> {
+        let body = serde_json::to_vec(body).map_err(|e| AskError::Malformed(e.to_string()))?;
         let answer = self.request(&format!("$JS.API.{verb}"), None, body.into()).await?;
         read(&answer.payload)
     }
@@ -328,7 +332,7 @@ pub(super) struct PubAck {
     pub(super) seq: u64,
 }
 
-fn read<T: DeserializeOwned>(payload: &[u8]) -> Result<T, Trouble> {
+fn read<T: DeserializeOwned>(payload: &[u8]) -> Result<T, AskError> {
     #[derive(Deserialize)]
     struct Answer {
         error: Option<Refusal>,
@@ -337,9 +341,9 @@ fn read<T: DeserializeOwned>(payload: &[u8]) -> Result<T, Trouble> {
     match serde_json::from_slice(payload) {
         Ok(Answer { error: Some(refusal) }) => Err(refusal.into()),
         Ok(Answer { error: None }) => {
-            serde_json::from_slice(payload).map_err(|e| Trouble::Malformed(e.to_string()))
+            serde_json::from_slice(payload).map_err(|e| AskError::Malformed(e.to_string()))
         }
-        Err(e) => Err(Trouble::Malformed(e.to_string())),
+        Err(e) => Err(AskError::Malformed(e.to_string())),
     }
 }
 
@@ -351,12 +355,12 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// How often it had been lost when this was last asked, or made.
+    /// The number of losses at the last call, or at the start.
     pub(super) fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// Whether it was lost since this was last asked.
+    /// It was lost since the last call.
     pub(super) fn take(&mut self) -> bool {
         let lost = self.incidents.borrow_and_update().lost;
         std::mem::replace(&mut self.seen, lost) != lost

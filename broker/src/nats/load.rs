@@ -1,4 +1,4 @@
-//! How full a shard is and what waits in it: a few questions to JetStream, however much there is.
+//! The size of a shard and of its queues, from a few requests to JetStream, whatever the size.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +58,7 @@ struct Limits {
     max_storage: i64,
 }
 
-/// What one shard holds.
+/// The size of one shard.
 pub(super) async fn of_shard(log: &NatsLog, shard: Shard) -> Result<ShardLoad, LogError> {
     let stream = log.subjects.stream(shard);
     let StreamInfo { state } = log.link.ask(&format!("STREAM.INFO.{stream}"), &json!({})).await?;
@@ -80,7 +80,7 @@ pub(super) async fn of_shard(log: &NatsLog, shard: Shard) -> Result<ShardLoad, L
     Ok(ShardLoad { records: state.messages, bytes: state.bytes, queues })
 }
 
-/// Every consumer of a stream, and what it says of itself.
+/// Every consumer of a stream with its state.
 pub(super) async fn consumers(log: &NatsLog, stream: &str) -> Result<Vec<Named>, LogError> {
     let mut all: Vec<Named> = Vec::new();
     loop {
@@ -96,7 +96,7 @@ pub(super) async fn consumers(log: &NatsLog, stream: &str) -> Result<Vec<Named>,
     }
 }
 
-/// What a consumer is for, by its name; nothing for those that hand out no commands.
+/// The kind and pool of a command consumer, from its name. Absent for other consumers.
 pub(super) fn queue_of(name: &str) -> Option<(DecisionKind, Pool)> {
     let (kind, pool) = name.split_once('-')?;
     let kind = DecisionKind::ALL.into_iter().find(|known| known.as_str() == kind)?;
@@ -106,8 +106,11 @@ pub(super) fn queue_of(name: &str) -> Option<(DecisionKind, Pool)> {
 /// Submissions that are asked for at a time: none is larger than a record may be.
 const DOORS: usize = 50;
 
-/// Which of some jobs of one shard have ended, as any replica has it.
-pub(super) async fn ended(log: &NatsLog, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+/// The jobs that have ended, among some of one shard, by the state of any replica.
+pub(super) async fn finished_among(
+    log: &NatsLog,
+    jobs: &[JobId],
+) -> Result<BTreeSet<JobId>, LogError> {
     let Some(first) = jobs.first() else { return Ok(BTreeSet::new()) };
     let stream = log.subjects.stream(log.subjects.shard_of(first));
     let finish = |job| log.subjects.decision(job, DecisionKind::Finish, &pools::nobody());
@@ -121,9 +124,9 @@ pub(super) async fn ended(log: &NatsLog, jobs: &[JobId]) -> Result<BTreeSet<JobI
             ended.insert(place.job, last.seq);
         }
     }
-    // What came through the door later may have taken the job back: its log must be read. So must
-    // it when an end was stored by somebody who did not know yet that the job was taken back: then
-    // decisions follow it.
+    // A later fact from the door may have rolled the job back: only its log can tell. The same
+    // holds if decisions follow an end: a supervisor stored that end before it knew of the
+    // rollback.
     let jobs: Vec<JobId> = ended.keys().cloned().collect();
     let mut heard = Vec::new();
     for some in jobs.chunks(DOORS) {
@@ -143,14 +146,14 @@ pub(super) async fn ended(log: &NatsLog, jobs: &[JobId]) -> Result<BTreeSet<JobI
     Ok(ended.into_keys().collect())
 }
 
-/// What was said to a job last through the door.
+/// The last fact from the door in a job's log.
 struct LastSaid {
     job: JobId,
     seq: Seq,
     is_submission: bool,
 }
 
-/// Where the last decisions of each kind of some jobs are.
+/// The positions of some jobs' last decisions, for each kind.
 async fn decided(
     log: &NatsLog,
     stream: &str,
@@ -165,7 +168,7 @@ async fn decided(
     Ok(all)
 }
 
-/// Where the last thing was said to each of some jobs through the door.
+/// The positions of the last facts from the door in some jobs' logs.
 async fn last_said(log: &NatsLog, stream: &str, jobs: &[JobId]) -> Result<Vec<LastSaid>, LogError> {
     let subjects: Vec<String> =
         jobs.iter().map(|job| log.subjects.fact(job, Source::Door)).collect();
@@ -180,7 +183,7 @@ async fn last_said(log: &NatsLog, stream: &str, jobs: &[JobId]) -> Result<Vec<La
     Ok(page.messages.iter().filter_map(said).collect())
 }
 
-/// Whether there is a record under something that the server was made to write in its place.
+/// A record precedes a forged message in its place.
 async fn is_below(log: &NatsLog, stream: &str, last: &Stored) -> Result<bool, LogError> {
     let mut after = Seq(0);
     loop {
@@ -195,7 +198,7 @@ async fn is_below(log: &NatsLog, stream: &str, last: &Stored) -> Result<bool, Lo
     }
 }
 
-/// What the account keeps on disk.
+/// The account's disk space.
 pub(super) async fn storage(log: &NatsLog) -> Result<Storage, LogError> {
     let Account { storage, limits } = log.link.ask("INFO", &json!({})).await?;
     Ok(Storage { used: storage, limit: u64::try_from(limits.max_storage).ok().filter(|l| *l > 0) })

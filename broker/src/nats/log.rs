@@ -1,4 +1,4 @@
-//! [`Log`] on JetStream: encodes, sends, settles, reads.
+//! [`Log`](crate::log::Log) on JetStream: encodes, sends, settles, reads.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -30,14 +30,14 @@ use super::{
 };
 use crate::{
     log::{
-        Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad,
-        Storage, Submission, claim,
+        Armed, CasOutcome, Delivery, Depth, Feed, LogError, Maintenance, ObjectRefs, Progress,
+        Queues, Reader, ShardLoad, Storage, Submission, Writer, claim,
         settle::{self, Patience},
     },
     objects::Objects,
 };
 
-/// How often a submission is made that finds its place taken, and then nobody there.
+/// Attempts of a submission that meets a conflict and then no record.
 const SUBMIT_TRIES: u32 = 5;
 
 /// The log, as one connection sees it.
@@ -48,7 +48,7 @@ pub(super) struct NatsLog {
     pub(super) objects: Arc<dyn Objects>,
     pub(super) options: Arc<NatsOptions>,
     writer: WorkerId,
-    /// Who writes the records of timers.
+    /// The writer of timers' records.
     broker: WorkerId,
     /// The timer that never fires: its subject takes what is only written for its headers.
     nothing: TimerName,
@@ -103,10 +103,10 @@ impl NatsLog {
         self.write(job, self.subjects.fact(job, fact.source()), record, trace).await
     }
 
-    /// What a job began with, if anything stands there.
+    /// A job's first record, if it has one.
     ///
     /// # Errors
-    /// When it is nothing that anybody had the right to write.
+    /// When a forged message is in its place.
     async fn first(&self, job: &JobId, door: &str) -> Result<Option<Entry>, LogError> {
         let stream = self.stream_of(job);
         let first = read::next_at_leader(&self.link, &stream, door, Seq(0)).await?;
@@ -121,78 +121,16 @@ impl NatsLog {
         self.entry(first).await?.map(Some).ok_or_else(taken)
     }
 
-    /// Whether this is an entry of the log at all, and which.
+    /// The entry of a stored message, if it is one.
     pub(super) async fn entry(&self, message: Stored) -> Result<Option<Entry>, LogError> {
         entry::of(message, &self.subjects, &*self.objects).await
     }
 }
 
 #[async_trait]
-impl Log for NatsLog {
+impl Reader for NatsLog {
     fn subjects(&self) -> &Subjects {
         &self.subjects
-    }
-
-    async fn submit(
-        &self,
-        job: &JobId,
-        fact: &Fact,
-        trace: TraceContext,
-    ) -> Result<Submission, LogError> {
-        let door = self.subjects.fact(job, Source::Door);
-        let write = self.fact(job, fact, trace).await?.guarded(door.clone(), Seq(0));
-        let patience = self.patience(self.options.submit_patience_ms);
-        for _ in 0..SUBMIT_TRIES {
-            match settle::settle(&write, patience).await? {
-                Guarded::Stored(seq) => return Ok(Submission::Stored(seq)),
-                Guarded::Conflict => {
-                    if let Some(first) = self.first(job, &door).await? {
-                        return Ok(Submission::Exists(Box::new(first)));
-                    }
-                    // It was purged in between: there is no such job any more.
-                    tokio::time::sleep(patience.wait_first).await;
-                }
-            }
-        }
-        Err(LogError::Unavailable(format!("job {job} is said to be there, and is not")))
-    }
-
-    async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {
-        let write = self.fact(job, fact, trace).await?;
-        settle::insist(&write, self.patience(self.options.write_patience_ms)).await
-    }
-
-    async fn answer(
-        &self,
-        job: &JobId,
-        fact: &Fact,
-        after: Seq,
-        trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
-        let people = self.subjects.fact(job, Source::People);
-        let write = self.fact(job, fact, trace).await?.guarded(people, after);
-        settle::settle(&write, self.patience(self.options.write_patience_ms)).await
-    }
-
-    async fn decide(
-        &self,
-        job: &JobId,
-        decision: &Decision,
-        after: Seq,
-        disarm: Option<&TimerName>,
-        trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
-        let record =
-            Record::of_decision(decision, new_id(), &self.writer).map_err(|e| invalid(&e))?;
-        let subject = self.subjects.decision(job, decision.kind(), &decision.pool());
-        let write = self.write(job, subject, record, trace).await?;
-        let mut write = write.guarded(self.subjects.decisions_of(job), after);
-        if let Some(timer) = disarm {
-            let timer = self.subjects.timer(job, timer);
-            write.headers.insert("Nats-Scheduler", publish::plain(&timer));
-            write.headers.insert("Nats-Schedule-Next", "purge");
-        }
-        settle::settle(&write, self.patience(self.options.write_patience_ms)).await
     }
 
     async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
@@ -228,43 +166,82 @@ impl Log for NatsLog {
         }))
     }
 
-    async fn facts(
+    async fn submissions(
         &self,
         shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
-        super::feed::open(self.clone(), shard).await
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, LogError> {
+        scan::submissions(self, shard, before, limit).await
     }
 
-    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
-        scan::unsettled(self, shard).await
+    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        load::finished_among(self, jobs).await
     }
+}
 
-    async fn commands(
+#[async_trait]
+impl Writer for NatsLog {
+    async fn submit(
         &self,
-        kind: DecisionKind,
-        pool: &Pool,
-        slots: Arc<Semaphore>,
-    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
-        super::commands::open(self.clone(), kind, pool, slots).await
+        job: &JobId,
+        fact: &Fact,
+        trace: TraceContext,
+    ) -> Result<Submission, LogError> {
+        let door = self.subjects.fact(job, Source::Door);
+        let write = self.fact(job, fact, trace).await?.guarded(door.clone(), Seq(0));
+        let patience = self.patience(self.options.submit_patience_ms);
+        for _ in 0..SUBMIT_TRIES {
+            match settle::settle(&write, patience).await? {
+                CasOutcome::Stored(seq) => return Ok(Submission::Stored(seq)),
+                CasOutcome::Conflict => {
+                    if let Some(first) = self.first(job, &door).await? {
+                        return Ok(Submission::Exists(Box::new(first)));
+                    }
+                    // It was purged in between: there is no such job any more.
+                    tokio::time::sleep(patience.wait_first).await;
+                }
+            }
+        }
+        Err(LogError::Unavailable(format!("job {job} is said to be there, and is not")))
     }
 
-    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
-        // Whoever scales workers up from none must see what waits for the first one.
-        setup::commands(&self.link, &self.subjects, kind, pool, &self.options).await?;
-        let name = self.subjects.commands_consumer(kind, pool);
-        let each = self
-            .subjects
-            .all_shards()
-            .map(|shard| scan::consumer(&self.link, self.subjects.stream(shard), &name));
-        let all = futures::future::try_join_all(each).await?;
-        Ok(all.iter().fold(Depth::default(), |depth, one| Depth {
-            pending: depth.pending + one.num_pending,
-            in_flight: depth.in_flight + one.num_ack_pending,
-        }))
+    async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {
+        let write = self.fact(job, fact, trace).await?;
+        settle::insist(&write, self.patience(self.options.write_patience_ms)).await
     }
 
-    fn ack_wait(&self) -> Duration {
-        self.options.ack_wait()
+    async fn answer(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        after: Seq,
+        trace: TraceContext,
+    ) -> Result<CasOutcome, LogError> {
+        let people = self.subjects.fact(job, Source::People);
+        let write = self.fact(job, fact, trace).await?.guarded(people, after);
+        settle::settle(&write, self.patience(self.options.write_patience_ms)).await
+    }
+
+    async fn decide(
+        &self,
+        job: &JobId,
+        decision: &Decision,
+        after: Seq,
+        disarm: Option<&TimerName>,
+        trace: TraceContext,
+    ) -> Result<CasOutcome, LogError> {
+        let record =
+            Record::of_decision(decision, new_id(), &self.writer).map_err(|e| invalid(&e))?;
+        let subject = self.subjects.decision(job, decision.kind(), &decision.pool());
+        let write = self.write(job, subject, record, trace).await?;
+        let mut write = write.guarded(self.subjects.decisions_of(job), after);
+        if let Some(timer) = disarm {
+            let timer = self.subjects.timer(job, timer);
+            write.headers.insert("Nats-Scheduler", publish::plain(&timer));
+            write.headers.insert("Nats-Schedule-Next", "purge");
+        }
+        settle::settle(&write, self.patience(self.options.write_patience_ms)).await
     }
 
     async fn arm(
@@ -281,7 +258,7 @@ impl Log for NatsLog {
         let mut write = self.write(job, self.subjects.timer(job, timer), record, trace).await?;
         write.headers.insert("Nats-Schedule", publish::plain(&format!("@at {at}")));
         write.headers.insert("Nats-Schedule-Target", publish::plain(&target));
-        // Servers before 2.14.3 need to be told that one subject holds one timer.
+        // Servers before 2.14.3 need to know that one subject holds one timer.
         write.headers.insert("Nats-Rollup", "sub");
         let patience = self.patience(self.options.write_patience_ms);
         settle::insist(&write, patience).await.map(|_| ())
@@ -307,20 +284,52 @@ impl Log for NatsLog {
         let patience = self.patience(self.options.write_patience_ms);
         settle::insist(&write, patience).await.map(|_| ())
     }
+}
 
-    async fn submissions(
+#[async_trait]
+impl Queues for NatsLog {
+    async fn facts(
         &self,
         shard: Shard,
-        before: Option<Seq>,
-        limit: usize,
-    ) -> Result<Vec<Entry>, LogError> {
-        scan::submissions(self, shard, before, limit).await
+    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
+        super::feed::open(self.clone(), shard).await
     }
 
-    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
-        load::ended(self, jobs).await
+    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
+        scan::unsettled(self, shard).await
     }
 
+    async fn commands(
+        &self,
+        kind: DecisionKind,
+        pool: &Pool,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
+        super::commands::open(self.clone(), kind, pool, slots).await
+    }
+
+    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
+        // An autoscaler that starts the first worker must see the queue before the worker opens it.
+        setup::commands(&self.link, &self.subjects, kind, pool, &self.options).await?;
+        let name = self.subjects.commands_consumer(kind, pool);
+        let each = self
+            .subjects
+            .all_shards()
+            .map(|shard| scan::consumer(&self.link, self.subjects.stream(shard), &name));
+        let all = futures::future::try_join_all(each).await?;
+        Ok(all.iter().fold(Depth::default(), |depth, one| Depth {
+            pending: depth.pending + one.num_pending,
+            in_flight: depth.in_flight + one.num_ack_pending,
+        }))
+    }
+
+    fn ack_wait(&self) -> Duration {
+        self.options.ack_wait()
+    }
+}
+
+#[async_trait]
+impl Maintenance for NatsLog {
     async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
         progress::of_shard(self, shard).await
     }
@@ -336,6 +345,21 @@ impl Log for NatsLog {
         Ok(progress::timers(self, shard))
     }
 
+    async fn object_refs(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Vec<ObjectRefs>, LogError>>, LogError> {
+        Ok(removal::object_refs(self, shard))
+    }
+
+    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
+        removal::purge_job(self, job, None).await.map(|_| ())
+    }
+
+    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
+        removal::purge_job(self, job, Some(until)).await
+    }
+
     async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {
         load::of_shard(self, shard).await
     }
@@ -344,7 +368,7 @@ impl Log for NatsLog {
         load::storage(self).await
     }
 
-    fn keeper(&self) -> String {
+    fn server_info(&self) -> String {
         let server = self.link.client.server_info();
         format!("nats-server {} ({})", server.version, server.server_name)
     }
@@ -359,27 +383,12 @@ impl Log for NatsLog {
         Ok(self.link.losses().seen())
     }
 
-    async fn close(&self) {
-        self.link.close().await;
-    }
-
     async fn check(&self) -> Result<(), LogError> {
         setup::check(&self.link, &self.subjects, &self.options).await
     }
 
-    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
-        removal::purge_job(self, job, None).await.map(|_| ())
-    }
-
-    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
-        removal::purge_job(self, job, Some(until)).await
-    }
-
-    async fn mentions(
-        &self,
-        shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
-        Ok(removal::mentions(self, shard))
+    async fn close(&self) {
+        self.link.close().await;
     }
 }
 

@@ -1,8 +1,8 @@
 //! The log and what stands beside it on NATS JetStream.
 //!
-//! What is kept: one stream per shard with the records of its jobs, and in it one pinned consumer of
-//! facts and one consumer for each kind of command and pool; a stream for each key-value bucket, and
-//! one for large values. Messages that are not kept are core NATS.
+//! Durable state: one stream per shard with the records of its jobs, one pinned consumer of its
+//! facts and one consumer for each kind of command and pool; one stream for each key-value bucket,
+//! and one for large values. Messages that are not kept are core NATS.
 //!
 //! It must never change a stream or a consumer that is there, never make an empty stream in place
 //! of one that is gone, and never believe a reply that is not an acknowledgement.

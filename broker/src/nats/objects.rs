@@ -1,8 +1,8 @@
 //! [`Objects`] on a stream: each value in pieces, named by its SHA-256.
 //!
-//! A piece is only stored when there is none in its place, so that writing twice stores once. A value
-//! that has been there for long is stored anew, piece by piece as it is: whoever collects values
-//! removes only what they have seen. What is read is checked against its name.
+//! A piece is stored only if its place is free, so that writing a value twice stores it once. An
+//! old value is rewritten piece by piece, with the same pieces: garbage collection removes only the
+//! versions that it has listed. Values are checked against their names when they are read.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -15,12 +15,13 @@ use proto::{id::Seq, subject::Subjects};
 
 use super::{
     NatsOptions,
-    link::{Link, Trouble},
+    link::{AskError, Link},
     read::{self, Stored},
     removal,
     setup::{self, Missing},
 };
 use crate::{
+    backoff::{Backoff, Retryable},
     log::LogError,
     objects::{Kept, ObjectError, Objects, is_name},
 };
@@ -29,11 +30,14 @@ use crate::{
 const PIECE: usize = 512 * 1024;
 /// Pieces that are on their way at a time.
 const AT_A_TIME: usize = 8;
-/// How often a value is tried to be written.
-const TRIES: u32 = 5;
-/// How often pieces that make no value are looked at before they are said to make none.
+/// Attempts to write a value after the first.
+const RETRIES: usize = 4;
+/// Between two of them.
+const BACKOFF: Backoff =
+    Backoff::doubling(Duration::from_millis(200), Duration::from_millis(1_600));
+/// Reads of an incomplete value before it counts as missing.
 const LOOKS: u32 = 3;
-/// Wait before they are looked at again.
+/// The wait between two of them.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// The object store.
@@ -73,13 +77,13 @@ impl NatsObjects {
     }
 
     /// Stores one piece; false when something was in its place.
-    async fn put_piece(&self, name: &str, at: usize, piece: Bytes) -> Result<bool, Trouble> {
+    async fn put_piece(&self, name: &str, at: usize, piece: Bytes) -> Result<bool, AskError> {
         let mut headers = HeaderMap::new();
         headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, HeaderValue::from(0_u64));
         match self.link.write(&self.subjects.object_piece(name, at), headers, piece).await {
             Ok(_) => Ok(true),
-            Err(trouble) if trouble.is_conflict() => Ok(false),
-            Err(trouble) => Err(trouble),
+            Err(error) if error.is_conflict() => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -91,7 +95,7 @@ impl NatsObjects {
     }
 
     /// Stores a value; whether it is certainly whole.
-    async fn put_all(&self, name: &str, bytes: &Bytes) -> Result<bool, Trouble> {
+    async fn put_all(&self, name: &str, bytes: &Bytes) -> Result<bool, AskError> {
         let pieces = self.pieces(bytes).into_iter().enumerate();
         let put = pieces.map(|(at, piece)| self.put_piece(name, at, piece));
         let stored = futures::stream::iter(put).buffer_unordered(AT_A_TIME);
@@ -100,7 +104,7 @@ impl NatsObjects {
 
     /// Stores a value in place of pieces that make no value of its name. They are replaced one by one,
     /// and what is left behind the last is made empty: to purge a stream is a right that no role has.
-    async fn replace_all(&self, name: &str, bytes: &Bytes) -> Result<(), Trouble> {
+    async fn replace_all(&self, name: &str, bytes: &Bytes) -> Result<(), AskError> {
         let pieces = self.pieces(bytes);
         let there = self.stored(name).await?;
         let left = there.into_keys().filter(|at| *at >= pieces.len());
@@ -112,7 +116,7 @@ impl NatsObjects {
     }
 
     /// Stores one piece, whatever is in its place.
-    async fn replace(&self, name: &str, at: usize, piece: Bytes) -> Result<(), Trouble> {
+    async fn replace(&self, name: &str, at: usize, piece: Bytes) -> Result<(), AskError> {
         let mut headers = HeaderMap::new();
         headers.insert("Nats-Rollup", "sub");
         self.link.write(&self.subjects.object_piece(name, at), headers, piece).await.map(|_| ())
@@ -120,15 +124,18 @@ impl NatsObjects {
 
     /// The pieces that are there, by their place. One that is replaced while it is read may be read
     /// twice: what was stored later counts.
-    async fn stored(&self, name: &str) -> Result<BTreeMap<usize, Stored>, Trouble> {
+    async fn stored(&self, name: &str) -> Result<BTreeMap<usize, Stored>, AskError> {
         let filter = self.subjects.object(name);
         let found = read::all(&self.link, &self.stream(), &filter, Seq(0), self.replicas).await?;
         Ok(found.into_iter().filter_map(|piece| Some((at(&piece.subject)?, piece))).collect())
     }
 
-    /// The pieces that make the value of this name, if those that are there do. They are looked at
-    /// again when they do not: somebody may be replacing them.
-    async fn whole(&self, name: &str) -> Result<Option<(BTreeMap<usize, Stored>, Bytes)>, Trouble> {
+    /// The pieces of the value with this name, if they are complete. Incomplete pieces are read
+    /// again: another writer may be replacing them.
+    async fn whole(
+        &self,
+        name: &str,
+    ) -> Result<Option<(BTreeMap<usize, Stored>, Bytes)>, AskError> {
         for look in 1..=LOOKS {
             let pieces = self.stored(name).await?;
             if pieces.is_empty() {
@@ -147,22 +154,22 @@ impl NatsObjects {
         Ok(None)
     }
 
-    /// Whether some of these are so old that whoever collects values may have seen them already.
+    /// Some of these pieces are so old that garbage collection may have listed them.
     async fn are_old(&self, pieces: &BTreeMap<usize, Stored>) -> bool {
-        // Only the server's time says how long something has been on the server. Whoever may not ask
-        // for it stores too often.
+        // Only the server's time tells the age of a piece. A user who may not ask for it rewrites
+        // too often.
         let Ok(now) = removal::server_time(&self.link, &self.stream()).await else { return true };
         let limit = SignedDuration::try_from(self.renewed_after).unwrap_or(SignedDuration::MAX);
         pieces.values().any(|piece| now.duration_since(piece.time) > limit)
     }
 
-    async fn try_put(&self, name: &str, bytes: &Bytes) -> Result<(), Trouble> {
+    async fn try_put(&self, name: &str, bytes: &Bytes) -> Result<(), AskError> {
         if self.put_all(name, bytes).await? {
             return Ok(());
         }
         match self.whole(name).await? {
             Some((pieces, _)) if !self.are_old(&pieces).await => return Ok(()),
-            // As it is cut already: whoever reads it meanwhile finds it whole.
+            // With the same cuts: a concurrent reader finds the value whole.
             Some((pieces, _)) => {
                 for (at, piece) in pieces {
                     self.replace(name, at, piece.payload).await?;
@@ -174,7 +181,7 @@ impl NatsObjects {
         if self.whole(name).await?.is_some() {
             return Ok(());
         }
-        Err(Trouble::Lost(format!("{name} cannot be stored: others write in its place")))
+        Err(AskError::Lost(format!("{name} cannot be stored: others write in its place")))
     }
 }
 
@@ -187,17 +194,16 @@ fn at(subject: &str) -> Option<usize> {
 impl Objects for NatsObjects {
     async fn put(&self, bytes: Bytes) -> Result<String, ObjectError> {
         let name = proto::digest::of_bytes(&bytes);
-        let mut tries = 1;
-        loop {
-            match self.try_put(&name, &bytes).await {
-                Ok(()) => return Ok(name),
-                Err(Trouble::Lost(_) | Trouble::NoResponders(_)) if tries < TRIES => tries += 1,
-                Err(Trouble::Refused(refusal)) if refusal.is_full() => {
-                    return Err(ObjectError::Full(refusal.to_string()));
-                }
-                Err(trouble) => return Err(ObjectError::Unavailable(trouble.to_string())),
+        let stored = (|| self.try_put(&name, &bytes))
+            .retry(BACKOFF.take(RETRIES))
+            .when(AskError::is_transient)
+            .await;
+        match stored {
+            Ok(()) => Ok(name),
+            Err(AskError::Refused(refusal)) if refusal.is_full() => {
+                Err(ObjectError::Full(refusal.to_string()))
             }
-            tokio::time::sleep(Duration::from_millis(50) * 2_u32.pow(tries)).await;
+            Err(error) => Err(ObjectError::Unavailable(error.to_string())),
         }
     }
 
@@ -208,13 +214,13 @@ impl Objects for NatsObjects {
         match self.whole(sha256).await {
             Ok(Some((_, bytes))) => Ok(bytes),
             Ok(None) => Err(ObjectError::Missing(sha256.to_owned())),
-            Err(trouble) => Err(ObjectError::Unavailable(trouble.to_string())),
+            Err(error) => Err(ObjectError::Unavailable(error.to_string())),
         }
     }
 
     async fn list(&self) -> Result<Vec<Kept>, ObjectError> {
         let listed = removal::list(&self.link, &self.stream()).await;
-        listed.map_err(|trouble| ObjectError::Unavailable(trouble.to_string()))
+        listed.map_err(|error| ObjectError::Unavailable(error.to_string()))
     }
 
     async fn remove(&self, seen: &Kept) -> Result<(), ObjectError> {
@@ -224,6 +230,6 @@ impl Objects for NatsObjects {
         let (stream, filter) = (self.stream(), self.subjects.object(&seen.sha256));
         let until = Some(seen.until);
         let removed = removal::purge(&self.link, &stream, &filter, until, self.patience).await;
-        removed.map(|_| ()).map_err(|trouble| ObjectError::Unavailable(trouble.to_string()))
+        removed.map(|_| ()).map_err(|error| ObjectError::Unavailable(error.to_string()))
     }
 }

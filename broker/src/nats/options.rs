@@ -1,4 +1,4 @@
-//! What can be set about the connection and about what is made on the server.
+//! Settings of the connection and of the streams on the server.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -8,13 +8,12 @@ use serde::Deserialize;
 use super::reply::REPLY_INBOXES;
 use crate::objects::RENEWED_AFTER;
 
-/// How to reach an installation, and what is made on the server when it is not there yet. Times are
-/// in milliseconds.
+/// The address of an installation, and the settings of a new one. Times are in milliseconds.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NatsOptions {
-    /// Servers; more than one only for the members of one cluster. A user or a token in one of
-    /// them is not looked at.
+    /// Servers; more than one only for the members of one cluster. A user or a token in a URL is
+    /// ignored.
     pub servers: Vec<String>,
     /// The connection's name, as the server shows it. The writer's id is added.
     pub name: String,
@@ -30,40 +29,40 @@ pub struct NatsOptions {
     pub nkey: Option<SecretString>,
     /// A token.
     pub token: Option<SecretString>,
-    /// Whether a connection without TLS is refused.
+    /// Refuse connections without TLS.
     pub require_tls: bool,
     /// Certificates of authorities, in PEM, beside those of the system.
     pub ca_file: Option<PathBuf>,
     /// A client certificate and its key, in PEM.
     pub certificate: Option<Certificate>,
-    /// Where answers to this connection go; nobody else should be allowed to listen there.
+    /// The inbox prefix of this connection; no other user should be permitted to subscribe to it.
     pub inbox_prefix: String,
     /// Prefixes of the inboxes that requests are answered in, without a dot at the end.
     pub reply_inboxes: Vec<String>,
     /// Copies of every record: 1, 3 or 5.
     pub replicas: u8,
-    /// Whether what is missing on the server is made. Otherwise it is refused.
+    /// Create missing streams and consumers. Otherwise a missing one is an error.
     pub create: bool,
-    /// How long a command may go without a sign of life before it is handed to another worker.
+    /// The longest silence about a command before it is delivered to another worker.
     pub ack_wait_ms: u64,
-    /// How long a supervisor may keep a fact before it is handed out again.
+    /// The time for which a supervisor may hold a fact before it is redelivered.
     pub facts_ack_wait_ms: u64,
-    /// How long a supervisor may go without asking for facts before another one is given them.
+    /// The time without a request after which a supervisor loses the pin of a shard's facts.
     pub pin_timeout_ms: u64,
-    /// How long to wait for a connection.
+    /// The timeout of a connection.
     pub connect_timeout_ms: u64,
-    /// How long to wait for an answer to one request.
+    /// The timeout of one request.
     pub request_timeout_ms: u64,
-    /// How long writes are tried again before they fail; an election of a leader takes up to 8 s.
+    /// The time for which writes are retried; the election of a leader takes up to 8 s.
     pub write_patience_ms: u64,
-    /// The same for submissions, which somebody waits for and nobody repeats.
+    /// The same for submissions, which a caller waits for and does not repeat.
     pub submit_patience_ms: u64,
-    /// How long a consumer may have something to give and give nothing before its subscription is
-    /// opened anew, and once more before the stream of deliveries fails.
+    /// The time for which a consumer with pending messages may deliver none before its subscription
+    /// is reopened, and once more before the stream of deliveries fails.
     pub stall_ms: u64,
-    /// Commands, or facts, that one consumer hands out before it waits for acknowledgements.
+    /// Commands, or facts, that one consumer delivers before it waits for acknowledgements.
     pub ack_pending_max: u32,
-    /// A large value that is there and older than this is stored anew when it is stored again.
+    /// The age above which a stored large value is rewritten when it is put again.
     pub objects_renewed_after_ms: u64,
 }
 

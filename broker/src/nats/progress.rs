@@ -1,4 +1,4 @@
-//! How far the consumers of a shard have come, and which timers are armed in it.
+//! The progress of a shard's consumers, and its armed timers.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::log::{Armed, LogError, Progress, Queue};
 /// Timers of one answer of the server.
 const PAGE: usize = 500;
 
-/// How far each consumer has come, as its leader says.
+/// The progress of each consumer, by its leader's state.
 pub(super) async fn of_shard(log: &NatsLog, shard: Shard) -> Result<Vec<Progress>, LogError> {
     let stream = log.subjects.stream(shard);
     let facts = log.subjects.facts_consumer();
@@ -28,7 +28,7 @@ pub(super) async fn of_shard(log: &NatsLog, shard: Shard) -> Result<Vec<Progress
         Some(Progress {
             queue,
             done: Seq(consumer.info.ack_floor.stream_seq),
-            handed_out: Seq(consumer.info.delivered.stream_seq),
+            delivered: Seq(consumer.info.delivered.stream_seq),
             unacknowledged: consumer.info.num_ack_pending,
         })
     });

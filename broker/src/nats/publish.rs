@@ -1,4 +1,4 @@
-//! One write of a record as it is sent, and what the server says to it.
+//! One write of a record as it is sent, and the server's reply.
 
 use async_nats::{HeaderMap, HeaderValue};
 use async_trait::async_trait;
@@ -10,7 +10,7 @@ use proto::{
 };
 
 use super::{
-    link::{Link, PubAck, Refusal, Trouble},
+    link::{AskError, Link, PubAck, Refusal},
     read,
 };
 use crate::log::{
@@ -79,29 +79,29 @@ impl Write for Publish<'_> {
                 "{} is stored by the stream {stream} and not by {}",
                 self.subject, self.stream
             ))),
-            Err(trouble) => reply(trouble),
+            Err(error) => reply(error),
         }
     }
 }
 
-fn reply(trouble: Trouble) -> Reply {
-    if trouble.is_conflict() {
+fn reply(error: AskError) -> Reply {
+    if error.is_conflict() {
         return Reply::Conflict;
     }
-    match trouble {
+    match error {
         // The message, or its header, is larger than the stream takes.
-        Trouble::Refused(refusal @ Refusal { err_code: 10054 | 10097, .. }) => {
+        AskError::Refused(refusal @ Refusal { err_code: 10054 | 10097, .. }) => {
             Reply::Refused(LogError::TooLarge(refusal.to_string()))
         }
-        Trouble::Refused(refusal) if refusal.is_full() => {
+        AskError::Refused(refusal) if refusal.is_full() => {
             Reply::NotNow(LogError::Full(refusal.to_string()))
         }
-        Trouble::Refused(refusal) if refusal.code >= 500 => Reply::Unknown(refusal.to_string()),
-        Trouble::Lost(why) | Trouble::Malformed(why) => Reply::Unknown(why),
+        AskError::Refused(refusal) if refusal.code >= 500 => Reply::Unknown(refusal.to_string()),
+        AskError::Lost(why) | AskError::Malformed(why) => Reply::Unknown(why),
         // Nobody was there to store it.
-        trouble @ Trouble::NoResponders(_) => Reply::NotNow(trouble.into()),
-        trouble @ (Trouble::Denied(_) | Trouble::TooLarge(_) | Trouble::Refused(_)) => {
-            Reply::Refused(trouble.into())
+        error @ AskError::NoResponders(_) => Reply::NotNow(error.into()),
+        error @ (AskError::Denied(_) | AskError::TooLarge(_) | AskError::Refused(_)) => {
+            Reply::Refused(error.into())
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Taking messages from consumers, over one subscription, no more than was asked for.
 //!
-//! The client library's own streams ask for the next messages before the last ones are worked on;
-//! what waits in a buffer past its time is handed out a second time. Here demand is exactly what the
-//! caller asks for, and pins are seen. A puller knows how many messages each consumer still owes
-//! (its credit): the server answers every message that it does not deliver in time with a status
-//! that says how many are missing.
+//! The client library's own streams request the next messages before the last ones are processed; a
+//! message that waits in their buffer past its time is redelivered. Here demand is exactly what the
+//! caller requests, and pins are visible. A puller knows how many messages each consumer still owes
+//! (its credit): for messages that it does not deliver in time, the server sends a status with
+//! their number.
 //!
-//! It never gives out a message twice by itself, and never asks again over a subscription that was
-//! interrupted: what is on its way there could arrive on top of what is asked for anew.
+//! It never yields a message twice by itself, and never reuses an interrupted subscription:
+//! messages on their way there could add to those of a new request.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -21,23 +21,26 @@ use tokio::time::Instant;
 use super::{
     ack::Address,
     lane::Lane,
-    link::{Link, Losses, Trouble},
+    link::{AskError, Link, Losses},
     read::{self, Stored},
     scan::{self, ConsumerInfo},
     setup::GROUP,
 };
-use crate::log::LogError;
+use crate::{
+    backoff::{Backoff, Retryable},
+    log::LogError,
+};
 
-/// How much later than it should be a status may come before something is taken to be lost.
+/// The delay of a status after which a message counts as lost.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long a server may say nothing after a sign of life: more than two heartbeats.
+/// The longest silence of a server: more than two heartbeats.
 const SIGNS: Duration = Duration::from_secs(3);
 /// From this on a request asks for heartbeats.
 const HEARTBEATS_FROM: Duration = Duration::from_secs(4);
 /// Wait before a server that does not answer is asked again.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// How a request waits.
+/// The wait of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
     /// Takes what is there now.
@@ -46,7 +49,7 @@ pub(super) enum Wait {
     For(Duration),
 }
 
-/// What a puller gives.
+/// An item of a puller.
 pub(super) enum Event {
     /// A message of a lane.
     Delivered(Box<Delivered>),
@@ -63,13 +66,13 @@ pub(super) enum Event {
 pub(super) struct Delivered {
     pub(super) lane: usize,
     pub(super) message: Stored,
-    /// How often it was delivered, this time included.
+    /// The number of deliveries, including this one.
     pub(super) delivered: u64,
     /// Its place among all deliveries of the consumer.
     pub(super) consumer_seq: u64,
-    /// How many wait behind it.
+    /// The number of pending messages behind it.
     pub(super) pending: u64,
-    /// Where acknowledgements go.
+    /// The address of its acknowledgement.
     pub(super) reply: String,
     /// The pin it was delivered under.
     pub(super) pin: Option<String>,
@@ -109,8 +112,8 @@ impl Puller {
         })
     }
 
-    /// Begins anew after an interruption. Waits until the server is there, and gives back what each
-    /// consumer says of itself.
+    /// Resubscribes after an interruption. Waits for the server, and returns the state of each
+    /// consumer.
     pub(super) async fn reopen(&mut self) -> Result<Vec<ConsumerInfo>, LogError> {
         give_back(&self.link, &mut self.subscription);
         if std::mem::replace(&mut self.reopened, Instant::now()).elapsed() < AGAIN * 10 {
@@ -132,21 +135,19 @@ impl Puller {
         self.infos().await
     }
 
-    /// What each consumer says of itself; waits for a server that is not there.
+    /// The state of each consumer. Waits for the server.
     pub(super) async fn infos(&self) -> Result<Vec<ConsumerInfo>, LogError> {
-        loop {
-            let each = self
-                .lanes
-                .iter()
-                .map(|lane| scan::consumer(&self.link, lane.stream.clone(), &lane.consumer));
-            match futures::future::try_join_all(each).await {
-                Err(Trouble::Lost(_) | Trouble::NoResponders(_)) => tokio::time::sleep(AGAIN).await,
-                Err(Trouble::Refused(refusal)) if refusal.code >= 500 => {
-                    tokio::time::sleep(AGAIN).await;
-                }
-                found => return Ok(found?),
-            }
-        }
+        let is_away = |error: &AskError| {
+            error.is_transient()
+                || matches!(error, AskError::Refused(refusal) if refusal.code >= 500)
+        };
+        let ask = || {
+            let lanes = self.lanes.iter();
+            futures::future::try_join_all(
+                lanes.map(|lane| scan::consumer(&self.link, lane.stream.clone(), &lane.consumer)),
+            )
+        };
+        Ok(ask.retry(Backoff::constant(AGAIN)).when(is_away).await?)
     }
 
     /// Asks a consumer for `n` messages more.
@@ -298,8 +299,8 @@ impl Puller {
         }
     }
 
-    /// Looks for consumers that have something to give and give nothing for too long. Opens them
-    /// anew first, and fails when that did not help.
+    /// Finds stalled consumers, which have pending messages and deliver none. Reopens them first,
+    /// and fails if that did not help.
     pub(super) async fn watchdog(&mut self) -> Option<Event> {
         for at in 0..self.lanes.len() {
             let lane = &mut self.lanes[at];
@@ -352,7 +353,7 @@ async fn subscribe(link: &Link) -> Result<(Subscriber, String), LogError> {
     Ok((subscribed.map_err(|e| LogError::Unavailable(e.to_string()))?, inbox))
 }
 
-/// Has messages that came and were not taken handed out again at once.
+/// Has undelivered messages redelivered at once.
 fn give_back(link: &Arc<Link>, subscription: &mut Subscriber) {
     let mut replies = Vec::new();
     while let Some(Some(message)) = subscription.next().now_or_never() {
@@ -379,7 +380,7 @@ fn closed() -> Event {
     Event::Failed(LogError::Unavailable("the connection is closed".to_owned()))
 }
 
-/// What cannot be mended by asking again.
+/// An error that a retry cannot mend.
 fn refusal(code: u16, said: &str) -> Option<&str> {
     let word = |word: &str| said.contains(word);
     match code {

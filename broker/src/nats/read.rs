@@ -4,8 +4,8 @@
 //! Direct reads are served by any replica. With more than one, what is read is held against the
 //! leader, and what a slow replica does not have yet is read from the leader.
 //!
-//! A stored message may hold any header and any status that its writer put there. What the server
-//! says of a message comes after those and wins; what it says of a *request* has none of it.
+//! A stored message may hold any header and any status that its writer put there. The server's
+//! headers about a message come after those and win; its reply about a *request* has none of them.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use proto::id::Seq;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::link::{Link, Refusal, Trouble};
+use super::link::{AskError, Link, Refusal};
 
 /// Messages of one page.
 const PAGE: usize = 500;
@@ -33,18 +33,17 @@ pub(super) struct Stored {
     pub(super) subject: String,
     pub(super) headers: HeaderMap,
     pub(super) payload: Bytes,
-    /// Whether it is the answer to somebody's read, stored because they asked for it on a subject of
-    /// the stream.
+    /// It is the answer to a read, stored because its reply subject is one of the stream.
     pub(super) relayed: bool,
 }
 
-/// Whether headers say more often where a message was read than they should.
+/// The headers name the origin of a read more often than they should.
 pub(super) fn is_relayed(headers: &HeaderMap, read_once: bool) -> bool {
     let said = headers.get_all(SEQUENCE).count();
     said > usize::from(read_once)
 }
 
-/// What the server says of the place of a message it reads out.
+/// The server's headers about the position of a message.
 const SEQUENCE: &str = "Nats-Sequence";
 
 /// A page of messages, and whether there were more.
@@ -61,7 +60,7 @@ pub(super) async fn all(
     filter: &str,
     after: Seq,
     replicas: u8,
-) -> Result<Vec<Stored>, Trouble> {
+) -> Result<Vec<Stored>, AskError> {
     if replicas <= 1 {
         return pages(link, stream, filter, after).await;
     }
@@ -84,7 +83,7 @@ async fn pages(
     stream: &str,
     filter: &str,
     mut after: Seq,
-) -> Result<Vec<Stored>, Trouble> {
+) -> Result<Vec<Stored>, AskError> {
     let mut all = Vec::new();
     loop {
         let Page { messages, more } = page(link, stream, filter, after, PAGE).await?;
@@ -104,15 +103,15 @@ pub(super) async fn page(
     filter: &str,
     after: Seq,
     limit: usize,
-) -> Result<Page, Trouble> {
+) -> Result<Page, AskError> {
     let from = after.0.saturating_add(1);
     ask(link, stream, &json!({"seq": from, "next_by_subj": filter, "batch": limit})).await
 }
 
-/// What any replica has of what a direct request asks for.
-pub(super) async fn ask(link: &Link, stream: &str, request: &Value) -> Result<Page, Trouble> {
+/// The answer of any replica to a direct request.
+pub(super) async fn ask(link: &Link, stream: &str, request: &Value) -> Result<Page, AskError> {
     let request = request.to_string();
-    let lost = |why: String| Trouble::Lost(format!("the stream {stream} was not read: {why}"));
+    let lost = |why: String| AskError::Lost(format!("the stream {stream} was not read: {why}"));
     let mut losses = link.losses();
     let inbox = link.client.new_inbox();
     let subscribed = link.client.subscribe(inbox.clone()).await;
@@ -145,12 +144,12 @@ enum Reply {
     End { more: bool },
 }
 
-fn stored(reply: Message) -> Result<Reply, Trouble> {
+fn stored(reply: Message) -> Result<Reply, AskError> {
     let headers = reply.headers.unwrap_or_default();
     let said = |name| headers.get_last(name).map(|value| value.as_str().to_owned());
     let place = (said(SEQUENCE), said("Nats-Subject"), said("Nats-Time-Stamp"));
     if let (Some(seq), Some(subject), Some(time)) = place {
-        let malformed = || Trouble::Malformed(format!("{seq} {time}"));
+        let malformed = || AskError::Malformed(format!("{seq} {time}"));
         return Ok(Reply::Message(Box::new(Stored {
             seq: Seq(seq.parse().map_err(|_| malformed())?),
             time: time.parse().map_err(|_| malformed())?,
@@ -166,7 +165,7 @@ fn stored(reply: Message) -> Result<Reply, Trouble> {
             Ok(Reply::End { more: left.is_some_and(|left| left > 0) })
         }
         Some(404) => Ok(Reply::End { more: false }),
-        Some(503) => Err(Trouble::NoResponders("a stream".to_owned())),
+        Some(503) => Err(AskError::NoResponders("a stream".to_owned())),
         code => {
             let description = reply.description.unwrap_or_default();
             // Only what the server cannot do now is worth another try.
@@ -182,7 +181,7 @@ pub(super) async fn next_at_leader(
     stream: &str,
     filter: &str,
     after: Seq,
-) -> Result<Option<Stored>, Trouble> {
+) -> Result<Option<Stored>, AskError> {
     let from = after.0.saturating_add(1);
     leader(link, stream, &json!({"seq": from, "next_by_subj": filter})).await
 }
@@ -192,20 +191,20 @@ pub(super) async fn last_at_leader(
     link: &Link,
     stream: &str,
     filter: &str,
-) -> Result<Option<Stored>, Trouble> {
+) -> Result<Option<Stored>, AskError> {
     leader(link, stream, &json!({"last_by_subj": filter})).await
 }
 
-async fn leader(link: &Link, stream: &str, which: &Value) -> Result<Option<Stored>, Trouble> {
+async fn leader(link: &Link, stream: &str, which: &Value) -> Result<Option<Stored>, AskError> {
     #[derive(Deserialize)]
     struct Answer {
         message: Value,
     }
     let Answer { message } = match link.ask(&format!("STREAM.MSG.GET.{stream}"), which).await {
-        Err(Trouble::Refused(refusal)) if refusal.err_code == 10037 => return Ok(None),
+        Err(AskError::Refused(refusal)) if refusal.err_code == 10037 => return Ok(None),
         answer => answer?,
     };
-    let malformed = |why: String| Trouble::Malformed(format!("a stored message: {why}"));
+    let malformed = |why: String| AskError::Malformed(format!("a stored message: {why}"));
     let time = message["time"].as_str().and_then(|time| time.parse().ok());
     let time = time.ok_or_else(|| malformed("it has no time".to_owned()))?;
     let mut raw: RawMessage =
@@ -226,8 +225,8 @@ async fn leader(link: &Link, stream: &str, which: &Value) -> Result<Option<Store
     }))
 }
 
-/// How long a reader that waits for news goes without looking: the more of them there are, the
-/// longer. A thousand of them cost a few hundred small reads a second.
+/// The interval at which a watch reads without a hint: longer with more watches. A thousand watches
+/// cost a few hundred small reads a second.
 pub(super) fn look_interval(watchers: usize) -> Duration {
     Duration::from_millis(u64::try_from(watchers).unwrap_or(u64::MAX).saturating_mul(5))
         .clamp(Duration::from_secs(1), Duration::from_secs(10))

@@ -1,8 +1,8 @@
-//! Removing what jobs left behind, as an operator: a job's log up to a position, and large values that
-//! nobody refers to.
+//! Removal of a job's log up to a position, and of unreferenced large values, with an operator's
+//! permissions.
 //!
-//! Nothing here may remove what it has not seen: every removal names the position up to which the log
-//! or the value was looked at, and what others write meanwhile is behind it.
+//! Nothing unread may be removed: every removal names the position up to which the log or the value
+//! was read, and concurrent writes are behind it.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -15,12 +15,13 @@ use serde_json::{Value, json};
 
 use super::{
     ack::Address,
-    link::{Link, Trouble},
+    link::{AskError, Link},
     log::NatsLog,
     read::{self, Stored},
 };
 use crate::{
-    log::{LogError, Mention},
+    backoff::{Backoff, Retryable},
+    log::{LogError, ObjectRefs},
     objects::{self, Kept},
 };
 
@@ -28,10 +29,10 @@ use crate::{
 const PAGE: usize = 200;
 /// Messages of one page of a list, which come without what they hold.
 const LISTED: usize = 1_000;
-/// How long the server keeps the place of a list that nobody goes on with.
+/// The time after which the server drops an abandoned listing.
 const LIST_KEPT: Duration = Duration::from_secs(60);
-/// Wait before a removal is tried again; to do it twice does no harm.
-const AGAIN: Duration = Duration::from_millis(100);
+/// Between two attempts of a removal, which may be repeated.
+const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(100));
 
 /// Removes what is stored under a filter, up to a position if there is one, and tells how many messages
 /// it was.
@@ -41,7 +42,7 @@ pub(super) async fn purge(
     filter: &str,
     until: Option<Seq>,
     patience: Duration,
-) -> Result<u64, Trouble> {
+) -> Result<u64, AskError> {
     #[derive(Deserialize)]
     struct Purged {
         purged: u64,
@@ -52,15 +53,11 @@ pub(super) async fn purge(
         // The server takes the first position that stays.
         request["seq"] = json!(until.0.saturating_add(1));
     }
-    loop {
-        match link.ask::<Purged>(&verb, &request).await {
-            Ok(Purged { purged }) => return Ok(purged),
-            Err(Trouble::Lost(_) | Trouble::NoResponders(_)) if start.elapsed() < patience => {
-                tokio::time::sleep(AGAIN).await;
-            }
-            Err(trouble) => return Err(trouble),
-        }
-    }
+    let purged = (|| link.ask::<Purged>(&verb, &request))
+        .retry(BACKOFF)
+        .when(|error| error.is_transient() && start.elapsed() < patience)
+        .await?;
+    Ok(purged.purged)
 }
 
 /// Removes a job's records, and its timers, up to a position if there is one.
@@ -76,10 +73,10 @@ pub(super) async fn purge_job(
 
 /// The names of large values in everything that a shard holds. What a slow replica does not have yet
 /// is read from the leader.
-pub(super) fn mentions(
+pub(super) fn object_refs(
     log: &NatsLog,
     shard: Shard,
-) -> BoxStream<'static, Result<Vec<Mention>, LogError>> {
+) -> BoxStream<'static, Result<Vec<ObjectRefs>, LogError>> {
     let log = log.clone();
     Box::pin(async_stream::try_stream! {
         let (link, stream) = (&log.link, log.subjects.stream(shard));
@@ -102,9 +99,9 @@ pub(super) fn mentions(
     })
 }
 
-fn mention(log: &NatsLog, message: &Stored) -> Mention {
+fn mention(log: &NatsLog, message: &Stored) -> ObjectRefs {
     let job = log.subjects.parse(&message.subject).ok().map(|place| place.job);
-    Mention::of(job, &message.payload)
+    ObjectRefs::of(job, &message.payload)
 }
 
 /// A piece of a value, without what it holds.
@@ -116,7 +113,7 @@ struct Piece {
 }
 
 /// Every value that is stored in a stream, by its pieces.
-pub(super) async fn list(link: &Link, stream: &str) -> Result<Vec<Kept>, Trouble> {
+pub(super) async fn list(link: &Link, stream: &str) -> Result<Vec<Kept>, AskError> {
     let now = server_time(link, stream).await?;
     let name = format!("list-{}", uuid::Uuid::now_v7().simple());
     let config = json!({
@@ -152,8 +149,8 @@ pub(super) async fn list(link: &Link, stream: &str) -> Result<Vec<Kept>, Trouble
     Ok(values)
 }
 
-/// What time it is where the stream is kept.
-pub(super) async fn server_time(link: &Link, stream: &str) -> Result<Timestamp, Trouble> {
+/// The time of the server that keeps the stream.
+pub(super) async fn server_time(link: &Link, stream: &str) -> Result<Timestamp, AskError> {
     #[derive(Deserialize)]
     struct Info {
         ts: Timestamp,
@@ -163,7 +160,7 @@ pub(super) async fn server_time(link: &Link, stream: &str) -> Result<Timestamp, 
 }
 
 /// Everything that a consumer gives, and that it gave it without a gap.
-async fn pieces(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Piece>, Trouble> {
+async fn pieces(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Piece>, AskError> {
     let mut all = Vec::new();
     let mut given = 0;
     loop {
@@ -172,16 +169,17 @@ async fn pieces(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Piece>,
             return Ok(all);
         }
         for message in page {
-            let malformed = || Trouble::Malformed(format!("a delivery of {consumer}"));
+            let malformed = || AskError::Malformed(format!("a delivery of {consumer}"));
             let reply = message.reply.as_deref().ok_or_else(malformed)?;
             let address = Address::parse(reply).ok_or_else(malformed)?;
             given += 1;
             if address.consumer_seq != given {
-                return Err(Trouble::Lost(format!("a part of the list of {stream} was lost")));
+                return Err(AskError::Lost(format!("a part of the list of {stream} was lost")));
             }
             // `<prefix>.object.<name>.<piece>`
             let Some(name) = message.subject.rsplit('.').nth(1) else { continue };
-            // Whoever may store values may call them `*`: what is removed by such a name is everything.
+            // A user who may store values may name one `*`: a removal by that name would remove
+            // everything.
             if !objects::is_name(name) {
                 continue;
             }
@@ -198,8 +196,8 @@ async fn pieces(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Piece>,
 }
 
 /// The next messages of a consumer; none when there are no more.
-async fn page(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Message>, Trouble> {
-    let lost = |why: &str| Trouble::Lost(format!("the list of {stream} was not read: {why}"));
+async fn page(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Message>, AskError> {
+    let lost = |why: &str| AskError::Lost(format!("the list of {stream} was not read: {why}"));
     let mut losses = link.losses();
     let inbox = link.client.new_inbox();
     let subscribed = link.client.subscribe(inbox.clone()).await;
@@ -220,7 +218,7 @@ async fn page(link: &Link, stream: &str, consumer: &str) -> Result<Vec<Message>,
             None => messages.push(reply),
             // Nothing more, or not as much as was asked for.
             Some(404 | 408) => break,
-            Some(503) => return Err(Trouble::NoResponders("a consumer".to_owned())),
+            Some(503) => return Err(AskError::NoResponders("a consumer".to_owned())),
             Some(code) => return Err(lost(&format!("status {code}"))),
         }
     }

@@ -1,9 +1,9 @@
-//! The rule for answers: a process of ours publishes to a subject that a caller chose only when it
-//! is an inbox of somebody who may ask.
+//! The rule for replies: Callboard publishes to a subject that a caller chose only if it is an
+//! inbox of a user who may ask.
 //!
-//! Whoever publishes an answer does it with its own rights, which are wider than the caller's. So the
-//! rule is a list of what is allowed. The server does not say which user sent a request: callers are
-//! kept from writing into anything but inboxes, not from writing into one another's.
+//! A reply is published with the permissions of the service, which are wider than the caller's. So
+//! the rule is an allow-list. The server does not say which user sent a request: callers are kept
+//! from writing into anything but inboxes, not from writing into one another's.
 //!
 //! Every answer goes through a [`ReplyTo`], which nothing but the rule makes. Acknowledgements, whose
 //! subjects the server chooses, are no answers: `ack.rs` reads those.
@@ -49,7 +49,7 @@ pub fn check_inbox(inbox: &str, prefix: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Which subjects answers are sent to.
+/// The subjects that replies are sent to.
 #[derive(Debug)]
 pub(super) struct ReplyRule {
     inboxes: Vec<String>,
@@ -68,7 +68,7 @@ impl ReplyRule {
         Self { inboxes, has_warned: AtomicBool::new(false) }
     }
 
-    /// Where the answer to a message goes; nothing when nobody may be answered there.
+    /// The reply subject of a message, if a reply may be sent there.
     pub(super) fn admit(&self, message: &Message) -> Option<ReplyTo> {
         let reply = message.reply.as_ref()?;
         if self.allows(reply) {

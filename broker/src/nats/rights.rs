@@ -1,6 +1,6 @@
-//! What a user of the broker may do, found out by trying, without changing anything: looks are looks,
-//! subscriptions end at once, and what would be stored names a stream that is not the one it would be
-//! stored in, which the server refuses after it has looked at the user's rights.
+//! The permissions of a broker user, found by attempts that change nothing: reads are harmless,
+//! subscriptions end at once, and a write expects another stream than its own, which the server
+//! refuses after it has checked the user's permissions.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 use super::{
     NatsOptions,
     connect::{ConnectError, open},
-    link::{Link, Trouble},
+    link::{AskError, Link},
 };
 
 /// A stream that no record is stored in.
 const NOWHERE: &str = "callboard-doctor-stores-nothing";
 
-/// How long what the server says against a subject may take from the connection to here.
+/// The time that a denial may take from the connection to here.
 const HEARD_AFTER: Duration = Duration::from_millis(250);
 
 /// Something that may be allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Try {
-    /// To look at something of JetStream; the verb.
+    /// To read something of JetStream; the verb.
     Look(String),
     /// To listen on a subject.
     Listen(String),
@@ -44,14 +44,14 @@ impl Try {
     }
 }
 
-/// Whether something is allowed.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Right {
     /// It is.
     Granted,
     /// It is not.
     Denied,
-    /// It cannot be told, and why.
+    /// Unknown, and the reason.
     Unknown(String),
 }
 
@@ -77,7 +77,7 @@ impl Rights {
         for attempt in attempts {
             asked.push(self.attempt(attempt).await);
         }
-        // What the server says against a subject comes before this answer, on a way of its own.
+        // A denial comes before this answer, on a way of its own.
         let heard = told(self.link.ask::<Value>("INFO", &json!({})).await.map(|_| ()));
         tokio::time::sleep(HEARD_AFTER).await;
         let silent = |attempt: &Try| match &heard {
@@ -101,7 +101,7 @@ impl Rights {
                 headers.insert("Nats-Expected-Stream", NOWHERE);
                 Some(match self.link.write(&subject, headers, Bytes::new()).await {
                     Ok(_) => Right::Unknown("the server stored what it should refuse".to_owned()),
-                    Err(trouble) => told(Err(trouble)),
+                    Err(error) => told(Err(error)),
                 })
             }
             Try::Say(_) => {
@@ -124,16 +124,16 @@ impl Rights {
     }
 }
 
-/// What an answer says about the right to ask. JetStream's own no is an answer.
-fn told(answer: Result<(), Trouble>) -> Right {
+/// The permission that an answer shows. JetStream's refusal is an answer too.
+fn told(answer: Result<(), AskError>) -> Right {
     match answer {
-        Ok(()) | Err(Trouble::Refused(_)) => Right::Granted,
-        Err(Trouble::Denied(_)) => Right::Denied,
+        Ok(()) | Err(AskError::Refused(_)) => Right::Granted,
+        Err(AskError::Denied(_)) => Right::Denied,
         Err(
-            trouble @ (Trouble::NoResponders(_)
-            | Trouble::Lost(_)
-            | Trouble::TooLarge(_)
-            | Trouble::Malformed(_)),
-        ) => Right::Unknown(trouble.to_string()),
+            error @ (AskError::NoResponders(_)
+            | AskError::Lost(_)
+            | AskError::TooLarge(_)
+            | AskError::Malformed(_)),
+        ) => Right::Unknown(error.to_string()),
     }
 }

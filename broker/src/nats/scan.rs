@@ -1,5 +1,5 @@
-//! Looking through a shard: its newest submissions, and the jobs whose facts are in somebody's
-//! hands. Neither may cost more the more jobs there are.
+//! Scans of a shard: its newest submissions, and the jobs with unacknowledged facts. Neither costs
+//! more with more jobs.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    link::{Link, Trouble},
+    link::{AskError, Link},
     log::NatsLog,
     read::{self, Page, Stored},
 };
@@ -23,7 +23,7 @@ const WINDOW: u64 = 2_000;
 /// Facts of one page.
 const PAGE: usize = 500;
 
-/// What a consumer says of itself.
+/// The state of a consumer.
 #[derive(Debug, Deserialize)]
 pub(super) struct ConsumerInfo {
     pub(super) num_pending: u64,
@@ -32,7 +32,7 @@ pub(super) struct ConsumerInfo {
     pub(super) delivered: Position,
 }
 
-/// Where a consumer is.
+/// A position of a consumer.
 #[derive(Debug, Deserialize)]
 pub(super) struct Position {
     pub(super) consumer_seq: u64,
@@ -44,18 +44,18 @@ pub(super) async fn consumer(
     link: &Link,
     stream: String,
     name: &str,
-) -> Result<ConsumerInfo, Trouble> {
+) -> Result<ConsumerInfo, AskError> {
     link.ask(&format!("CONSUMER.INFO.{stream}.{name}"), &json!({})).await
 }
 
-/// Jobs with facts between the last that all facts before were acknowledged of and the last that was
-/// handed out. Some of these may be acknowledged: the server does not say which.
+/// Jobs with facts between the acknowledgement floor and the last delivery. Some of these facts may
+/// be acknowledged: the server does not say which.
 pub(super) async fn unsettled(log: &NatsLog, shard: Shard) -> Result<Vec<JobId>, LogError> {
     let (link, subjects) = (&log.link, &log.subjects);
     let (stream, name) = (subjects.stream(shard), subjects.facts_consumer());
     let info = match consumer(link, stream.clone(), &name).await {
         // Nobody has ever taken facts.
-        Err(Trouble::Refused(refusal)) if refusal.err_code == 10014 => return Ok(Vec::new()),
+        Err(AskError::Refused(refusal)) if refusal.err_code == 10014 => return Ok(Vec::new()),
         info => info?,
     };
     if info.num_ack_pending == 0 {
@@ -106,7 +106,7 @@ pub(super) async fn submissions(
     Ok(found)
 }
 
-async fn bounds(link: &Link, stream: &str) -> Result<(u64, u64), Trouble> {
+async fn bounds(link: &Link, stream: &str) -> Result<(u64, u64), AskError> {
     #[derive(Deserialize)]
     struct Info {
         state: State,
@@ -120,7 +120,7 @@ async fn bounds(link: &Link, stream: &str) -> Result<(u64, u64), Trouble> {
     Ok((state.first_seq, state.last_seq))
 }
 
-/// What came through the door from `start` up to, not including, `end`.
+/// Facts from the door between `start` and `end`, without the latter.
 async fn door_facts(
     log: &NatsLog,
     shard: Shard,
@@ -143,8 +143,8 @@ async fn door_facts(
     }
 }
 
-/// Whether it is what its job began with. Signals come through the door too, and so does what was
-/// written by others; the word in the record alone is not believed.
+/// It is its job's first record. Signals are facts from the door too, and so are forged messages;
+/// the kind in the record alone is not trusted.
 async fn is_submission(log: &NatsLog, stream: &str, message: &Stored) -> Result<bool, LogError> {
     if !is_door_fact(&log.subjects, message) {
         return Ok(false);

@@ -1,8 +1,8 @@
-//! Streams and consumers: made when they are not there, otherwise only looked at.
+//! Streams and consumers: created if missing, otherwise only compared.
 //!
-//! What is not as it must be is refused with its name, the field, what was found and what is wanted.
-//! What the server *answers* is compared, after it was made too: old servers leave out what they do
-//! not know, without a word.
+//! A difference is an error with the name, the field, the value found and the value required. The
+//! server's *answer* is compared, after a creation too: old servers silently drop settings that
+//! they do not know.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ use serde_json::{Value, json};
 
 use super::{
     NatsOptions,
-    link::{Link, Trouble},
+    link::{AskError, Link},
 };
 use crate::log::LogError;
 
 /// The priority group of the consumers of facts.
 pub(super) const GROUP: &str = "s";
 
-/// Whether a stream that is not there may be made.
+/// The treatment of a missing stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     /// It is made.
     Make,
-    /// Nothing is made by whoever only asks; as far as is known there was never anything.
+    /// Creates nothing; as far as is known the stream never existed.
     Leave,
     /// It was there once: an empty one in its place would hide that jobs are lost.
     Refuse,
@@ -42,7 +42,7 @@ pub(super) fn shard_stream(subjects: &Subjects, shard: Shard, options: &NatsOpti
     stream
 }
 
-/// A stream that keeps everything until it is told otherwise.
+/// A stream that keeps every message until it is purged.
 pub(super) fn plain_stream(name: &str, subjects: &[String], options: &NatsOptions) -> Value {
     json!({
         "name": name,
@@ -68,8 +68,8 @@ pub(super) fn plain_stream(name: &str, subjects: &[String], options: &NatsOption
     })
 }
 
-/// Facts of one shard that are handed out and not acknowledged, at most. A supervisor works them off
-/// one job at a time; more would only queue there until they are handed out again.
+/// The limit on unacknowledged facts of one shard. A supervisor processes them job by job; more
+/// would only queue there until they are redelivered.
 const FACTS_PENDING_MAX: u32 = 2_000;
 
 fn consumer(name: &str, filter: &str, ack_wait: Duration, options: &NatsOptions) -> Value {
@@ -188,10 +188,10 @@ pub(super) async fn stream(link: &Link, wanted: &Value, missing: Missing) -> Res
     let name = wanted["name"].as_str().unwrap_or_default();
     let info = format!("STREAM.INFO.{name}");
     let found = match link.ask::<Value>(&info, &json!({})).await {
-        Err(Trouble::Refused(refusal)) if refusal.is_missing() => match missing {
+        Err(AskError::Refused(refusal)) if refusal.is_missing() => match missing {
             Missing::Make => match link.ask(&format!("STREAM.CREATE.{name}"), wanted).await {
                 // Another process made it at the same moment, or it is another one of that name.
-                Err(Trouble::Refused(refusal)) if refusal.err_code == 10058 => {
+                Err(AskError::Refused(refusal)) if refusal.err_code == 10058 => {
                     link.ask(&info, &json!({})).await
                 }
                 made => made,
@@ -224,7 +224,7 @@ async fn ensure_consumer(
     let name = wanted["name"].as_str().unwrap_or_default();
     let info = format!("CONSUMER.INFO.{stream}.{name}");
     let found = match link.ask::<Value>(&info, &json!({})).await {
-        Err(Trouble::Refused(refusal)) if refusal.err_code == 10014 && !create => {
+        Err(AskError::Refused(refusal)) if refusal.err_code == 10014 && !create => {
             let pool = name.strip_prefix("call-").map(|pool| format!(" --tool-pool {pool}"));
             return Err(LogError::Drift(format!(
                 "the consumer {name} of the stream {stream} is not there, and nats.create is off: \
@@ -232,10 +232,10 @@ async fn ensure_consumer(
                 pool.unwrap_or_default()
             )));
         }
-        Err(Trouble::Refused(refusal)) if refusal.err_code == 10014 => {
+        Err(AskError::Refused(refusal)) if refusal.err_code == 10014 => {
             let request = json!({"stream_name": stream, "config": wanted, "action": "create"});
             match link.ask(&format!("CONSUMER.CREATE.{stream}.{name}"), &request).await {
-                Err(Trouble::Refused(refusal))
+                Err(AskError::Refused(refusal))
                     if matches!(refusal.err_code, 10013 | 10105 | 10148) =>
                 {
                     link.ask(&info, &json!({})).await
@@ -248,7 +248,7 @@ async fn ensure_consumer(
     compare(&format!("the consumer {name} of the stream {stream}"), wanted, &found?["config"])
 }
 
-/// What a server leaves out because it is the default.
+/// A default that the server leaves out.
 fn or_default(found: Option<&Value>, wanted: &Value) -> Value {
     match (found, wanted) {
         (Some(found), _) => found.clone(),

@@ -1,10 +1,10 @@
-//! What is stored under a filter, then what is stored from now on, without a gap and in order.
+//! A watch: the messages under a filter, then those stored from now on, without a gap and in order.
 //!
-//! A core subscription to the same subjects says that something was *sent*; every message that is
-//! given out is *read* by position. So nothing is lost when a hint is, and nothing is given twice. A
-//! consumer for each watcher would be exact too, but every one of them costs the server memory and,
-//! in a stream with a million subjects, a quarter of a second to begin; thousands of watchers would
-//! be felt by the jobs.
+//! A core subscription to the same subjects hints that a message was *sent*; every message is
+//! *read* by position. So a lost hint loses no message, and no message comes twice. A consumer for
+//! each watcher would be exact too, but each costs the server memory and, in a stream with a
+//! million subjects, a quarter of a second to start; thousands of watchers would slow the jobs
+//! down.
 //!
 //! A hint comes when a message is sent, which is before it is stored, and not at all for messages
 //! the server makes itself (timers). Hence: after a hint it is read until as many messages came as
@@ -18,30 +18,31 @@ use proto::id::Seq;
 use tokio::time::Instant;
 
 use super::{
-    link::{Link, Trouble, Watching},
+    link::{AskError, Link, Watching},
     read::{self, Stored},
 };
+use crate::backoff::{Backoff, Retryable};
 
-/// What is watched.
+/// The target of a watch.
 #[derive(Debug, Clone)]
 pub(super) struct Tail {
     pub(super) stream: String,
-    /// Everything that is read.
+    /// The filter of the messages that are read.
     pub(super) filter: String,
-    /// What hints are taken from; may leave out what nobody waits for.
+    /// The subjects of hints; may leave out messages that are not urgent.
     pub(super) hints: Vec<String>,
     pub(super) replicas: u8,
 }
 
-/// What a watch gives.
+/// An item of a watch.
 pub(super) enum Watched {
     /// A message.
     Message(Box<Stored>),
-    /// Everything that was there when the watch began has been given.
+    /// Every value from before the watch has been delivered.
     CaughtUp,
 }
 
-/// How long after a hint it is read again when what was hinted at was not there yet.
+/// The waits between reads after a hint whose message is not visible yet.
 const SOON: [Duration; 6] = [
     Duration::from_millis(1),
     Duration::from_millis(4),
@@ -51,10 +52,10 @@ const SOON: [Duration; 6] = [
     Duration::from_millis(500),
 ];
 
-/// How long a watch outlasts a server that is away.
+/// The time for which a watch survives an absent server.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Wait between two tries meanwhile.
-const AGAIN: Duration = Duration::from_millis(100);
+/// Between two attempts meanwhile.
+const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(100));
 
 /// Watches from after a position.
 ///
@@ -64,7 +65,7 @@ pub(super) async fn watch(
     link: Arc<Link>,
     tail: Tail,
     mut after: Seq,
-) -> Result<BoxStream<'static, Result<Watched, Trouble>>, Trouble> {
+) -> Result<BoxStream<'static, Result<Watched, AskError>>, AskError> {
     let mut news = News::subscribe(&link, &tail.hints).await?;
     let watching = Watching::new(link);
     let link = Arc::clone(&watching.0);
@@ -92,35 +93,31 @@ pub(super) async fn watch(
 }
 
 /// Reads, and outlasts a server that is started again.
-async fn read_on(link: &Link, tail: &Tail, after: Seq) -> Result<Vec<Stored>, Trouble> {
+async fn read_on(link: &Link, tail: &Tail, after: Seq) -> Result<Vec<Stored>, AskError> {
     let start = Instant::now();
-    loop {
-        match read::all(link, &tail.stream, &tail.filter, after, tail.replicas).await {
-            Err(Trouble::Lost(_) | Trouble::NoResponders(_)) if start.elapsed() < PATIENCE => {
-                tokio::time::sleep(AGAIN).await;
-            }
-            found => return found,
-        }
-    }
+    (|| read::all(link, &tail.stream, &tail.filter, after, tail.replicas))
+        .retry(BACKOFF)
+        .when(|error| error.is_transient() && start.elapsed() < PATIENCE)
+        .await
 }
 
-/// What was heard and not read yet.
+/// Hints of messages that are not read yet.
 struct News {
     hints: futures::stream::SelectAll<Subscriber>,
     losses: super::link::Losses,
     /// Messages that were hinted at and not found yet.
     expected: usize,
-    /// Which of [`SOON`] comes next.
+    /// The index of the next wait in [`SOON`].
     tries: usize,
 }
 
 impl News {
-    async fn subscribe(link: &Link, subjects: &[String]) -> Result<Self, Trouble> {
+    async fn subscribe(link: &Link, subjects: &[String]) -> Result<Self, AskError> {
         let losses = link.losses();
         let mut hints = futures::stream::SelectAll::new();
         for subject in subjects {
             let subscribed = link.client.subscribe(subject.clone()).await;
-            hints.push(subscribed.map_err(|e| Trouble::Lost(e.to_string()))?);
+            hints.push(subscribed.map_err(|e| AskError::Lost(e.to_string()))?);
         }
         Ok(Self { hints, losses, expected: 0, tries: 0 })
     }
@@ -130,13 +127,13 @@ impl News {
     }
 
     /// Returns when it should be read again.
-    async fn wait(&mut self, link: &Link) -> Result<(), Trouble> {
+    async fn wait(&mut self, link: &Link) -> Result<(), AskError> {
         let watchers = link.watchers.load(std::sync::atomic::Ordering::Relaxed);
         let mut look = read::look_interval(watchers);
         if self.expected > 0 {
             match SOON.get(self.tries) {
                 Some(soon) => look = *soon,
-                // It was refused, or made by hand: whatever it was, it is not coming.
+                // It was refused, or made by hand: it is not coming.
                 None => self.expected = 0,
             }
             self.tries += 1;
@@ -145,7 +142,7 @@ impl News {
             biased;
             hint = self.hints.next() => {
                 if hint.is_none() {
-                    return Err(Trouble::Lost("the connection is closed".to_owned()));
+                    return Err(AskError::Lost("the connection is closed".to_owned()));
                 }
                 self.expected += 1;
                 while let Some(Some(_)) = self.hints.next().now_or_never() {

@@ -1,4 +1,4 @@
-//! What needs a real server and the inside of this module.
+//! Tests of private functions against a real server.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     log::{
-        Guarded,
+        CasOutcome,
         settle::{self, Patience, Reply, Write},
     },
     testing::NatsServer,
@@ -78,9 +78,9 @@ async fn a_conflict_about_our_own_record_is_found_to_be_a_lie() {
     let again = stage.write(&stage.ours, "mine", Seq(0));
     assert!(matches!(again.publish().await, Reply::Conflict));
     let settled = settle::settle(&again, Patience::default()).await.unwrap();
-    assert_eq!(settled, Guarded::Stored(seq));
+    assert_eq!(settled, CasOutcome::Stored(seq));
     let other = stage.write(&stage.ours, "other", Seq(0));
-    assert_eq!(settle::settle(&other, Patience::default()).await.unwrap(), Guarded::Conflict);
+    assert_eq!(settle::settle(&other, Patience::default()).await.unwrap(), CasOutcome::Conflict);
 }
 
 #[tokio::test]
@@ -90,5 +90,5 @@ async fn a_record_that_cannot_be_read_occupies_its_position() {
     nonsense.payload = "nonsense".into();
     assert!(matches!(nonsense.publish().await, Reply::Stored(_)));
     let ours = stage.write(&stage.ours, "mine", Seq(0));
-    assert_eq!(settle::settle(&ours, Patience::default()).await.unwrap(), Guarded::Conflict);
+    assert_eq!(settle::settle(&ours, Patience::default()).await.unwrap(), CasOutcome::Conflict);
 }

@@ -43,7 +43,7 @@ impl NatsCluster {
         Self { servers, urls, dir }
     }
 
-    /// Where the servers listen.
+    /// The servers' URLs.
     #[must_use]
     pub fn urls(&self) -> &[String] {
         &self.urls
@@ -70,7 +70,7 @@ impl NatsCluster {
         .await
     }
 
-    /// Where a server of that name is, if it runs.
+    /// The index of the server with that name, if it runs.
     async fn place(&self, name: &str) -> Option<usize> {
         for (place, url) in self.urls.iter().enumerate() {
             if self.servers[place].1.is_none() {

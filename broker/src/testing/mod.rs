@@ -5,6 +5,7 @@
 //! use it.
 
 mod cluster;
+pub mod jobs;
 mod lines;
 mod raw;
 pub mod wait;
@@ -51,7 +52,7 @@ impl NatsServer {
         Self { url: child.url(), child: Some(child), options }
     }
 
-    /// Where it listens; the same after a restart.
+    /// Its URL; the same after a restart.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -63,7 +64,7 @@ impl NatsServer {
         self.child.as_ref().map(Child::id)
     }
 
-    /// Where it keeps its data.
+    /// Its data directory.
     #[must_use]
     pub fn store_dir(&self) -> PathBuf {
         self.options.store_dir.clone()
@@ -90,7 +91,7 @@ impl NatsServer {
         }
     }
 
-    /// Stops it in the middle of whatever it does: it holds its connections and says nothing.
+    /// Suspends it: it holds its connections and sends nothing.
     pub fn stop(&mut self) {
         if let Some(child) = &mut self.child {
             child.suspend();
@@ -118,16 +119,16 @@ async fn start(options: &ChildOptions) -> Child {
         match Child::start(options).await {
             Err(crate::nats_server::StartError::Ended(log))
                 if options.port == 0 && log.contains("address already in use") => {}
-            started => return started.map_err(Said).expect("a nats-server for a test"),
+            started => return started.map_err(Displayed).expect("a nats-server for a test"),
         }
     }
-    Child::start(options).await.map_err(Said).expect("a nats-server for a test")
+    Child::start(options).await.map_err(Displayed).expect("a nats-server for a test")
 }
 
-/// Shows an error to people where a panic shows it.
-struct Said(crate::nats_server::StartError);
+/// An error whose debug form, in a panic, is its message.
+struct Displayed(crate::nats_server::StartError);
 
-impl std::fmt::Debug for Said {
+impl std::fmt::Debug for Displayed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(&self.0, f)
     }

@@ -1,5 +1,5 @@
-//! Stores bytes as another Callboard, or no Callboard at all, would. Nothing that runs jobs may use
-//! it: it looks at nothing it writes.
+//! A writer of raw bytes, as another release of Callboard or a foreign program would write them.
+//! Nothing that runs jobs may use it: it checks nothing it writes.
 
 use async_nats::{Client, HeaderMap, header};
 use bytes::Bytes;

@@ -9,7 +9,7 @@ use std::{
 /// The longest wait of any test.
 pub const PATIENCE: Duration = Duration::from_secs(240);
 
-/// The pause between two looks at something that gives no event.
+/// The interval of polls of something that gives no event.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Waits for a future, with [`PATIENCE`]; `None` when it is not done by then.

@@ -1,4 +1,4 @@
-//! What a broker promises, held against both of them; and what only one of them can show.
+//! The promises of a broker, tested on both; and tests of each alone.
 
 #![expect(
     clippy::unwrap_used,

@@ -10,12 +10,16 @@ async fn a_server_is_found_started_killed_and_started_again_in_its_place() {
         NatsServer::start_with(&["max_payload: 2MB"], &["sync_interval: always"]).await;
     let url = server.url().to_owned();
     let client = async_nats::connect(&url).await.unwrap();
-    assert_eq!(client.server_info().max_payload, 2 * 1024 * 1024);
+    let before = client.server_info();
+    assert_eq!(before.max_payload, 2 * 1024 * 1024);
     server.kill9();
     assert_eq!(server.id(), None);
     server.restart().await;
     assert_eq!(server.url(), url);
-    async_nats::connect(&url).await.unwrap();
+    let after = async_nats::connect(&url).await.unwrap().server_info();
+    // A cluster knows its members by their names.
+    assert_eq!(after.server_name, before.server_name);
+    assert_ne!(after.server_id, before.server_id);
     server.stop();
     let silent = async_nats::ConnectOptions::new().connection_timeout(Duration::from_millis(200));
     assert!(silent.connect(&url).await.is_err());

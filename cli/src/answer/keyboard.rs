@@ -37,7 +37,7 @@ impl Keyboard {
 
     /// Forgets what was typed before anything was asked.
     pub(crate) fn forget(&mut self) {
-        // Whoever holds the lines is asking right now, and theirs are not to be forgotten.
+        // Another reader holds the lines and waits for its own answer, which must not be lost.
         if let Ok(mut lines) = self.lines.try_lock() {
             while lines.try_recv().is_ok() {}
         }

@@ -1,4 +1,4 @@
-//! From a typed line to a value, with the reason when it is none. Pure. The server checks every
+//! Parses a typed line into a value, or says why it cannot. Pure. The server checks every
 //! answer again; what is checked here only spares somebody a round trip.
 
 use proto::interaction::{Choice, Field, Input};
@@ -73,7 +73,7 @@ fn option<'a>(options: &'a [Choice], word: &str) -> Result<&'a str, String> {
         if word.is_empty() {
             "choose one".to_owned()
         } else {
-            format!("“{word}” is none of the options; type its number")
+            format!("“{word}” is not one of the options; type its number")
         }
     })
 }

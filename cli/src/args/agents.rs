@@ -11,7 +11,7 @@ pub(crate) enum AgentsCommand {
     /// List them: those that come with the program, of the configuration, of files and of the bucket
     #[command(visible_alias = "list")]
     Ls,
-    /// Print one: its file, and everything it comes to
+    /// Print one: its file and its effective values
     Show {
         /// The agent
         #[arg(value_name = "NAME")]

@@ -43,7 +43,7 @@ fn ended_before(text: &str) -> Result<SignedDuration, String> {
     age(text, "write a time with its unit: 12h, 30d, 0s")
 }
 
-/// Reads `30d`, `12h`, `0s`; a day has 24 hours. `how` tells whoever wrote anything else.
+/// Reads `30d`, `12h`, `0s`; a day has 24 hours. `how` explains the format in the error.
 pub(super) fn age(text: &str, how: &str) -> Result<SignedDuration, String> {
     let wrong = || how.to_owned();
     let span: Span = text.trim().parse().map_err(|_| wrong())?;

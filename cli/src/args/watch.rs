@@ -27,5 +27,5 @@ Examples:
   callboard -o jsonl watch JOB --live              the same for programs, and the words of models
   callboard -o jsonl watch JOB --after 417.2       only what came after the event that was seen last
 
-Each event has an id: whoever asks again with the last one gets exactly what was missed. The events \
+Each event has an id: a watch that resumes after the last one gets exactly what it missed. The events \
 are those of docs/events.md.";

@@ -163,7 +163,7 @@ mod tests {
         })
     }
 
-    /// What is told of a plan that is shown, confirmed, begun, and made anew.
+    /// The lines for a plan that is shown, confirmed, started and replanned.
     fn told(language: Language) -> Vec<String> {
         let (mut course, look) = (Course::default(), Look::plain(None));
         [

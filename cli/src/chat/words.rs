@@ -1,3 +1,3 @@
-//! The messages of a conversation, in the language of the person who types.
+//! The messages of a conversation, in the user's language.
 
 messages::texts!(chat);

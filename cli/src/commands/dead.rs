@@ -1,4 +1,4 @@
-//! `jobs dead`: what stands still until somebody does something.
+//! `jobs dead`: dead letters.
 
 use client::Client;
 use proto::{
@@ -37,7 +37,7 @@ async fn ls(global: &Global, output: Output, args: DeadListArgs) -> Outcome {
 async fn retry(global: &Global, output: Output, args: RetryArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let (mut all, mut refused): (Vec<Signaled>, Option<CliError>) = (Vec::new(), None);
-    // A job stands in the list once for each unit of its work that stands still.
+    // A job is listed once for each of its dead letters.
     let mut jobs: Vec<JobId> = Vec::new();
     for named in &args.jobs {
         let job = named_job(&client, named).await?;

@@ -43,7 +43,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outco
     let embedded = Box::pin(Embedded::start(config, &identity, options, shutdown.clone())).await?;
     process.at_work(&embedded.company);
     match greet(output, &embedded, &workspace, process.admin()) {
-        // Whoever started it need not go on reading for it to go on serving.
+        // It goes on serving when nobody reads its output any more.
         Err(error) if !error.is_closed() => return Err(error),
         Ok(()) | Err(_) => {}
     }

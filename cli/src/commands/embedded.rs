@@ -33,7 +33,7 @@ const STOP: Duration = Duration::from_secs(10);
 pub(super) struct Options {
     /// Where nats-server keeps its data.
     pub(super) dir: PathBuf,
-    /// Whether a nats-server is done without.
+    /// Whether it runs without a nats-server.
     pub(super) memory: bool,
     /// Where it listens; 0 for a free port.
     pub(super) port: u16,
@@ -137,7 +137,7 @@ pub(super) fn all() -> BTreeSet<Role> {
     Role::ALL.into_iter().collect()
 }
 
-/// A nats-server as a child, or why there is none.
+/// A nats-server as a child process, or the reason why it did not start.
 async fn server(options: &Options) -> Result<(Option<Child>, Kept), CliError> {
     if options.memory {
         return Ok((None, Kept::Memory("--memory was given".to_owned())));

@@ -1,6 +1,6 @@
 //! A process that serves, around what it serves: its log and telemetry, its signals, its listener
 //! for operators, and the lines that say when it began and how it ended. The listener is there
-//! before anything else and goes last, so that whoever asks is always answered.
+//! before everything else and stops last, so that every request is answered.
 
 use runtime::{actor::End, admin::Admin, config::Config, shutdown, telemetry};
 use tokio::time::Instant;
@@ -45,7 +45,7 @@ impl Process {
             roles = presence.roles.join(","),
             shards = watched.broker.log.subjects().shards(),
             prefix = watched.broker.log.subjects().prefix(),
-            log = watched.broker.log.keeper(),
+            log = watched.broker.log.server_info(),
             admin = self.admin.address().map_or_else(|| "off".to_owned(), |a| a.to_string()),
             pid = presence.pid,
             callboard = presence.version,

@@ -1,7 +1,7 @@
 //! What a watcher knows of a job: the last view, and what is being said right now. Pure.
 //!
 //! Text that streams by may be lost, repeated, or come from an attempt that failed since; a turn
-//! that is tried again starts its text anew instead of showing it twice.
+//! that is retried starts its text again instead of showing it twice.
 
 use std::collections::BTreeMap;
 
@@ -126,7 +126,7 @@ impl Follow {
     }
 
     /// What is told as an event is not streaming any more: a reply that counted, an attempt that
-    /// broke, a step that has ended or begins anew.
+    /// broke, a step that has ended or starts again.
     fn happened(&mut self, happened: &Happened) -> Change {
         match happened {
             Happened::Usage(usage) => self.is_over(usage.work.as_str(), usage.attempt.0),

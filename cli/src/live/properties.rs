@@ -1,4 +1,4 @@
-//! Whoever watches is never shown the same words twice, nor words of an attempt that is over: whatever
+//! A watcher never sees the same words twice, nor words of an attempt that is over: whatever
 //! is lost, late, said twice or tried again, and wherever the watcher comes in.
 
 use std::collections::BTreeSet;
@@ -98,7 +98,7 @@ proptest! {
     ) {
         let mut follow = Follow::default();
         let mut over = 0;
-        // Whoever comes in later has missed what was before.
+        // A later watcher has missed the earlier words.
         for (item, ended) in heard(&ways).into_iter().skip(from) {
             over = over.max(ended);
             follow.apply(item);

@@ -29,7 +29,7 @@ fn row(agent: &AgentEntry) -> Vec<Piece> {
     vec![plain(agent.name.as_str()), plain(agent.layer.as_str()), plain(extends), about]
 }
 
-/// One agent: its text, which can be put into a file as it is, and what it comes to as comments.
+/// One agent: its text, which is a valid agent file, and its effective values as comments.
 pub(crate) fn show(agent: &AgentEntry) -> String {
     let mut out = match &agent.text {
         Some(text) => {
@@ -46,7 +46,7 @@ pub(crate) fn show(agent: &AgentEntry) -> String {
     }
     if let Some(policies) = &agent.policies {
         let json = serde_json::to_string_pretty(policies).unwrap_or_default();
-        out.push_str("\n# Everything it comes to:\n");
+        out.push_str("\n# Effective values:\n");
         for line in json.lines() {
             out.push_str(&format!("#   {}\n", escape::line(line)));
         }

@@ -163,7 +163,7 @@ pub(crate) fn ending(look: &Look, outcome: &Outcome, place: Option<&str>) -> Str
         if look.width.is_some() {
             out.push_str(&text::indent(&body, 2, look.columns()));
         } else {
-            // Whoever reads from a pipe wants the words as they are.
+            // A pipe gets the words without styling.
             out.push_str(&body);
             out.push('\n');
         }

@@ -12,7 +12,7 @@ use crate::{
     text,
 };
 
-/// What is wrong, what stands still, and the line that sums it up.
+/// Defects, dead letters and a summary line.
 pub(crate) fn report(look: &Look, report: &Report) -> String {
     let mut out = String::new();
     if !report.wrong.is_empty() {

@@ -142,7 +142,7 @@ impl Company {
         &self.crew
     }
 
-    /// What there is to look at, for whoever asks whether all is well.
+    /// The checks behind the health endpoints.
     #[must_use]
     pub fn watched(&self) -> Watched {
         let (broker, status) = (self.broker.clone(), self.status.clone());
@@ -220,6 +220,7 @@ impl Parts<'_> {
             people: People::new(&self.config.door),
             submits_per_minute: self.config.door.submits_per_minute,
             watches: proto::limits::WATCHES_MAX,
+            watch_bytes: door::WATCH_BYTES_MAX,
             registry: self.registry.clone(),
             crew: self.crew.clone(),
             clock: self.clock.clone(),

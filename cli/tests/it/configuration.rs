@@ -161,7 +161,7 @@ async fn an_installation_that_is_not_there_is_not_made_by_looking() {
             .run(&[&args[..], &["jobs", "ls"]].concat())
             .refused(5, "there is no installation here");
         let ran = place.run(&[&args[..], &["doctor"]].concat()).expect(0);
-        assert!(ran.out.contains("there is none with the prefix cb"), "{}", ran.out);
+        assert!(ran.out.contains("no installation has the prefix cb"), "{}", ran.out);
     }
 }
 

@@ -112,7 +112,7 @@ async fn until_caught_up(changes: &mut Changes) -> Result<Vec<(AgentName, Stored
     }
 }
 
-/// Reads everything anew, however long that takes; what vanished meanwhile is forgotten.
+/// Reads everything again, however long that takes; tools that vanished meanwhile are dropped.
 async fn reopen(broker: &Broker, kept: &Mutex<Catalogue>) -> Changes {
     loop {
         tokio::time::sleep(REOPEN).await;

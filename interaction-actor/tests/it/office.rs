@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use broker::{
     Broker,
     bus::RequestContext,
-    log::{Guarded, Log, Submission},
+    log::{CasOutcome, Log, Submission},
     memory::{Memory, MemoryOptions},
     nats::{NatsOptions, connect},
     testing::{
@@ -182,8 +182,8 @@ impl Office {
         }
         let stored = self.broker.log.decide(job, decision, after, None, new_trace()).await;
         match stored.unwrap() {
-            Guarded::Stored(seq) => seq,
-            Guarded::Conflict => panic!("somebody else decides"),
+            CasOutcome::Stored(seq) => seq,
+            CasOutcome::Conflict => panic!("somebody else decides"),
         }
     }
 

@@ -119,7 +119,7 @@ async fn ten_thousand_questions_are_open_at_a_time() {
             let ask = proto::decision::Decision::Ask(proto::decision::AskWork { work, question });
             let trace = runtime::telemetry::new_trace();
             let stored = office.broker.log.decide(&job, &ask, after, None, trace).await.unwrap();
-            let broker::log::Guarded::Stored(seq) = stored else { panic!() };
+            let broker::log::CasOutcome::Stored(seq) = stored else { panic!() };
             after = seq;
         }
     }

@@ -1,133 +1,146 @@
-//! What changed from one look at a job to the next: its plan, its steps, where it stands.
+//! The difference that a record makes to a job: to its plan, its steps and its state.
 
 use std::collections::BTreeMap;
 
-use super::message;
 use proto::{
     event::{
         ErrorEvent, ErrorScope, Happened, JobEvent, PlanEvent, PlanPhase, PlannedStep, StepEvent,
         StepPhase, Stream,
     },
+    excerpt,
     id::StepId,
-    job::{Outcome, SubStatus},
+    job::Outcome,
+    limits,
     step::StepState,
-    view::{JobView, PlanView, StepView},
 };
 
-/// The plan, when it is another one than the one that was told of last.
+use super::{
+    look::{Look, PlanLook, StepLook, tool},
+    memory::{Before, ToldPlan, ToldStep},
+    message,
+};
+
+/// The plan, when it differs from the one that was told last.
 pub(super) fn plan(
-    before: Option<&JobView>,
-    was: Option<&PlanView>,
-    after: &JobView,
+    before: Option<&Before>,
+    told: Option<&ToldPlan>,
+    after: &Look<'_>,
 ) -> Option<PlanEvent> {
-    let phase = match (was, &after.plan) {
-        (_, None) => return None,
-        (None, Some(_)) => PlanPhase::Created,
-        (Some(was), Some(is)) => {
-            let done = matches!(after.outcome, Some(Outcome::Completed { .. }));
-            let outline = before.map(|view| view.outline.as_slice()).unwrap_or_default();
-            if done && before.is_some_and(|view| view.outcome.is_none()) {
+    let plan = after.plan()?;
+    let phase = match told {
+        None => PlanPhase::Created,
+        Some(told) => {
+            let completed = matches!(after.outcome(), Some(Outcome::Completed { .. }));
+            let outline = before.map(|before| before.outline.as_slice()).unwrap_or_default();
+            if completed && before.is_some_and(|before| !before.has_ended) {
                 PlanPhase::Completed
-            } else if same(was, is) && outline == after.outline {
+            } else if outline == after.outline() && told.is(&plan) {
                 return None;
             } else {
                 PlanPhase::Updated
             }
         }
     };
-    let plan = after.plan.as_ref()?;
     Some(PlanEvent {
         phase,
-        title: plan.title.clone(),
+        title: plan.title.to_owned(),
         revision: plan.revision,
         confirmed: plan.confirmed,
-        steps: plan.steps.iter().map(planned).collect(),
-        outline: after.outline.clone(),
+        steps: plan.steps().map(planned).collect(),
+        outline: after.outline().to_vec(),
     })
 }
 
-fn planned(step: &StepView) -> PlannedStep {
+fn planned(look: StepLook<'_>) -> PlannedStep {
+    let step = look.step();
     PlannedStep {
         id: step.id.clone(),
         title: step.title.clone(),
         description: step.description.clone(),
         depends_on: step.depends_on.clone(),
-        tool: step.tool.clone(),
-        state: step.state,
-        outline: step.outline.clone(),
+        tool: tool(step).cloned(),
+        state: look.state(),
+        outline: look.outline().to_vec(),
     }
 }
 
-/// Whether two plans are the same but for how their steps stand.
-fn same(was: &PlanView, is: &PlanView) -> bool {
-    let head = |plan: &PlanView| (plan.revision, plan.confirmed);
-    head(was) == head(is)
-        && was.title == is.title
-        && was.steps.len() == is.steps.len()
-        && was.steps.iter().zip(&is.steps).all(|(a, b)| {
-            a.id == b.id
-                && a.title == b.title
-                && a.description == b.description
-                && a.depends_on == b.depends_on
-                && a.tool == b.tool
-                && a.outline == b.outline
+/// Steps that went on, in the order of the plan; then those that are in no plan any more.
+pub(super) fn steps(was: &[ToldStep], is: Option<&PlanLook<'_>>, events: &mut Vec<Happened>) {
+    let now = || is.into_iter().flat_map(PlanLook::steps);
+    if was.iter().map(ToldStep::id).eq(now().map(StepLook::id)) {
+        let both = was.iter().zip(now());
+        events.extend(both.filter_map(|(was, is)| went_on(Some(was), is)));
+        return;
+    }
+    let (earlier, later) = (keyed(was.iter(), |step| step.id()), keyed(now(), |step| step.id()));
+    let mut went: Vec<(usize, Happened)> = later
+        .iter()
+        .filter_map(|(key, (place, step))| {
+            let before = earlier.get(key).map(|(_, step)| *step);
+            Some((*place, went_on(before, *step)?))
         })
+        .collect();
+    went.sort_by_key(|(place, _)| *place);
+    let dropped = earlier.iter().filter(|(key, (_, step))| {
+        !later.contains_key(*key) && step.attempts > 0 && !step.state.is_terminal()
+    });
+    let mut dropped: Vec<_> = dropped.map(|(_, gone)| *gone).collect();
+    dropped.sort_by_key(|(place, _)| *place);
+    events.extend(went.into_iter().map(|(_, event)| event));
+    events.extend(dropped.into_iter().map(|(_, step)| skipped(step)));
 }
 
 /// A step's id, and how many of that id come before it: one that failed may be planned again.
 type Key<'a> = (&'a StepId, usize);
 
-fn keyed(view: Option<&JobView>) -> BTreeMap<Key<'_>, (usize, &StepView)> {
+fn keyed<'a, T>(
+    steps: impl Iterator<Item = T>,
+    id: impl Fn(&T) -> &'a StepId,
+) -> BTreeMap<Key<'a>, (usize, T)> {
     let mut times: BTreeMap<&StepId, usize> = BTreeMap::new();
-    let steps = view.and_then(|view| view.plan.as_ref()).into_iter().flat_map(|plan| &plan.steps);
     let mut keyed = BTreeMap::new();
     for (place, step) in steps.enumerate() {
-        let time = times.entry(&step.id).or_default();
-        keyed.insert((&step.id, *time), (place, step));
+        let id = id(&step);
+        let time = times.entry(id).or_default();
+        keyed.insert((id, *time), (place, step));
         *time += 1;
     }
     keyed
 }
 
-/// Steps that went on, in the order of the plan; then those that are in no plan any more.
-pub(super) fn steps(before: Option<&JobView>, after: &JobView, events: &mut Vec<Happened>) {
-    let (was, is) = (keyed(before), keyed(Some(after)));
-    let mut went: Vec<(usize, StepPhase, &StepView)> = is
-        .iter()
-        .filter_map(|(key, (place, step))| {
-            let before = was.get(key).map(|(_, step)| *step);
-            Some((*place, went_on(before, step)?, *step))
-        })
-        .collect();
-    went.sort_by_key(|(place, ..)| *place);
-    let dropped = was.iter().filter(|(key, (_, step))| {
-        !is.contains_key(*key) && step.attempts > 0 && !step.state.is_terminal()
-    });
-    let mut dropped: Vec<_> = dropped.map(|(_, gone)| *gone).collect();
-    dropped.sort_by_key(|(place, _)| *place);
-    went.extend(dropped.into_iter().map(|(place, step)| (place, StepPhase::Skipped, step)));
-    events.extend(went.into_iter().map(|(_, phase, step)| {
-        let label = if step.title.is_empty() { &step.description } else { &step.title };
-        Happened::Step(StepEvent {
-            phase,
-            step: step.id.clone(),
-            label: label.clone(),
-            attempt: step.attempts,
-            response: step.response.clone().filter(|_| step.state.is_terminal()),
-            unsuccessful: step.state == StepState::Completed && step.success == Some(false),
-            attachments: step.attachments.clone(),
-        })
-    }));
+fn went_on(was: Option<&ToldStep>, is: StepLook<'_>) -> Option<Happened> {
+    let response = || is.response().map(|text| excerpt::ends(text, limits::EXCERPT_CHARS));
+    Some(Happened::Step(StepEvent {
+        phase: phase(was, is)?,
+        step: is.id().clone(),
+        label: is.step().label().to_owned(),
+        attempt: is.attempts(),
+        response: response(),
+        unsuccessful: is.is_unsuccessful(),
+        attachments: is.attachments().to_vec(),
+    }))
 }
 
-fn went_on(was: Option<&StepView>, is: &StepView) -> Option<StepPhase> {
+fn skipped(step: &ToldStep) -> Happened {
+    Happened::Step(StepEvent {
+        phase: StepPhase::Skipped,
+        step: step.id().clone(),
+        label: step.label().to_owned(),
+        attempt: step.attempts,
+        response: None,
+        unsuccessful: false,
+        attachments: step.attachments.clone(),
+    })
+}
+
+fn phase(was: Option<&ToldStep>, is: StepLook<'_>) -> Option<StepPhase> {
     let before = was.map(|was| was.state);
-    // Another run of the same step is told as such, whatever it waited for in between.
-    let again = was.is_some_and(|was| was.attempts > 0 && is.attempts > was.attempts);
-    if before == Some(is.state) && !again {
+    // A retry is told whatever the step waited for in between.
+    let again = was.is_some_and(|was| was.attempts > 0 && is.attempts() > was.attempts);
+    if before == Some(is.state()) && !again {
         return None;
     }
-    match is.state {
+    match is.state() {
         StepState::Pending | StepState::Ready => None,
         StepState::Running if again => Some(StepPhase::Retried),
         StepState::Running if before == Some(StepState::Waiting) => {
@@ -146,13 +159,12 @@ fn went_on(was: Option<&StepView>, is: &StepView) -> Option<StepPhase> {
 }
 
 /// Whether the job cannot go past this record.
-pub(super) fn newly_poisoned(before: Option<&JobView>, after: &JobView) -> bool {
-    let poisoned = |view: &JobView| view.sub_status == Some(SubStatus::Poisoned);
-    poisoned(after) && !before.is_some_and(poisoned)
+pub(super) fn newly_poisoned(before: Option<&Before>, after: &Look<'_>) -> bool {
+    after.is_poisoned() && !before.is_some_and(Before::is_poisoned)
 }
 
-/// The final answer, why there is none, or why the job stands still.
-pub(super) fn ended(before: Option<&JobView>, after: &JobView, events: &mut Vec<Happened>) {
+/// The final answer, the error in its place, or the error that parks the job.
+pub(super) fn ended(before: Option<&Before>, after: &Look<'_>, events: &mut Vec<Happened>) {
     let error = |scope, message: &str, reason: Option<&str>| {
         Happened::Error(ErrorEvent {
             scope,
@@ -163,8 +175,8 @@ pub(super) fn ended(before: Option<&JobView>, after: &JobView, events: &mut Vec<
             step: None,
         })
     };
-    if before.is_none_or(|view| view.outcome.is_none()) {
-        match &after.outcome {
+    if before.is_none_or(|before| !before.has_ended) {
+        match after.outcome() {
             Some(Outcome::Completed { summary, .. }) => {
                 message(Stream::Result, None, None, summary, events);
             }
@@ -174,34 +186,29 @@ pub(super) fn ended(before: Option<&JobView>, after: &JobView, events: &mut Vec<
             Some(Outcome::Canceled { .. }) | None => {}
         }
     }
-    // One that waits for a person, here or below, has told so with the question.
-    let asks = |view: &JobView| {
-        !view.questions.is_empty() || view.children.iter().any(|child| !child.questions.is_empty())
-    };
-    let given_up = |view: &JobView| view.sub_status == Some(SubStatus::Parked) && !asks(view);
-    let stands = given_up(after) && !before.is_some_and(given_up);
-    if newly_poisoned(before, after) || stands {
-        let why = after.reason.as_deref().unwrap_or_default();
-        let word = if stands { "given_up" } else { "poisoned" };
-        events.push(error(ErrorScope::Parked, why, Some(word)));
+    let given_up = after.has_given_up() && !before.is_some_and(|before| before.has_given_up);
+    if newly_poisoned(before, after) || given_up {
+        let why = after.reason();
+        let word = if given_up { "given_up" } else { "poisoned" };
+        events.push(error(ErrorScope::Parked, why.as_deref().unwrap_or_default(), Some(word)));
     }
 }
 
-/// Where the job stands, when that is elsewhere than before.
-pub(super) fn job(before: Option<&JobView>, after: &JobView) -> Option<JobEvent> {
-    let stands = |view: &JobView| (view.state, view.sub_status);
-    if before.map(stands) == Some(stands(after)) {
+/// The job's state, when it has changed.
+pub(super) fn job(before: Option<&Before>, after: &Look<'_>) -> Option<JobEvent> {
+    let stands = (after.state, after.sub_status);
+    if before.is_some_and(|before| before.stands == stands) {
         return None;
     }
-    let reason = match &after.outcome {
+    let reason = match after.outcome() {
         Some(Outcome::Canceled { reason }) => reason.clone(),
         Some(Outcome::Completed { .. } | Outcome::Failed { .. }) => None,
-        None => after.reason.clone(),
+        None => after.reason(),
     };
     Some(JobEvent {
         state: after.state,
         sub_status: after.sub_status,
         reason,
-        goal: before.is_none().then(|| after.goal.clone()),
+        goal: before.is_none().then(|| after.goal().to_owned()),
     })
 }

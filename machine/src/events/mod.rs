@@ -1,10 +1,13 @@
-//! The one projection from a job's log to its events: pure, and the same for whoever runs it, so that
-//! an event has the same id wherever and whenever it is derived.
+//! The one projection from a job's log to its events. It is pure and the same everywhere, so that an
+//! event has the same id wherever and whenever it is derived.
 //!
-//! It never decides what a record means for the job: that is what the view says, which the fold gave.
+//! It never decides what a record means for the job: the fold says that. A record costs what it
+//! changed, and not what the whole job is.
 
-mod below;
 mod changes;
+mod descendants;
+mod look;
+mod memory;
 mod persons;
 
 use std::collections::BTreeMap;
@@ -23,16 +26,20 @@ use proto::{
     id::{Attempt, Seq, StepId, ToolName, WorkId},
     job::Outcome,
     record::Known,
-    view::{JobView, PlanView},
 };
+
+use self::{
+    look::Look,
+    memory::{Before, ToldPlan},
+};
+use crate::state::Job;
 
 /// Derives the events of one job from its records, in the order of the log.
 #[derive(Debug, Default)]
 pub struct Projection {
-    before: Option<JobView>,
-    /// The plan that was told of last. While another one is made, the job has none to show.
-    told: Option<PlanView>,
-    /// Work that is out: what its result is of.
+    before: Option<Before>,
+    told: Option<ToldPlan>,
+    /// Work that is out, by the unit that its result names.
     out: BTreeMap<WorkId, Out>,
 }
 
@@ -43,8 +50,8 @@ struct Out {
 }
 
 impl Projection {
-    /// Takes the next record of the log and the job after it, and gives what happened with it.
-    /// `record` is nothing when it cannot be read.
+    /// The events of the next record of the log. `after` is the job after that record; before its
+    /// submission there are no events. `record` is absent when it cannot be read.
     ///
     /// Every record must be taken, from the first one on.
     pub fn take(
@@ -52,63 +59,74 @@ impl Projection {
         seq: Seq,
         time: Timestamp,
         record: Option<&Known>,
-        after: JobView,
+        after: &Job,
     ) -> Vec<Event> {
-        let earlier = self.before.take();
-        let (before, now) = (earlier.as_ref(), &after);
-        if before.is_some_and(|before| before.outcome.is_some()) && now.outcome.is_some() {
-            // What children spent until they heard of the end is counted, and is no event: the end
-            // was the last one.
-            self.before = Some(after);
-            return Vec::new();
+        let Some(after) = Look::at(after) else { return Vec::new() };
+        let happened = self.happened(record, &after);
+        match &mut self.before {
+            Some(before) => before.update(&after),
+            None => self.before = Some(Before::of(&after)),
         }
-        let mut events = Vec::new();
-        // A result that came late or twice changed nothing: nothing happened.
-        let counted = before.is_none_or(|before| before.ignored == now.ignored);
-        let known = record.filter(|_| counted && !changes::newly_poisoned(before, now));
-        if let Some(known) = known {
-            self.said(known, now, &mut events);
-            self.called(known, &mut events);
-            self.spent(known, now, &mut events);
-        }
-        persons::said(before, known, now, &mut events);
-        events.extend(changes::plan(before, self.told.as_ref(), now).map(Happened::Plan));
-        if now.plan.is_some() {
-            self.told.clone_from(&now.plan);
-        }
-        changes::steps(before, now, &mut events);
-        if let Some(known) = known {
-            self.calling(known, &mut events);
-        }
-        persons::asked(before, now, &mut events);
-        below::asked(before, now, &mut events);
-        // The last event of a job is its end, and tells nothing that is still open.
-        let has_ended = now.outcome.is_some();
-        if has_ended {
-            below::settled(before, now, &mut events);
-        }
-        changes::ended(before, now, &mut events);
-        events.extend(changes::job(before, now).map(Happened::Job));
-        if !has_ended {
-            below::settled(before, now, &mut events);
-        }
-        self.before = Some(after);
-        let ids = 1u32..;
-        let numbered = ids.zip(events);
-        numbered
+        (1..)
+            .zip(happened)
             .map(|(index, happened)| Event { id: EventId { seq, index }, time, happened })
             .collect()
     }
 
-    /// What agents said, and what broke.
-    fn said(&self, known: &Known, after: &JobView, events: &mut Vec<Happened>) {
+    fn happened(&mut self, record: Option<&Known>, after: &Look<'_>) -> Vec<Happened> {
+        let mut events = Vec::new();
+        let before = self.before.as_ref();
+        let has_ended = after.outcome().is_some();
+        if before.is_some_and(|before| before.has_ended) && has_ended {
+            // The end was the last event. What children spent until they heard of it is counted, and
+            // is no event.
+            return events;
+        }
+        // A result that came late or twice changed nothing: nothing happened.
+        let counted = before.is_none_or(|before| before.ignored == after.ignored());
+        let known = record.filter(|_| counted && !changes::newly_poisoned(before, after));
+        if let Some(known) = known {
+            self.said(known, after, &mut events);
+            self.called(known, &mut events);
+            self.spent(known, after, &mut events);
+        }
+        let before = self.before.as_ref();
+        persons::said(before, known, after, &mut events);
+        events.extend(changes::plan(before, self.told.as_ref(), after).map(Happened::Plan));
+        let plan = after.plan();
+        let shown = self.told.as_ref().filter(|_| before.is_some_and(|before| before.has_plan));
+        let was = shown.map(|told| told.steps.as_slice()).unwrap_or_default();
+        changes::steps(was, plan.as_ref(), &mut events);
+        if let Some(plan) = &plan {
+            self.told.get_or_insert_default().update(plan);
+        }
+        if let Some(known) = known {
+            self.calling(known, &mut events);
+        }
+        let before = self.before.as_ref();
+        persons::asked(before, after, &mut events);
+        descendants::asked(before, after, &mut events);
+        // The last event of a job is its end: what is still open closes before it.
+        if has_ended {
+            descendants::settled(before, after, &mut events);
+        }
+        changes::ended(before, after, &mut events);
+        events.extend(changes::job(before, after).map(Happened::Job));
+        if !has_ended {
+            descendants::settled(before, after, &mut events);
+        }
+        events
+    }
+
+    /// Messages of agents, and errors.
+    fn said(&self, known: &Known, after: &Look<'_>, events: &mut Vec<Happened>) {
         let Known::Fact(fact) = known else {
             if let Known::Decision(decision) = known
                 && let Decision::Note(Note::Stopped { work, notice }) = &**decision
             {
                 events.push(Happened::Error(ErrorEvent {
                     scope: ErrorScope::Guard,
-                    message: notice.text(after.language),
+                    message: notice.text(after.language()),
                     reason: None,
                     work: Some(work.clone()),
                     attempt: None,
@@ -194,7 +212,7 @@ impl Projection {
         }));
     }
 
-    /// What another agent was asked for has come: told as what comes of a tool is.
+    /// The result of another agent, told as a tool's result is.
     fn child_ended(&self, said: &ChildSaid, events: &mut Vec<Happened>) {
         let News::Ended { outcome, .. } = &said.news else { return };
         let Some(Out { step, tool: Some(tool) }) = self.out.get(&said.work).cloned() else {
@@ -224,7 +242,7 @@ impl Projection {
         }));
     }
 
-    fn spent(&mut self, known: &Known, after: &JobView, events: &mut Vec<Happened>) {
+    fn spent(&mut self, known: &Known, after: &Look<'_>, events: &mut Vec<Happened>) {
         let Known::Fact(fact) = known else { return };
         let (work, attempt, usage) = match &**fact {
             Fact::Planned(planned) => (&planned.work, planned.attempt, planned.usage),
@@ -240,7 +258,7 @@ impl Projection {
                         tool,
                         spent: called.cost.usage,
                         paid: called.cost.paid(),
-                        total: after.usage,
+                        total: after.usage(),
                     }));
                 }
                 return;
@@ -263,7 +281,7 @@ impl Projection {
             tool: None,
             spent: usage,
             paid: None,
-            total: after.usage,
+            total: after.usage(),
         }));
     }
 

@@ -1,4 +1,4 @@
-//! What people said and are asked. It never decides which answer counts: the view says what is open.
+//! Messages of people and questions to them. It never decides which answer counts: the fold does.
 
 use proto::{
     decision::{Closed, Decision, Note},
@@ -6,14 +6,15 @@ use proto::{
     fact::{Fact, Signal, Signaled},
     point::Point,
     record::Known,
-    view::JobView,
 };
 
-/// What people said, and questions that are open no more.
+use super::{look::Look, memory::Before};
+
+/// Messages of people, and questions that have closed.
 pub(super) fn said(
-    before: Option<&JobView>,
+    before: Option<&Before>,
     known: Option<&Known>,
-    after: &JobView,
+    after: &Look<'_>,
     events: &mut Vec<Happened>,
 ) {
     let noted = known.and_then(|known| match known {
@@ -44,12 +45,11 @@ pub(super) fn said(
     if let Some(Fact::Signaled(signaled)) = fact {
         events.push(Happened::Interaction(signal(signaled)));
     }
-    let open = |view: &JobView, id| view.questions.iter().any(|question| question.id == id);
-    for gone in before.into_iter().flat_map(|view| &view.questions) {
-        if open(after, gone.id.clone()) {
+    for ask in before.into_iter().flat_map(|before| &before.questions) {
+        if after.questions().any(|question| question.id == *ask) {
             continue;
         }
-        let ask = gone.id.clone();
+        let ask = ask.clone();
         events.push(Happened::Interaction(match fact {
             Some(Fact::Answered(answered)) if answered.ask == ask => InteractionEvent::Answered {
                 ask,
@@ -74,7 +74,7 @@ pub(super) fn said(
             )
             | None => {
                 let noted = noted.filter(|(closed, _)| **closed == ask);
-                let ended = after.outcome.is_some();
+                let ended = after.outcome().is_some();
                 let otherwise = if ended { Closed::JobEnded } else { Closed::Superseded };
                 let because = noted.map_or(otherwise, |(_, because)| because);
                 InteractionEvent::Closed { ask, because }
@@ -95,10 +95,10 @@ fn signal(signaled: &Signaled) -> InteractionEvent {
     InteractionEvent::Signaled { signal, to, reason, by }
 }
 
-/// Questions that are open and were not.
-pub(super) fn asked(before: Option<&JobView>, after: &JobView, events: &mut Vec<Happened>) {
-    let known = |id| before.is_some_and(|view| view.questions.iter().any(|q| q.id == id));
-    let fresh = after.questions.iter().filter(|question| !known(question.id.clone()));
+/// Questions that have opened.
+pub(super) fn asked(before: Option<&Before>, after: &Look<'_>, events: &mut Vec<Happened>) {
+    let known = |id| before.is_some_and(|before| before.questions.contains(id));
+    let fresh = after.questions().filter(|question| !known(&question.id));
     events.extend(fresh.map(|question| {
         Happened::Interaction(InteractionEvent::Asked { question: question.clone(), below: None })
     }));

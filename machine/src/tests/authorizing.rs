@@ -340,12 +340,12 @@ fn refuse(p: &Play, transient: bool) -> Decision {
 fn a_call_that_was_not_sent_goes_to_no_pool_and_fails_its_step() {
     let mut p = Play::planned(agent(|_| {}), plan("a"));
     let mut watching = Projection::default();
-    watching.take(p.job.seq(), Timestamp::UNIX_EPOCH, None, p.view());
+    watching.take(p.job.seq(), Timestamp::UNIX_EPOCH, None, &p.job);
     let decision = refuse(&p, false);
     assert_eq!(decision.pool(), proto::decision::pools::nobody());
     p.decision(decision.clone());
     let (seq, known) = (p.job.seq(), Known::Decision(Box::new(decision)));
-    let events = watching.take(seq, Timestamp::UNIX_EPOCH, Some(&known), p.view());
+    let events = watching.take(seq, Timestamp::UNIX_EPOCH, Some(&known), &p.job);
     let told = events.iter().filter_map(|event| match &event.happened {
         Happened::Tool(tool) => Some(tool.phase.clone()),
         _ => None,

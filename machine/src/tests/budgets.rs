@@ -354,7 +354,7 @@ fn what_tools_cost_counts_once_among_what_the_job_spent() {
     p.drive();
     let usage = p.view().usage;
     let mut watching = Projection::default();
-    watching.take(p.job.seq(), jiff::Timestamp::UNIX_EPOCH, None, p.view());
+    watching.take(p.job.seq(), jiff::Timestamp::UNIX_EPOCH, None, &p.job);
     let broke = ToolResult::failed("broken");
     p.result_at("g0.r0.a", 1, broke, Some(Fault::Timeout), cost(10, Some(0.5)));
     p.drive();
@@ -376,7 +376,7 @@ fn what_tools_cost_counts_once_among_what_the_job_spent() {
     let mut told = Vec::new();
     for (at, family, record) in &p.log {
         job.apply(*at, family, record.as_ref());
-        let happened = events.take(at.seq, at.time, record.as_ref().ok(), job.view().unwrap());
+        let happened = events.take(at.seq, at.time, record.as_ref().ok(), &job);
         told.extend(happened.into_iter().filter_map(|event| match event.happened {
             Happened::Usage(usage) if usage.tool.is_some() => {
                 Some((usage.tool.unwrap().to_string(), usage.spent.input_tokens, usage.paid))

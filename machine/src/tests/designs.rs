@@ -43,12 +43,11 @@ fn a_step_may_complete_without_success() {
         plan_with("a b<a", |_| Action::Agent),
     );
     p.expect(&["turn g0.r0.a.n1.t1 #1"]);
-    let before = p.view();
     let mut watching = Projection::default();
-    watching.take(p.job.seq(), Timestamp::UNIX_EPOCH, None, before.clone());
+    watching.take(p.job.seq(), Timestamp::UNIX_EPOCH, None, &p.job);
     p.turn("g0.r0.a.n1.t1", reported(false, "half of it"));
     let after = p.view();
-    let events = watching.take(p.job.seq(), Timestamp::UNIX_EPOCH, None, after.clone());
+    let events = watching.take(p.job.seq(), Timestamp::UNIX_EPOCH, None, &p.job);
     let told = events.iter().any(|event| match &event.happened {
         Happened::Step(step) => step.unsuccessful && step.attachments == ["out/a.md"],
         _ => false,
@@ -317,7 +316,7 @@ fn what_is_thought_and_what_is_a_result_are_told_apart() {
     let mut heard = Vec::new();
     for (at, family, record) in &p.log {
         job.apply(*at, family, record.as_ref());
-        let told = events.take(at.seq, at.time, record.as_ref().ok(), job.view().unwrap());
+        let told = events.take(at.seq, at.time, record.as_ref().ok(), &job);
         heard.extend(told.into_iter().filter_map(|event| match event.happened {
             Happened::Message(said) => Some((said.stream, said.step.is_some(), said.text)),
             _ => None,

@@ -29,7 +29,7 @@ pub(super) mod keys {
     pub(crate) const CHAT: &str = "chat";
 }
 
-/// What a call that nobody waits for any more comes to.
+/// The outcome of an abandoned call.
 const CANCELED: &str = "canceled";
 /// Longest name of a model in a span, in characters at each end: providers may say anything.
 const NAME_CHARS: usize = 120;
@@ -45,14 +45,14 @@ pub(super) struct Call {
     ended: bool,
 }
 
-/// Which kinds of thing the reply has so far.
+/// The kinds of content in the reply so far.
 #[derive(Default)]
 struct Said {
     words: bool,
     calls: bool,
 }
 
-/// What the span will have.
+/// The attributes of the span.
 struct Recording {
     parent: Context,
     start: SystemTime,
@@ -60,7 +60,7 @@ struct Recording {
     output: content::Output,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 struct End<'a> {
     error: Option<&'static str>,
     usage: Usage,

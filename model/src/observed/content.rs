@@ -1,5 +1,5 @@
-//! What was said, as JSON of the GenAI conventions' shape, each text as it may be seen. The shape
-//! stays whole when texts are cut, and the number of messages is bounded.
+//! Messages as JSON in the shape of the GenAI conventions, with each text as it may be shown. The
+//! shape stays whole when texts are cut, and the number of messages is bounded.
 
 use proto::message::{Message, ModelCall, StopReason};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::port::Delta;
 /// A conversation's last messages that are shown; the earlier ones are in the spans before.
 const MESSAGES_MAX: usize = 16;
 
-/// What a model was asked, as the text of two attributes.
+/// A request to a model, as the text of two attributes.
 pub(super) struct Input {
     /// `gen_ai.system_instructions`.
     pub(super) system: Option<String>,
@@ -17,7 +17,7 @@ pub(super) struct Input {
     pub(super) messages: String,
 }
 
-/// What a model is asked.
+/// A request to a model.
 pub(super) fn input(messages: &[Message], show: &dyn Fn(&str) -> String) -> Input {
     let system: Vec<Value> = messages
         .iter()

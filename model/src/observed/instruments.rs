@@ -89,7 +89,7 @@ pub(crate) fn count_retry(labels: &Labels, model: Option<&str>, kind: ErrorKind)
     INSTRUMENTS.retries.add(1, &attributes);
 }
 
-/// What is known of a call when it has ended.
+/// The measurements of a call that has ended.
 pub(super) struct Measured<'a> {
     pub(super) labels: &'a Labels,
     pub(super) model: Option<&'a str>,
@@ -116,7 +116,7 @@ impl Measured<'_> {
             INSTRUMENTS.first_chunk.record(first.as_secs_f64(), &common);
         }
         let Usage { input_tokens, output_tokens } = self.usage;
-        // Zeros are what a provider says that does not count.
+        // A provider that does not count reports zeros.
         if self.usage != Usage::default() {
             for (word, tokens) in [("input", input_tokens), ("output", output_tokens)] {
                 let attributes = with(KeyValue::new("gen_ai.token.type", word));

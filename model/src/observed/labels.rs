@@ -1,11 +1,11 @@
-//! What a call is told apart by in metrics: few values, whatever names callers come with.
+//! The labels of a call in metrics: few values, whatever names callers use.
 
 use crate::{ProviderConfig, ProviderKind};
 
 /// The label of models that are not configured: any caller may ask for one by any name.
 const OTHER: &str = "other";
 
-/// The provider, and the models that are told apart.
+/// The provider, and the models with labels of their own.
 #[derive(Debug, Clone)]
 pub(crate) struct Labels {
     provider: &'static str,

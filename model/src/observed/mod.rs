@@ -1,6 +1,6 @@
-//! A model that is watched: a `chat {model}` span and the metrics of every call, after the
-//! OpenTelemetry GenAI conventions 1.42.0. Changes nothing of what is asked or answered, and puts
-//! what was said into a span only through a function that it was given for that.
+//! An observed model: a `chat {model}` span and the metrics of every call, after the OpenTelemetry
+//! GenAI conventions 1.42.0. It changes neither requests nor replies, and puts content into a span
+//! only through a function that it was given for that.
 
 mod call;
 mod content;
@@ -28,7 +28,7 @@ use crate::{
 /// Makes text fit to be seen: cut, and without secrets.
 pub type Show = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// How a model is watched.
+/// The settings of an observed model.
 #[derive(Clone, Default)]
 pub struct Watching {
     /// For the metric of money; nothing is counted of a model that has none.
@@ -44,7 +44,7 @@ impl fmt::Debug for Watching {
     }
 }
 
-/// What every call has in common.
+/// The attributes that all calls share.
 struct Target {
     labels: Labels,
     /// Host and port.

@@ -96,8 +96,8 @@ impl Exchange {
     async fn read(&mut self, limit: Instant, phase: Phase) -> Result<(), ModelError> {
         let (until, which) =
             if limit <= self.deadline { (limit, phase) } else { (self.deadline, Phase::Total) };
-        // What genai would log can hold the prompt, so it logs into nothing. A subscriber of its own
-        // would have every call site of the process looked at again, for each event.
+        // Log messages of genai may contain the prompt, so they are dropped. A subscriber for them
+        // would re-evaluate every call site of the process, for each event.
         let next = self.events.next().with_subscriber(Dispatch::none());
         let event =
             tokio::time::timeout_at(until, next).await.map_err(|_| ModelError::timeout(which))?;
@@ -229,8 +229,8 @@ fn captured(end: StreamEnd) -> Vec<ModelCall> {
         .collect()
 }
 
-/// Gemini names no calls; genai numbers them anew in every frame, so that two frames collide. The
-/// form of the id must stay: genai knows by it that Gemini never saw it.
+/// Gemini names no calls; genai numbers them from the start in every frame, so that two frames
+/// collide. The form of the id must stay: genai knows by it that Gemini never saw it.
 fn renumbered(mut calls: Vec<ModelCall>) -> Vec<ModelCall> {
     for (position, call) in calls.iter_mut().enumerate() {
         if call.id.starts_with("call#") {

@@ -1,6 +1,6 @@
 //! Translates `genai`'s errors, whose text may hold the prompt, into this crate's own words.
 //!
-//! Only a status, two headers and a known error code are taken from what a provider says.
+//! A failure takes only a status, two headers and a known error code from a provider's reply.
 
 use jiff::Timestamp;
 use reqwest::header::HeaderMap;
@@ -11,7 +11,7 @@ use crate::{
     retry::retry_after,
 };
 
-/// What failed, in this crate's terms.
+/// The failure, in this crate's terms.
 pub(super) fn translate(error: &genai::Error) -> ModelError {
     if let genai::Error::HttpError { status, headers, body, .. } = error {
         return from_http(status.as_u16(), headers, body);
@@ -109,7 +109,7 @@ fn by_status(status: u16) -> ModelError {
     }
 }
 
-/// Where the providers put their error codes, the most specific first.
+/// The places of error codes in providers' replies, the most specific first.
 fn codes(body: &Value) -> impl Iterator<Item = &str> {
     [
         "/error/code",

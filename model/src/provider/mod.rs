@@ -37,7 +37,7 @@ use request::Prepared;
 /// [`ErrorKind::Config`] naming the field that cannot work.
 pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
     let checked = config.check()?;
-    // Whoever came first has installed a provider; which one it is makes no difference to this crate.
+    // Another crate may have installed a provider first; any provider will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut http = reqwest::Client::builder()
         .user_agent(concat!("callboard/", env!("CARGO_PKG_VERSION")))

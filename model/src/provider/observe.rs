@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::calls::{Calls, Piece};
 use crate::config::ProviderKind;
 
-/// What was seen in the frames of one reply.
+/// Observations in the frames of one reply.
 #[derive(Default)]
 struct Seen {
     model: Option<String>,
@@ -41,12 +41,12 @@ impl Observer {
         self.seen().model.take()
     }
 
-    /// Whether the model or a filter refused in a way `genai` does not report.
+    /// The model or a filter refused in a way `genai` does not report.
     pub(super) fn refused(&self) -> bool {
         self.seen().refused
     }
 
-    /// Whether a frame with tool calls could not be read, or holds more than is accepted.
+    /// A frame with tool calls could not be read, or is too large.
     pub(super) fn broken(&self) -> bool {
         let seen = self.seen();
         seen.broken || seen.calls.too_many

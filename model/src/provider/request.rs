@@ -25,7 +25,7 @@ use crate::{
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 /// Anthropic insists on a bound; `genai` would send 64,000.
 const ANTHROPIC_MAX_TOKENS: u32 = 8192;
-/// What `genai` takes for reasoning effort when a model's name ends in it.
+/// The endings of model names that `genai` takes for reasoning effort.
 const EFFORT_SUFFIXES: [&str; 9] =
     ["none", "zero", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"];
 

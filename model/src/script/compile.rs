@@ -40,7 +40,7 @@ pub(super) fn script(text: &str) -> Result<Script, ScriptError> {
     Ok(Script { models, rules, otherwise, templates })
 }
 
-/// The parser's message on one line: the place is said separately.
+/// The parser's message on one line, without the position, which is reported separately.
 fn plain(error: &serde_saphyr::Error) -> String {
     let rendered = error.without_snippet().to_string();
     let message = rendered.lines().next().unwrap_or_default();
@@ -99,7 +99,7 @@ fn when(doc: WhenDoc, line: Option<u64>) -> Result<When, ScriptError> {
 fn pattern(source: Option<Spanned<String>>) -> Result<Option<Regex>, ScriptError> {
     let Some(source) = source else { return Ok(None) };
     Regex::new(&source.value).map(Some).map_err(|error| {
-        // The last line of a regex error says what is wrong; those above draw the pattern.
+        // The last line of a regex error has the reason; those above draw the pattern.
         let error = error.to_string();
         let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
         ScriptError::new(

@@ -1,4 +1,4 @@
-//! What an OpenAI-compatible client sends, reduced to what rules and templates look at.
+//! The request of an OpenAI-compatible client, reduced to the parts that rules and templates read.
 
 use proto::message::Message;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ pub(super) struct Conversation {
     pub(super) top_p: Option<f64>,
     pub(super) tools: Vec<String>,
     pub(super) stream: bool,
-    /// Whether the client asked for a last frame with the usage.
+    /// The client asked for a last frame with the usage.
     pub(super) include_usage: bool,
     messages: Vec<Said>,
 }
@@ -77,7 +77,7 @@ impl Conversation {
         })
     }
 
-    /// What is asked inside this process.
+    /// A request from inside this process.
     pub(super) fn of(request: &ModelRequest, model: &str) -> Self {
         let said = |message: &Message| match message {
             Message::System { text } => {
@@ -110,7 +110,7 @@ impl Conversation {
         self.messages.last().map(|message| message.text.as_str())
     }
 
-    /// The text of the last thing a person said.
+    /// The text of the user's last message.
     pub(super) fn last_user(&self) -> &str {
         let said = self.messages.iter().rev().find(|message| message.role == RoleDoc::User);
         said.map_or("", |message| message.text.as_str())
@@ -129,7 +129,7 @@ impl Conversation {
             .filter_map(|message| Some((message.tool.as_deref()?, message.text.as_str())))
     }
 
-    /// Which call of the conversation this is, from 1: one more than what the model has said.
+    /// The number of this call in the conversation, from 1: one more than the model's messages.
     pub(super) fn turn(&self) -> u32 {
         let said =
             self.messages.iter().filter(|message| message.role == RoleDoc::Assistant).count();
@@ -174,7 +174,7 @@ struct RawMessage {
 #[serde(rename_all = "snake_case")]
 enum Role {
     System,
-    /// What newer OpenAI models call the system role.
+    /// The system role of newer OpenAI models.
     Developer,
     User,
     Assistant,

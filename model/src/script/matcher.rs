@@ -31,7 +31,7 @@ pub(super) struct ToolResultWhen {
 pub(super) type Captures = Map<String, Value>;
 
 impl When {
-    /// The captures when all conditions hold. The cheap ones are looked at first.
+    /// The captures, if all conditions hold. Cheap conditions come first.
     pub(super) fn matches(&self, talk: &Conversation) -> Option<Captures> {
         let holds = self.role.is_none_or(|role| talk.last_role() == Some(role))
             && self.turn.is_none_or(|turn| talk.turn() == turn)
@@ -59,7 +59,7 @@ impl When {
     }
 }
 
-/// Whether a number of a request is the one that is wanted, as far as numbers are written.
+/// A number of a request equals the expected one, by its notation.
 fn is(number: Option<f64>, wanted: f64) -> bool {
     number.is_some_and(|number| (number - wanted).abs() < 1e-9)
 }

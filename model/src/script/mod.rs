@@ -39,7 +39,7 @@ struct Rule {
     /// The rule's name, or its place in the file.
     name: String,
     when: When,
-    /// How many matches this rule answers; no number means all.
+    /// The number of matches that this rule answers; absent for all.
     times: Option<u32>,
     reply: ReplyPlan,
     fault: Option<Fault>,

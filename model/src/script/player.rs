@@ -1,5 +1,5 @@
-//! Plays a script: which rule answers, and how often each has. Whoever asks, over HTTP or in this
-//! process, gets the same.
+//! The player of a script: it picks the rule that answers, and counts. Requests over HTTP and from
+//! this process get the same answers.
 
 use std::sync::{
     Arc,
@@ -16,7 +16,7 @@ use super::{
 #[derive(Debug)]
 pub(super) struct Player {
     pub(super) script: Arc<Script>,
-    /// How many matches each rule has answered.
+    /// The number of matches that each rule has answered.
     answered: Vec<AtomicU64>,
     requests: AtomicU64,
     unanswered: AtomicU64,
@@ -27,7 +27,7 @@ pub(super) struct Player {
 pub(super) struct NoAnswer {
     /// Why, for people.
     pub(super) message: String,
-    /// What kind of mistake it is.
+    /// The kind of mistake.
     pub(super) code: &'static str,
 }
 
@@ -61,7 +61,7 @@ impl Player {
         self.unanswered.load(Ordering::Relaxed)
     }
 
-    /// Counts a request that had no answer, and says so.
+    /// Counts a request without an answer, and logs it.
     pub(super) fn missed(&self, message: &str) {
         self.unanswered.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(message, "the scripted model has no answer");

@@ -11,7 +11,7 @@ use super::{
     template::{Context, Templates, Text, Tree},
 };
 
-/// What a rule says, compiled.
+/// A compiled reply of a rule.
 #[derive(Debug)]
 pub(super) struct ReplyPlan {
     pub(super) words: Words,
@@ -37,7 +37,7 @@ pub(super) struct CallPlan {
     pub(super) id: Option<Text>,
 }
 
-/// How a streamed reply is cut into pieces and how fast they come.
+/// The pieces of a streamed reply and their pace.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     /// Characters a piece.
@@ -54,7 +54,7 @@ impl Pace {
     }
 }
 
-/// What goes wrong on demand.
+/// A fault on demand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
     /// An HTTP error in place of a reply.
@@ -91,9 +91,9 @@ pub(super) struct RenderedCall {
 /// Numbers a template may want to know.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counts {
-    /// Which request to this server this is, from 1.
+    /// The number of this request to the server, from 1.
     pub(super) request: u64,
-    /// Which answer of this rule this is, from 1.
+    /// The number of this answer of the rule, from 1.
     pub(super) seen: u64,
 }
 
@@ -151,7 +151,7 @@ fn written(args: &Value) -> String {
     args.as_str().map_or_else(|| args.to_string(), str::to_owned)
 }
 
-/// What templates see.
+/// The variables of templates.
 fn view(talk: &Conversation, captures: &Captures, counts: Counts) -> Value {
     let results: Vec<Value> =
         talk.results().map(|(tool, text)| json!({"tool": tool, "value": parsed(text)})).collect();

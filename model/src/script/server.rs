@@ -26,7 +26,7 @@ use super::{
 
 /// The largest request a client may send.
 const REQUEST_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// How long a shutdown waits for replies under way.
+/// The time for which a shutdown waits for pending replies.
 const SHUTDOWN_WAIT: Duration = Duration::from_secs(2);
 
 /// A running scripted model. Dropping it stops it.
@@ -68,7 +68,7 @@ pub async fn serve(script: Script, address: SocketAddr) -> io::Result<ScriptServ
 }
 
 impl ScriptServer {
-    /// Where it listens.
+    /// Its address.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.address
@@ -150,7 +150,7 @@ async fn chat(
 }
 
 impl Served {
-    /// An answer that says that there is none; 400, so that clients do not try again.
+    /// The reply to a request that no rule answers; 400, so that clients do not retry.
     fn refuse(&self, message: &str, kind: &str, code: Option<&str>) -> Response {
         self.player.missed(message);
         json(StatusCode::BAD_REQUEST, wire::error(message, kind, code))
@@ -179,7 +179,7 @@ fn typed(status: StatusCode, content_type: &'static str, body: Body) -> Response
     response
 }
 
-/// How a body ends after its pieces.
+/// The end of a body after its pieces.
 enum Ending {
     Close(String),
     Hang,
@@ -266,7 +266,7 @@ fn paced(pieces: Vec<String>, ending: Ending, reply: &Rendered, stop: Cancellati
     })
 }
 
-/// Waits; says whether the server still runs.
+/// Waits; returns false if the server stops meanwhile.
 async fn pause(wait: Duration, stop: &CancellationToken) -> bool {
     if wait.is_zero() {
         return !stop.is_cancelled();

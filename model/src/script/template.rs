@@ -130,7 +130,8 @@ impl Templates {
     }
 }
 
-/// What templates see. Built when the first one is rendered, because most replies have none.
+/// The variables of templates. Built when the first one is rendered, because most replies have
+/// none.
 pub(super) struct Context<'a> {
     build: &'a dyn Fn() -> Value,
     built: std::cell::OnceCell<minijinja::Value>,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{conversation::Conversation, reply::Rendered};
 
-/// What all frames of a reply have in common.
+/// The fields that all frames of a reply share.
 pub(super) struct Frames<'a> {
     id: String,
     model: &'a str,

@@ -1,6 +1,6 @@
-//! How much of a conversation fits a model: the oldest exchanges are left out first, whole ones, so
-//! that no result stands there without the call it answers. What frames the conversation and the
-//! first thing that is asked are never left out. Pure.
+//! The part of a conversation that fits a model's context: whole exchanges are dropped, the oldest
+//! first, so that no result lacks its call. The instructions and the first request are never
+//! dropped. Pure.
 //!
 //! Must never: leave half an exchange, come out above the window, or answer two ways to one question.
 
@@ -30,9 +30,9 @@ use crate::{Model, ModelError, ModelRequest, ModelStream};
 
 messages::texts!(window);
 
-/// What a message costs beside its words.
+/// The tokens of a message beside its text.
 const PER_MESSAGE: usize = 4;
-/// What a call or the description of a tool costs beside its words.
+/// The tokens of a call or of a tool's description beside its text.
 const PER_CALL: usize = 8;
 /// The least that is left of each end of a result that is cut to fit, in characters.
 const END_CHARS_MIN: usize = 20;
@@ -49,7 +49,7 @@ pub struct Fitted {
 /// The model that a conversation is for.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
-    /// Who is asked.
+    /// The model.
     pub model: &'a dyn Model,
     /// By which name; the configured one when absent.
     pub name: Option<&'a str>,
@@ -69,9 +69,9 @@ pub struct TooLarge {
 
 /// Leaves out of a conversation what the model has no room for.
 ///
-/// What stands before the first words of the model (instructions and task) is pinned; after that
-/// each of its messages, with the results and words that follow it, is one exchange. The newest
-/// exchange always stays: when it is too large by itself, the results in it are cut.
+/// Messages before the model's first one (instructions and task) are pinned; after that each of its
+/// messages, with the results and texts that follow it, is one exchange. The newest exchange always
+/// stays: if it is too large by itself, its results are truncated.
 ///
 /// # Errors
 /// [`TooLarge`] when what must stay has no room.
@@ -125,7 +125,7 @@ fn limit(window: Window, asked: Asked<'_>) -> usize {
     limit.map_or(usize::MAX, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX))
 }
 
-/// What is never left out, and the exchanges after it.
+/// The pinned messages, and the exchanges after them.
 fn split(messages: Vec<Message>) -> (Vec<Message>, Vec<Vec<Message>>) {
     let begins = |m: &Message| matches!(m, Message::Assistant { .. });
     let first = messages.iter().position(begins).unwrap_or(messages.len());
@@ -134,7 +134,7 @@ fn split(messages: Vec<Message>) -> (Vec<Message>, Vec<Vec<Message>>) {
     (pinned, exchanges)
 }
 
-/// How many of the oldest exchanges must go so that no more than `keep` results are left.
+/// The number of oldest exchanges to drop so that at most `keep` results are left.
 fn over_keep(exchanges: &[Vec<Message>], keep: u32) -> usize {
     let keep = usize::try_from(keep).unwrap_or(usize::MAX);
     let mut results = 0_usize;
@@ -194,8 +194,8 @@ fn shrink(model: &dyn Model, exchange: &mut [Message], room: usize) {
     }
 }
 
-/// The longest result that can still be cut. Where there is none it is the longest of the words
-/// beside them: planners are told results so.
+/// The longest result that can still be truncated, or else the longest text beside the results:
+/// planners receive results as text.
 fn longest(exchange: &mut [Message]) -> Option<&mut String> {
     let can_be_cut = |text: &str| text.chars().count() / 4 >= END_CHARS_MIN;
     let is_result = |m: &Message| matches!(m, Message::Tool { text, .. } if can_be_cut(text));
@@ -243,7 +243,7 @@ fn offered(model: &dyn Model, tools: &[ToolOffer]) -> usize {
         .sum()
 }
 
-/// What a conversation costs, with the tools that are offered in it.
+/// The tokens of a conversation, with the tools that it offers.
 #[must_use]
 pub fn tokens(messages: &[Message], tools: &[ToolOffer], model: &dyn Model) -> usize {
     cost(model, messages) + offered(model, tools)
@@ -255,8 +255,7 @@ struct Bounded {
     windows: ByModel<u32>,
 }
 
-/// The model, the contexts of all that can be asked by name known to whoever puts conversations
-/// together.
+/// The model, with the context sizes of all named models for the builder of conversations.
 #[must_use]
 pub fn bounded(model: Arc<dyn Model>, windows: ByModel<u32>) -> Arc<dyn Model> {
     Arc::new(Bounded { model, windows })

@@ -1,5 +1,5 @@
-//! What of a conversation is to be summarised when it does not fit: more than must be, so that the
-//! next turns have room and a summary is not made for each of them. Pure.
+//! The part of a conversation to summarise when it does not fit: more than necessary, so that the
+//! next turns have room and do not each need a summary. Pure.
 //!
 //! Must never: ask for a summary where nothing would be left out, or where there is no room for one.
 
@@ -16,15 +16,15 @@ const ROOM_MIN: usize = 32;
 /// The oldest part of a conversation that does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overflow {
-    /// How many of the oldest exchanges.
+    /// The number of oldest exchanges.
     pub oldest: usize,
-    /// How many tokens what takes their place may have.
+    /// The limit on the summary's tokens.
     pub room: usize,
 }
 
-/// What is to be summarised: so many of the oldest exchanges that the rest takes half of the window,
-/// the newest never. What takes their place may have a quarter of it. Nothing when all of the
-/// conversation fits, as [`super::fit`] sees it.
+/// The exchanges to summarise: so many of the oldest that the rest takes half of the window, but
+/// never the newest. The summary may take a quarter of it. Absent if the whole conversation fits,
+/// by [`super::fit`].
 #[must_use]
 pub fn overflow(
     messages: Vec<Message>,

@@ -1,4 +1,4 @@
-//! What fits a window: properties over chance conversations, and the counts of a real vocabulary.
+//! Tests of fitting: properties over random conversations, and the counts of a real vocabulary.
 
 use proptest::prelude::*;
 use proto::message::ModelCall;

@@ -1,12 +1,12 @@
-//! How many tokens a text has, guessed from its characters: no vocabulary is loaded, nothing is
-//! fetched, and the guess is the same everywhere.
+//! An estimate of a text's tokens from its characters: no vocabulary is loaded, nothing is fetched,
+//! and the estimate is the same everywhere.
 //!
 //! It is meant to be too high rather than too low. Against the vocabularies `cl100k` and `o200k` it
-//! comes to 1.1 to 1.4 times the real count for English prose, Markdown, source code and JSON, 1.3 to
+//! gives 1.1 to 1.4 times the real count for English prose, Markdown, source code and JSON, 1.3 to
 //! 2.1 times for Chinese, and 1.0 to 2.5 times for Japanese, Korean, Russian, Arabic, Thai and emoji.
 //! It is too low, by half at worst, for letters that are words in no language.
 
-/// What a character is part of.
+/// The class of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Lower,
@@ -27,7 +27,7 @@ impl Kind {
         }
     }
 
-    /// Whether a character of this kind goes on with what one of the other kind began.
+    /// A character of this class continues a token of the other class.
     fn goes_on(self, before: Self) -> bool {
         match (before, self) {
             (Self::Lower | Self::Upper, Self::Lower)

@@ -1,8 +1,8 @@
-//! What a job's log claims: how it ended, what is wrong with it, or what it waits for and where in
-//! the log each of that is. Pure; whether it is so is looked at elsewhere.
+//! The claims of a job's log: its end, its flaws, or the events it waits for, each with its
+//! position. Pure; another module compares them with the broker.
 
 use broker::log::Queue;
-use machine::{Waits, check, dead_letters as dead};
+use machine::{Waits, check, dead_letters};
 use proto::{
     decision::DecisionKind,
     door::{DeadKind, DeadLetter},
@@ -13,29 +13,30 @@ use proto::{
 
 use super::Finding;
 
-/// What a job's log claims.
+/// The claims of a job's log.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Claim {
     /// The last record.
     pub(super) seq: Seq,
     pub(super) ended: bool,
-    /// What the log alone shows to be wrong.
+    /// Findings from the log alone.
     pub(super) wrong: Vec<Finding>,
-    /// What stands still until somebody does something.
+    /// Dead letters, which wait for an operator.
     pub(super) dead: Vec<DeadLetter>,
-    /// A decision that should follow, after which; and the last fact, which is to bring it about.
+    /// The decision that should follow, the decision before it, and the last fact, which triggers
+    /// it.
     pub(super) due: Option<Due>,
-    /// Commands that have no result, where each is and who hands it out.
+    /// Commands without a result, with their positions and queues.
     pub(super) commands: Vec<Command>,
     /// Open questions, and the command that put each into the inbox.
     pub(super) asks: Vec<(AskId, Option<Command>)>,
     pub(super) timers: Vec<TimerName>,
-    /// Jobs that work for it and have not ended, as far as its log says.
+    /// Child jobs that have not ended, by its own log.
     pub(super) children: Vec<JobId>,
     pub(super) rests: Rests,
 }
 
-/// A decision that is not there yet.
+/// A missing decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Due {
     pub(super) kind: DecisionKind,
@@ -50,7 +51,7 @@ pub(super) struct Command {
     pub(super) queue: Queue,
 }
 
-/// What holds a job for which nothing is on its way.
+/// The reason why a job waits without a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Rests {
     pub(super) paused: bool,
@@ -64,9 +65,9 @@ impl From<&machine::commands::Sent> for Command {
 }
 
 impl Claim {
-    /// What a whole log claims.
+    /// The claims of a whole log.
     pub(super) fn of(job: &JobId, entries: &[Entry]) -> Self {
-        let folded = match dead::fold(job, entries) {
+        let folded = match dead_letters::fold(job, entries) {
             Ok(folded) => folded,
             Err(letter) => return Self::nothing_but(entries, *letter),
         };
@@ -87,7 +88,7 @@ impl Claim {
             seq: folded.seq(),
             ended: folded.has_ended(),
             wrong: wrong.map(Finding::Log).collect(),
-            dead: dead::letters(&folded, entries),
+            dead: dead_letters::letters(&folded, entries),
             due,
             commands: commands
                 .iter()

@@ -1,4 +1,4 @@
-//! What can be wrong with a job, and where jobs stand when nothing is.
+//! Findings of fsck, and the standings of healthy jobs.
 
 use std::fmt;
 
@@ -10,74 +10,73 @@ use proto::{
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-/// Something that must not be.
+/// An inconsistency.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
     /// The log alone shows it.
     Log(check::Finding),
-    /// A decision should follow, and no fact is on its way to the supervisor that would bring it
-    /// about.
+    /// A decision should follow, and no fact that would trigger it is on its way to the supervisor.
     Unattended {
-        /// Which decision.
+        /// The decision's kind.
         kind: DecisionKind,
-        /// After which.
+        /// The decision before it.
         after: Seq,
     },
-    /// A command has no result and was acknowledged: nobody will be handed it again.
+    /// A command has no result and was acknowledged: it will not be redelivered.
     Dropped {
         /// The command.
         seq: Seq,
-        /// What handed it out.
+        /// Its queue.
         queue: Queue,
     },
-    /// One of several commands that were handed out has no result and was acknowledged; which of
-    /// them, the broker does not say.
+    /// One of several delivered commands has no result and was acknowledged; the broker does not
+    /// say which.
     OneOfDropped {
         /// The command.
         seq: Seq,
-        /// What handed it out.
+        /// Its queue.
         queue: Queue,
-        /// How many were handed out and have no result.
+        /// The number of delivered commands without a result.
         commands: usize,
-        /// How many of these are in somebody's hands.
+        /// The number of unacknowledged ones among them.
         held: u64,
     },
-    /// A command that no consumer hands out.
+    /// A command that no consumer delivers.
     Uncovered {
         /// The command.
         seq: Seq,
-        /// What would hand it out.
+        /// The queue that would deliver it.
         queue: Queue,
     },
-    /// A timer that the job waits for is not armed, and has not fired.
+    /// The job waits for a timer that is not armed and has not fired.
     NoTimer {
-        /// Which.
+        /// The timer.
         timer: TimerName,
     },
-    /// An open question that nobody can find: it is not in the inbox, nor on its way there.
+    /// An open question is not in the inbox, nor on its way there.
     NotInInbox {
-        /// Which.
+        /// The question.
         ask: AskId,
     },
-    /// A job that should work for this one has no log.
+    /// A child job has no log.
     NoChild {
-        /// Which.
+        /// The child.
         child: JobId,
     },
-    /// A job that worked for this one has ended, and this one was not told.
+    /// A child job has ended, and its parent was not notified.
     ChildUnheard {
-        /// Which.
+        /// The child.
         child: JobId,
     },
     /// The inbox shows a question that is not open.
     StillInInbox {
-        /// Which.
+        /// The question.
         ask: AskId,
     },
 }
 
 impl Finding {
-    /// Whether it is what an earlier look found: the numbers of others may have changed since.
+    /// It is the finding of an earlier check; its counts may differ.
     pub(super) fn stays(&self, before: &Self) -> bool {
         match (self, before) {
             (Self::OneOfDropped { seq, .. }, Self::OneOfDropped { seq: earlier, .. }) => {
@@ -103,7 +102,7 @@ impl Finding {
         }
     }
 
-    /// What to do about it.
+    /// The remedy, for people.
     #[must_use]
     pub fn advice(&self) -> &'static str {
         match self {
@@ -179,13 +178,13 @@ impl Serialize for Finding {
     }
 }
 
-/// Where a job stands with which nothing is wrong.
+/// The standing of a healthy job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// It has ended.
     Ended,
-    /// What moves it waits to be handed out: a command to a worker, or a fact to the supervisor.
+    /// A command for a worker, or a fact for the supervisor, waits for its delivery.
     Queued,
     /// A worker has its command.
     Leased,
@@ -193,15 +192,15 @@ pub enum Standing {
     Person,
     /// It waits for the clock; the timer is armed.
     Clock,
-    /// It waits for a job that works for it; that one has a log and has not ended.
+    /// It waits for a child job, which has a log and has not ended.
     Child,
     /// An operator holds it.
     Held,
-    /// Work of it was given up, and waits for an operator.
+    /// It has a dead letter, which waits for an operator.
     DeadLettered,
     /// A record of it cannot be read.
     Parked,
-    /// It moved each time it was looked at.
+    /// It changed between all checks.
     Moving,
 }
 

@@ -1,4 +1,4 @@
-//! What the inbox shows and nobody asks.
+//! Inbox entries without an open question.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use broker::{
     kv::{self, Bucket, Change},
 };
 use futures::StreamExt;
-use machine::dead_letters as dead;
+use machine::dead_letters;
 use proto::id::{AskId, JobId, Seq};
 
 use super::{FsckError, Report, Scope, Wrong, finding::Finding};
 
-/// Looks through the inbox, entry by entry, and again at what looks wrong.
+/// Checks the inbox entry by entry, and doubtful entries twice.
 pub(super) async fn look(
     broker: &Broker,
     scope: &Scope,
@@ -58,8 +58,9 @@ pub(super) async fn look(
     Ok(())
 }
 
-/// Whether the question is open. Of a job that is parked or breaks nobody knows, and nothing is said.
+/// The question is open. Questions of a parked or broken job count as open.
 async fn is_asking(broker: &Broker, job: &JobId, ask: &AskId) -> Result<bool, FsckError> {
     let entries = broker.log.read(job, Seq(0)).await?;
-    Ok(dead::fold(job, &entries).map_or(true, |job| job.poison().is_some() || job.is_asking(ask)))
+    Ok(dead_letters::fold(job, &entries)
+        .map_or(true, |job| job.poison().is_some() || job.is_asking(ask)))
 }

@@ -1,4 +1,4 @@
-//! Holds what a job's log claims against what the broker says of queues, timers and the inbox.
+//! Compares the claims of a job's log with the broker's queues, timers and inbox.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use super::{
     finding::{Finding, Standing},
 };
 
-/// How far every queue of a shard has come.
+/// The progress of every queue of a shard.
 #[derive(Debug, Default)]
 pub(super) struct Queues(BTreeMap<Queue, Progress>);
 
@@ -28,7 +28,7 @@ impl Queues {
         Self(all.into_iter().map(|one| (one.queue.clone(), one)).collect())
     }
 
-    /// How many commands of a queue are in somebody's hands.
+    /// The number of a queue's unacknowledged commands.
     pub(super) fn held(&self, queue: &Queue) -> u64 {
         self.0.get(queue).map_or(0, |progress| progress.unacknowledged)
     }
@@ -38,16 +38,15 @@ impl Queues {
     }
 }
 
-/// What became of the look at one job.
+/// The verdict on one job.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Verdict {
     pub(super) seq: Seq,
     pub(super) standing: Standing,
     pub(super) findings: Vec<Finding>,
     pub(super) dead: Vec<DeadLetter>,
-    /// Commands that were handed out: whether all of a queue's are in somebody's hands can only be
-    /// said of all together.
-    pub(super) handed_out: Vec<Command>,
+    /// Delivered commands: their acknowledgements can only be judged for a whole queue together.
+    pub(super) delivered: Vec<Command>,
 }
 
 /// Looks at one job. `queues` must have been asked before its log is read: then what has no result
@@ -60,7 +59,7 @@ pub(super) async fn look(
     let entries = broker.log.read(job, Seq(0)).await?;
     let claim = Claim::of(job, &entries);
     let mut judge =
-        Judge { queues, findings: claim.wrong.clone(), queued: false, handed_out: Vec::new() };
+        Judge { queues, findings: claim.wrong.clone(), queued: false, delivered: Vec::new() };
     if !claim.ended && claim.dead.iter().all(|letter| letter.kind == DeadKind::GivenUp) {
         judge.due(&claim);
         claim.commands.iter().for_each(|command| judge.command(command));
@@ -73,7 +72,7 @@ pub(super) async fn look(
         standing: judge.standing(&claim),
         findings: judge.findings,
         dead: claim.dead,
-        handed_out: judge.handed_out,
+        delivered: judge.delivered,
     })
 }
 
@@ -81,7 +80,7 @@ struct Judge<'a> {
     queues: &'a Queues,
     findings: Vec<Finding>,
     queued: bool,
-    handed_out: Vec<Command>,
+    delivered: Vec<Command>,
 }
 
 impl Judge<'_> {
@@ -91,7 +90,7 @@ impl Judge<'_> {
         let fact = Command { seq: due.last_fact, queue: Queue::Facts };
         match self.queues.of(&fact) {
             // Without a consumer no supervisor has ever been there: the first one is handed all.
-            None | Some(Whereabouts::Queued | Whereabouts::HandedOut) => self.queued = true,
+            None | Some(Whereabouts::Queued | Whereabouts::Delivered) => self.queued = true,
             Some(Whereabouts::Done) => {
                 self.findings.push(Finding::Unattended { kind: due.kind, after: due.after });
             }
@@ -103,7 +102,7 @@ impl Judge<'_> {
         match self.queues.of(command) {
             None => self.findings.push(Finding::Uncovered { seq, queue }),
             Some(Whereabouts::Queued) => self.queued = true,
-            Some(Whereabouts::HandedOut) => self.handed_out.push(command.clone()),
+            Some(Whereabouts::Delivered) => self.delivered.push(command.clone()),
             Some(Whereabouts::Done) => self.findings.push(Finding::Dropped { seq, queue }),
         }
     }
@@ -136,7 +135,7 @@ impl Judge<'_> {
                 continue;
             }
             match command.as_ref().map(|command| (command, self.queues.of(command))) {
-                Some((_, Some(Whereabouts::Queued | Whereabouts::HandedOut))) => {}
+                Some((_, Some(Whereabouts::Queued | Whereabouts::Delivered))) => {}
                 Some((Command { seq, queue }, None)) => {
                     self.findings.push(Finding::Uncovered { seq: *seq, queue: queue.clone() });
                 }
@@ -176,7 +175,7 @@ impl Judge<'_> {
             Some(DeadKind::Unreadable | DeadKind::Broken) => return Standing::Parked,
             Some(DeadKind::GivenUp) | None => {}
         }
-        if !self.handed_out.is_empty() {
+        if !self.delivered.is_empty() {
             Standing::Leased
         } else if self.queued {
             Standing::Queued

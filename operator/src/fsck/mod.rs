@@ -1,9 +1,9 @@
-//! Proves of every job that it has ended, or that what moves it is really on its way: a command in
-//! its queue or with a worker, a question in the inbox, a timer that is armed; or that it stands
-//! still and says why. Names every job that is none of these.
+//! Checks that every job has ended, or that its next event is really on its way (a command in its
+//! queue or with a worker, a question in the inbox, an armed timer), or that it is stopped with a
+//! reason. Reports every other job.
 //!
-//! It must never write anything, and never believe what one look shows: jobs move while it looks, so
-//! what looks wrong is looked at again until it stays so. What is in order is not kept in memory.
+//! It must never write anything, and never trust a single check: jobs change meanwhile, so a
+//! doubtful job is checked again until its finding persists. Healthy jobs take no memory.
 
 mod claim;
 mod finding;
@@ -23,19 +23,19 @@ use serde::Serialize;
 
 pub use self::finding::{Finding, Standing};
 
-/// Shards looked at side by side.
+/// Shards checked concurrently.
 const SHARDS: usize = 8;
 
-/// What is looked at, and how patiently.
+/// The scope of a check.
 #[derive(Debug, Clone)]
 pub struct Scope {
     /// Only these shards; all when empty.
     pub shards: Vec<Shard>,
     /// Only these jobs; all when empty.
     pub jobs: Vec<JobId>,
-    /// How long something that looks wrong is given before it is looked at again.
+    /// The wait before a doubtful job is checked again.
     pub settle: Duration,
-    /// Looks after which a job that moves each time is left alone.
+    /// Checks after which a job that changes each time is left alone.
     pub looks: u32,
 }
 
@@ -59,28 +59,28 @@ impl Scope {
     }
 }
 
-/// A job with which something is wrong.
+/// A job with findings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Wrong {
     /// The job.
     pub job: JobId,
     /// Its shard.
     pub shard: Shard,
-    /// What.
+    /// The findings.
     pub findings: Vec<Finding>,
 }
 
-/// What was found.
+/// The result.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// Jobs that were looked at.
+    /// Jobs checked.
     pub jobs: u64,
-    /// How many stand where, those with which something is wrong not counted.
+    /// The number of jobs in each standing, without those with findings.
     #[serde(serialize_with = "by_word")]
     pub standings: BTreeMap<usize, u64>,
-    /// Jobs with which something is wrong.
+    /// Jobs with findings.
     pub wrong: Vec<Wrong>,
-    /// What stands still until somebody does something.
+    /// Dead letters, which wait for an operator.
     pub dead: Vec<DeadLetter>,
     /// Timers of jobs that have ended: they do nothing.
     pub idle_timers: u64,
@@ -97,13 +97,13 @@ fn by_word<S: serde::Serializer>(
 }
 
 impl Report {
-    /// Whether nothing is wrong. What stands still and says why is not wrong.
+    /// There are no findings. A dead letter is no finding.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.wrong.is_empty()
     }
 
-    /// How many jobs stand there.
+    /// The number of jobs in a standing.
     #[must_use]
     pub fn standing(&self, standing: Standing) -> u64 {
         let place = Standing::ALL.iter().position(|one| *one == standing);
@@ -161,7 +161,7 @@ pub async fn look(broker: &Broker, scope: &Scope) -> Result<Report, FsckError> {
         is_named && (scope.jobs.is_empty() || scope.jobs.iter().any(has_named))
     });
     let looks = wanted.map(|shard| look_at(broker, scope, shard));
-    // What looks wrong is waited for in every shard: side by side that is one wait.
+    // Every shard waits for its doubtful jobs: concurrently that is one wait.
     let mut each = stream::iter(looks).buffer_unordered(SHARDS);
     let mut report = Report::default();
     while let Some(one) = each.next().await {

@@ -14,7 +14,7 @@ use super::{
 
 /// Jobs between two questions how far the queues have come.
 const PAGE: usize = 200;
-/// Jobs of one shard looked at side by side.
+/// Jobs of one shard checked concurrently.
 const LOOKS: usize = 4;
 /// Timers whose jobs are asked for at a time.
 const TIMERS: usize = 500;
@@ -26,10 +26,10 @@ pub(super) struct Shard<'a> {
     pub(super) shard: id::Shard,
 }
 
-/// What is known of a job that must be looked at again.
+/// A job that must be checked again.
 #[derive(Debug, Default)]
 struct Doubt {
-    /// What the look before found.
+    /// The findings of the previous check.
     before: Vec<Finding>,
 }
 
@@ -67,8 +67,8 @@ impl Shard<'_> {
         doubts: &mut BTreeMap<JobId, Doubt>,
     ) -> Result<(), FsckError> {
         for (job, verdict) in self.looks(jobs).await? {
-            // What was handed out is said only of all of a queue together.
-            if verdict.findings.is_empty() && verdict.handed_out.is_empty() {
+            // The broker counts deliveries only for a whole queue.
+            if verdict.findings.is_empty() && verdict.delivered.is_empty() {
                 passed(report, verdict);
             } else {
                 doubts.insert(job, Doubt { before: verdict.findings });
@@ -89,8 +89,8 @@ impl Shard<'_> {
         Ok(all)
     }
 
-    /// Looks again at what is in doubt, until each is in order or stays wrong. All of them are looked
-    /// at with one answer of how far the queues have come.
+    /// Checks doubtful jobs until each is healthy or its finding persists. All of them are compared
+    /// with one reading of the queues' progress.
     async fn settle(
         &self,
         report: &mut Report,
@@ -139,7 +139,7 @@ impl Shard<'_> {
             let page = page.map_err(|cut| cut.1)?;
             let jobs: BTreeSet<JobId> = page.iter().map(|armed| armed.job.clone()).collect();
             let jobs: Vec<JobId> = jobs.into_iter().collect();
-            let ended = self.broker.log.ended(&jobs).await?;
+            let ended = self.broker.log.finished_among(&jobs).await?;
             idle += page.iter().filter(|armed| ended.contains(&armed.job)).count() as u64;
         }
         Ok(idle)
@@ -151,16 +151,16 @@ fn passed(report: &mut Report, verdict: Verdict) {
     report.dead.extend(verdict.dead);
 }
 
-/// Of the commands that were handed out and have no result, each must be in somebody's hands. When
-/// there are more of them than are, some are not, and nobody says which.
+/// Every delivered command without a result must be unacknowledged. If there are more of them than
+/// unacknowledged deliveries, some were dropped, and the broker does not say which.
 fn missing_from_hands(queues: &Queues, all: &mut [(JobId, Verdict)]) {
-    let mut handed_out: BTreeMap<Queue, usize> = BTreeMap::new();
-    for command in all.iter().flat_map(|(_, verdict)| &verdict.handed_out) {
-        *handed_out.entry(command.queue.clone()).or_default() += 1;
+    let mut delivered: BTreeMap<Queue, usize> = BTreeMap::new();
+    for command in all.iter().flat_map(|(_, verdict)| &verdict.delivered) {
+        *delivered.entry(command.queue.clone()).or_default() += 1;
     }
     for (_, verdict) in all {
-        for command in &verdict.handed_out {
-            let commands = handed_out.get(&command.queue).copied().unwrap_or_default();
+        for command in &verdict.delivered {
+            let commands = delivered.get(&command.queue).copied().unwrap_or_default();
             let held = queues.held(&command.queue);
             if commands as u64 > held {
                 let (seq, queue) = (command.seq, command.queue.clone());

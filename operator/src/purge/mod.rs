@@ -1,12 +1,10 @@
-//! Removes what jobs leave behind when they have ended: their logs, what shared buckets say of them,
-//! and large values that no record refers to any more. Runs beside a living system, may be interrupted
-//! at any moment and run again.
+//! Removal of ended jobs: their logs, their entries in shared buckets, and large values without
+//! references. Runs beside a live system; it may be interrupted at any moment and run again.
 //!
-//! It must never remove the log of a job that has not ended, nor of one whose family has not, and whether
-//! they have is folded, not guessed.
-//! Everything is removed as it was seen: what others write meanwhile stays.
+//! It must never remove the log of a job that has not ended, or whose family has not: the fold
+//! decides, not a guess. It removes only versions that it has read: concurrent writes stay.
 
-mod kin;
+mod families;
 mod objects;
 
 use broker::{
@@ -17,25 +15,25 @@ use broker::{
 };
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
-use machine::dead_letters as dead;
+use machine::dead_letters;
 use proto::{
     entry::Entry,
     id::{ConversationId, JobId, Seq, Shard},
 };
 use serde::Serialize;
 
-use self::kin::Kin;
+use self::families::Families;
 pub use self::objects::{Garbage, OLDER_THAN, PATIENCE, collect, garbage};
 use runtime::conversations;
 
-/// Jobs that are found at most; the rest is found when it is looked again.
+/// The limit on jobs found at a time; the next run finds the rest.
 pub const JOBS_MAX: usize = 100_000;
 /// Submissions of one page.
 const PAGE: usize = 200;
-/// Logs that are read, or removed, side by side.
+/// Logs that are read, or removed, concurrently.
 const AT_A_TIME: usize = 4;
 
-/// Which jobs are looked for.
+/// A selection of jobs.
 #[derive(Debug, Clone)]
 pub struct Terms {
     /// Only these jobs; all when empty.
@@ -44,34 +42,34 @@ pub struct Terms {
     pub before: Timestamp,
 }
 
-/// A job that has ended, as it was seen.
+/// An ended job, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ended {
     /// The job.
     pub job: JobId,
-    /// When the last of its records was stored: at its end, or later when a result came late.
+    /// The time of its last record: its end, or a late result.
     pub last: Timestamp,
     /// Its records.
     pub records: u64,
-    /// What they say, in bytes, without large values and what the server adds to each.
+    /// Their size in bytes, without large values and the server's overhead.
     pub bytes: u64,
     #[serde(skip)]
     until: Seq,
     #[serde(skip)]
     conversation: Option<ConversationId>,
-    /// The job it works for, and those that work or worked for it.
+    /// Its parent and its children.
     #[serde(skip)]
-    kin: Vec<JobId>,
+    relatives: Vec<JobId>,
 }
 
-/// Why a job stays.
+/// The reason why a job stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stays {
     /// It has not ended: it works, waits, or is parked.
     Open,
-    /// It works for a job that has not ended, or such a one works for it: each writes into the other's
-    /// log, and one that goes back begins the others anew.
+    /// Its parent or a child has not ended: each appends to the other's log, and a rollback of one
+    /// restarts the others.
     Family,
     /// It has ended, or was submitted, not long enough ago; or a job of its family has.
     Recent,
@@ -79,20 +77,20 @@ pub enum Stays {
     Absent,
 }
 
-/// What was found.
+/// The result.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Found {
     /// Jobs that may be removed.
     pub ended: Vec<Ended>,
-    /// Jobs that stay because they have not ended; those submitted lately are not looked at.
+    /// Jobs that stay because they have not ended; recent submissions are not read.
     pub open: u64,
-    /// Jobs that stay because one that they work for, or that works for them, has not ended.
+    /// Jobs that stay because a member of their family has not ended.
     pub family: u64,
     /// Jobs that stay because they ended, or were submitted, lately.
     pub recent: u64,
-    /// Of the jobs that were named, those that stay, and why.
+    /// Named jobs that stay, with the reason.
     pub named: Vec<(JobId, Stays)>,
-    /// Whether there may be more than [`JOBS_MAX`] of them.
+    /// There may be more than [`JOBS_MAX`] of them.
     pub more: bool,
 }
 
@@ -108,7 +106,7 @@ pub enum PurgeError {
     /// The object store.
     #[error(transparent)]
     Objects(#[from] ObjectError),
-    /// What was seen of large values is too old to go on with.
+    /// The list of large values is too old to go on with.
     #[error(
         "collecting large values took longer than it may, and was given up; jobs that are removed \
          first leave less to look through"
@@ -122,10 +120,10 @@ pub enum PurgeError {
 /// When something cannot be read.
 pub async fn find(broker: &Broker, terms: &Terms) -> Result<Found, PurgeError> {
     let mut found = Found::default();
-    let mut kin = Kin::new(broker, terms);
+    let mut families = Families::new(broker, terms);
     if !terms.jobs.is_empty() {
         for (job, looked) in looks(broker, terms, terms.jobs.clone()).await? {
-            match kin.stays_with(looked).await? {
+            match families.stays_with(looked).await? {
                 Ok(ended) => found.ended.push(ended),
                 Err(stays) => found.named.push((job, stays)),
             }
@@ -133,29 +131,29 @@ pub async fn find(broker: &Broker, terms: &Terms) -> Result<Found, PurgeError> {
         return Ok(found);
     }
     for shard in broker.log.subjects().all_shards() {
-        walk(broker, &mut kin, shard, &mut found).await?;
+        walk(broker, &mut families, shard, &mut found).await?;
     }
     Ok(found)
 }
 
 async fn walk(
     broker: &Broker,
-    kin: &mut Kin<'_>,
+    families: &mut Families<'_>,
     shard: Shard,
     found: &mut Found,
 ) -> Result<(), PurgeError> {
-    let (terms, mut before) = (kin.terms, None);
+    let (terms, mut before) = (families.terms, None);
     loop {
         let page = broker.log.submissions(shard, before, PAGE).await?;
         let Some(oldest) = page.last() else { return Ok(()) };
         before = Some(oldest.seq);
-        // What was submitted lately cannot have ended before.
+        // A recent submission cannot have ended before.
         let (recent, old): (Vec<Entry>, Vec<Entry>) =
             page.into_iter().partition(|first| first.time >= terms.before);
         found.recent += recent.len() as u64;
         let jobs = old.into_iter().map(|first| first.job).collect();
         for (_, looked) in looks(broker, terms, jobs).await? {
-            match kin.stays_with(looked).await? {
+            match families.stays_with(looked).await? {
                 Ok(_) if found.ended.len() == JOBS_MAX => {
                     found.more = true;
                     return Ok(());
@@ -185,10 +183,10 @@ async fn looks(
     looks.buffered(AT_A_TIME).try_collect().await
 }
 
-/// Whether a job has ended, and before.
+/// The job, if it has ended, and before a time.
 fn look(job: &JobId, entries: &[Entry], before: Timestamp) -> Looked {
     let Some(last) = entries.last() else { return Err(Stays::Absent) };
-    let Ok(folded) = dead::fold(job, entries) else { return Err(Stays::Open) };
+    let Ok(folded) = dead_letters::fold(job, entries) else { return Err(Stays::Open) };
     if !folded.has_ended() {
         return Err(Stays::Open);
     }
@@ -202,7 +200,7 @@ fn look(job: &JobId, entries: &[Entry], before: Timestamp) -> Looked {
         bytes: entries.iter().map(size).sum(),
         until: last.seq,
         conversation: folded.view().and_then(|view| view.conversation),
-        kin: machine::commands::relatives(entries),
+        relatives: machine::commands::relatives(entries),
     })
 }
 
@@ -218,7 +216,8 @@ fn size(entry: &Entry) -> u64 {
     (whole - elsewhere) as u64
 }
 
-/// Removes jobs, and says which: one that was removed and submitted anew meanwhile stays.
+/// Removes jobs and returns the removed ones. A job that was removed and submitted again meanwhile
+/// stays.
 ///
 /// # Errors
 /// When something cannot be read or removed; the number of jobs that were removed before.
@@ -245,10 +244,10 @@ async fn remove_one(broker: &Broker, ended: &Ended) -> Result<bool, PurgeError> 
     if first.seq != ended.until {
         return Ok(false);
     }
-    // What came since may have taken it back, and opened it again.
+    // A later record may have rolled it back, and reopened it.
     if last.seq != ended.until {
         let entries = broker.log.read(job, Seq(0)).await?;
-        if !dead::fold(job, &entries).is_ok_and(|folded| folded.has_ended()) {
+        if !dead_letters::fold(job, &entries).is_ok_and(|folded| folded.has_ended()) {
             return Ok(false);
         }
     }
@@ -258,7 +257,7 @@ async fn remove_one(broker: &Broker, ended: &Ended) -> Result<bool, PurgeError> 
     if let Some(id) = &ended.conversation {
         conversations::leave(&*broker.kv, id, job).await?;
     }
-    // Nobody submits it anew as long as its log is there: what came since belongs to it.
+    // Its id cannot be submitted again while its log exists: later records belong to it.
     broker.log.purge_until(job, last.seq).await?;
     Ok(true)
 }

@@ -1,10 +1,11 @@
 //! Large values that no record refers to any more.
 //!
-//! Jobs share values, and nobody counts who refers to which. So all values are listed first, then every
-//! record is looked through, and what is left goes. Why that is safe beside others that write: a record
-//! is written within a minute after its value was stored. If the value was there already and older than
-//! [`RENEWED_AFTER`], it was stored anew, and is not what was seen; if it was younger, it is younger than
-//! [`OLDER_THAN`] still when this begins, or the record was written so long before that it is found.
+//! Jobs share values, and references are not counted. So garbage collection lists all values first,
+//! then reads every record, and removes the values without a reference. That is safe beside
+//! writers: a record is written within a minute after its value was put. If the value existed and
+//! was older than [`RENEWED_AFTER`], it was rewritten, and is not the listed version; if it was
+//! younger, it is still younger than [`OLDER_THAN`] when collection begins, or the record was
+//! written early enough to be read.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,12 +22,12 @@ use tokio::time::Instant;
 
 use super::PurgeError;
 
-/// Values that are younger stay, whoever refers to them.
+/// Younger values stay.
 pub const OLDER_THAN: Duration = RENEWED_AFTER.saturating_mul(2);
-/// How long after they were listed values may still be removed.
+/// The time after a listing for which its values may be removed.
 pub const PATIENCE: Duration = RENEWED_AFTER;
 
-/// Values that nobody refers to, as they were seen.
+/// Unreferenced values, in the versions that were listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Garbage {
     /// They.
@@ -44,8 +45,8 @@ impl Garbage {
     }
 }
 
-/// Looks for values that nobody refers to, apart from some jobs that are about to be removed. Changes
-/// nothing. [`OLDER_THAN`] is what `older_than` must be beside a living system.
+/// Finds unreferenced values; references of jobs that are about to be removed do not count. Changes
+/// nothing. Beside a live system `older_than` must be [`OLDER_THAN`].
 ///
 /// # Errors
 /// When something cannot be read, or it takes longer than [`PATIENCE`].
@@ -64,7 +65,7 @@ pub async fn garbage(
         if values.is_empty() {
             break;
         }
-        let mut mentions = broker.log.mentions(shard).await?;
+        let mut mentions = broker.log.object_refs(shard).await?;
         while let Some(page) = mentions.try_next().await? {
             in_time(until)?;
             let counts =
@@ -89,13 +90,13 @@ pub async fn garbage(
 async fn files(broker: &Broker, body: &str) -> Result<Vec<String>, PurgeError> {
     match broker.objects.get(body).await {
         Ok(bytes) => Ok(objects::names_in(&bytes)),
-        // Then nobody can read the files either.
+        // Then the files cannot be read either.
         Err(ObjectError::Missing(_)) => Ok(Vec::new()),
         Err(error @ (ObjectError::Unavailable(_) | ObjectError::Full(_))) => Err(error.into()),
     }
 }
 
-/// Removes values that nobody refers to. What was stored anew since they were seen stays.
+/// Removes unreferenced values. Values rewritten since the listing stay.
 ///
 /// # Errors
 /// When one cannot be removed, or it takes longer than it may.

@@ -3,30 +3,25 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use broker::{
-    Broker,
     clock::Clock,
     kv::{self, Bucket},
-    log::Guarded,
     memory::{Memory, MemoryOptions, VirtualClock},
+    testing::jobs::{Jobs, submitted},
 };
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use machine::replay;
 use proto::{
-    agent::Agent,
     conversation::Conversation,
     fact::{Fact, Signal, Source, Submitted},
-    id::{AskId, ConversationId, JobId, Seq, WorkerId},
-    lang::Language,
-    subject::Subjects,
+    id::{AskId, ConversationId, JobId},
 };
-use runtime::telemetry::new_trace;
 
 use super::*;
 
 struct Stage {
     memory: Memory,
-    broker: Broker,
+    jobs: Jobs,
     clock: VirtualClock,
 }
 
@@ -49,65 +44,50 @@ impl Stage {
     fn new() -> Self {
         let clock = VirtualClock::new();
         let options = MemoryOptions { clock: std::sync::Arc::new(clock), ..Default::default() };
-        let memory = Memory::new(Subjects::new("t", 3).unwrap(), options);
-        let broker = memory.connect(WorkerId::new("w").unwrap());
-        Self { memory, broker, clock }
+        let (memory, jobs) = Jobs::in_memory(3, options);
+        Self { memory, jobs, clock }
     }
 
     async fn submit(&self, name: &str, goal: &str, conversation: Option<ConversationId>) -> JobId {
         let conversation =
             conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
-        let submitted: Submitted = serde_json::from_value(serde_json::json!({
-            "goal": goal,
-            "agent": Agent::default(),
-            "language": Language::En,
-            "digest": "d",
-            "conversation": conversation,
-        }))
-        .unwrap();
-        self.broker.log.submit(&id(name), &Fact::Submitted(submitted), new_trace()).await.unwrap();
-        id(name)
+        self.jobs.submit(name, Submitted { conversation, ..submitted(goal) }).await
     }
 
     /// A job that was canceled; why is large enough for the object store when it is long.
     async fn ended(&self, name: &str, why: &str, conversation: Option<ConversationId>) -> JobId {
         let job = self.submit(name, "a goal", conversation).await;
         let cancel = signaled(&Signal::Cancel, why);
-        self.broker.log.append(&job, &cancel, new_trace()).await.unwrap();
+        self.jobs.append(&job, cancel).await;
         self.drive(&job).await;
         assert!(self.folded(&job).await.has_ended());
         job
     }
 
     async fn folded(&self, job: &JobId) -> machine::Job {
-        replay(job, &self.broker.log.read(job, Seq(0)).await.unwrap())
+        replay(job, &self.jobs.read(job).await)
     }
 
     async fn drive(&self, job: &JobId) {
-        loop {
-            let folded = self.folded(job).await;
-            let Some(next) = folded.decide() else { return };
-            let after = folded.last_decision();
-            let stored =
-                self.broker.log.decide(job, &next.decision, after, None, new_trace()).await;
-            assert!(matches!(stored, Ok(Guarded::Stored(_))));
+        while let Some(next) = self.folded(job).await.decide() {
+            self.jobs.decide(job, &next.decision).await;
         }
     }
 
     async fn find(&self, hours: i64) -> Found {
         let before = self.ago(hours);
-        find(&self.broker, &Terms { jobs: Vec::new(), before }).await.unwrap()
+        find(&self.jobs.broker, &Terms { jobs: Vec::new(), before }).await.unwrap()
     }
 
     fn ago(&self, hours: i64) -> Timestamp {
-        // What was stored at this very moment was stored before.
+        // A record of this very moment counts as earlier.
         let now = self.clock.now() + SignedDuration::from_millis(1);
         now - SignedDuration::from_hours(hours)
     }
 
     async fn garbage(&self, hours: u64) -> Garbage {
         let age = Duration::from_secs(hours * 3600);
-        garbage(&self.broker, age, &BTreeSet::new()).await.unwrap()
+        garbage(&self.jobs.broker, age, &BTreeSet::new()).await.unwrap()
     }
 }
 
@@ -128,26 +108,26 @@ async fn only_jobs_that_ended_before_are_found_and_removed() {
     stage.ended("old", "x", None).await;
     let parked = stage.ended("parked", "x", None).await;
     let parked = {
-        stage.broker.log.purge(&parked).await.unwrap();
+        stage.jobs.broker.log.purge(&parked).await.unwrap();
         stage.submit("parked", "g", None).await
     };
     let strange = Bytes::from_static(br#"{"v":1,"kind":"danced","id":"1","by":"w","body":{}}"#);
-    let subject = stage.broker.log.subjects().fact(&parked, Source::Crew);
+    let subject = stage.jobs.broker.log.subjects().fact(&parked, Source::Crew);
     stage.memory.store_raw(&subject, strange).unwrap();
     let touched = stage.ended("touched", "x", None).await;
     pass(10).await;
     stage.ended("new", "x", None).await;
     let late = signaled(&Signal::Pause, "too late");
-    stage.broker.log.append(&touched, &late, new_trace()).await.unwrap();
+    stage.jobs.append(&touched, late).await;
     pass(1).await;
     let found = stage.find(5).await;
     assert_eq!(names(&found), ["old"]);
     assert_eq!((found.open, found.recent, found.more), (2, 2, false));
     assert_eq!((found.ended[0].records, found.ended[0].bytes > 300), (3, true));
-    assert_eq!(remove(&stage.broker, &found.ended).await.unwrap(), [id("old")]);
-    assert_eq!(stage.broker.log.read(&id("old"), Seq(0)).await.unwrap().len(), 0);
+    assert_eq!(remove(&stage.jobs.broker, &found.ended).await.unwrap(), [id("old")]);
+    assert_eq!(stage.jobs.read(&id("old")).await.len(), 0);
     for stays in [&open, &parked, &touched, &id("new")] {
-        assert!(!stage.broker.log.read(stays, Seq(0)).await.unwrap().is_empty(), "{stays}");
+        assert!(!stage.jobs.read(stays).await.is_empty(), "{stays}");
     }
     assert_eq!(names(&stage.find(0).await), ["new", "touched"]);
 }
@@ -158,7 +138,9 @@ async fn jobs_that_are_named_and_must_stay_are_named() {
     let (open, ended) = (stage.submit("open", "g", None).await, stage.ended("e", "x", None).await);
     let jobs = vec![open.clone(), ended, id("nobody")];
     let look = async |hours| {
-        find(&stage.broker, &Terms { jobs: jobs.clone(), before: stage.ago(hours) }).await.unwrap()
+        find(&stage.jobs.broker, &Terms { jobs: jobs.clone(), before: stage.ago(hours) })
+            .await
+            .unwrap()
     };
     let found = look(0).await;
     assert_eq!(names(&found), ["e"]);
@@ -172,19 +154,19 @@ async fn what_others_write_meanwhile_is_not_what_was_seen() {
     let (late, anew) = (stage.ended("late", "x", None).await, stage.ended("anew", "x", None).await);
     let found = stage.find(0).await;
     // A result that comes late belongs to what is removed.
-    stage.broker.log.append(&late, &signaled(&Signal::Pause, "y"), new_trace()).await.unwrap();
-    // Somebody else removed this one, and somebody submitted it again.
-    stage.broker.log.purge(&anew).await.unwrap();
+    stage.jobs.append(&late, signaled(&Signal::Pause, "y")).await;
+    // Another operator removed this one, and it was submitted again.
+    stage.jobs.broker.log.purge(&anew).await.unwrap();
     stage.submit("anew", "g", None).await;
     let key = kv::inbox_key(&anew, &AskId::new("q1").unwrap());
-    stage.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();
-    let removed = remove(&stage.broker, &found.ended).await.unwrap();
+    stage.jobs.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();
+    let removed = remove(&stage.jobs.broker, &found.ended).await.unwrap();
     assert_eq!((removed.len(), &removed[0]), (1, &late));
-    assert!(stage.broker.log.read(&late, Seq(0)).await.unwrap().is_empty());
-    assert_eq!(stage.broker.log.read(&anew, Seq(0)).await.unwrap().len(), 1);
-    assert!(stage.broker.kv.get(Bucket::Inbox, &key).await.unwrap().is_some());
+    assert!(stage.jobs.read(&late).await.is_empty());
+    assert_eq!(stage.jobs.read(&anew).await.len(), 1);
+    assert!(stage.jobs.broker.kv.get(Bucket::Inbox, &key).await.unwrap().is_some());
     // It is the same when it is tried again.
-    assert!(remove(&stage.broker, &found.ended).await.unwrap().is_empty());
+    assert!(remove(&stage.jobs.broker, &found.ended).await.unwrap().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,10 +177,10 @@ async fn a_job_that_was_taken_back_since_it_was_seen_stays() {
     let to = stage.folded(&job).await.first();
     let back = Signal::RollBack { to, seen: found.ended[0].until, again: true };
     let back = signaled(&back, "it was a mistake");
-    stage.broker.log.append(&job, &back, new_trace()).await.unwrap();
+    stage.jobs.append(&job, back).await;
     assert!(!stage.folded(&job).await.has_ended(), "it is open again");
-    assert!(remove(&stage.broker, &found.ended).await.unwrap().is_empty());
-    assert!(!stage.broker.log.read(&job, Seq(0)).await.unwrap().is_empty());
+    assert!(remove(&stage.jobs.broker, &found.ended).await.unwrap().is_empty());
+    assert!(!stage.jobs.read(&job).await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -207,17 +189,17 @@ async fn buckets_forget_a_job_that_is_removed_and_keep_the_others() {
     for name in ["one", "two", "one1"] {
         stage.ended(name, "x", Some(trip())).await;
         let key = kv::inbox_key(&id(name), &AskId::new("q1").unwrap());
-        stage.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();
+        stage.jobs.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();
     }
     let members = r#"{"jobs":["one","two","one1"]}"#;
-    stage.broker.kv.put(Bucket::Conversations, "trip", members.into()).await.unwrap();
+    stage.jobs.broker.kv.put(Bucket::Conversations, "trip", members.into()).await.unwrap();
     let left = async |jobs: &[&str]| {
         let found = stage.find(0).await;
         let these = found.ended.into_iter().filter(|e| jobs.contains(&e.job.as_str()));
-        remove(&stage.broker, &these.collect::<Vec<_>>()).await.unwrap();
-        let inbox = stage.broker.kv.list(Bucket::Inbox, "").await.unwrap();
+        remove(&stage.jobs.broker, &these.collect::<Vec<_>>()).await.unwrap();
+        let inbox = stage.jobs.broker.kv.list(Bucket::Inbox, "").await.unwrap();
         let inbox: Vec<_> = inbox.into_iter().map(|entry| entry.key).collect();
-        let trip = stage.broker.kv.get(Bucket::Conversations, "trip").await.unwrap();
+        let trip = stage.jobs.broker.kv.get(Bucket::Conversations, "trip").await.unwrap();
         (inbox, trip.map(|entry| String::from_utf8(entry.value.to_vec()).unwrap()))
     };
     let (inbox, trip) = left(&["one"]).await;
@@ -229,56 +211,53 @@ async fn buckets_forget_a_job_that_is_removed_and_keep_the_others() {
 #[tokio::test(start_paused = true)]
 async fn a_large_value_goes_with_the_last_job_that_refers_to_it() {
     let stage = Stage::new();
-    // No reason may be that long at the door; the log asks nobody.
+    // The door refuses a reason that long; the log does not.
     let (shared, own) = ("s".repeat(100_000), "o".repeat(70_000));
     let (one, two) =
         (stage.ended("one", &shared, None).await, stage.ended("two", &shared, None).await);
     stage.ended("three", &own, None).await;
     let purge = async |job: &JobId| {
         let terms = Terms { jobs: vec![job.clone()], before: stage.ago(0) };
-        let found = find(&stage.broker, &terms).await.unwrap();
-        assert_eq!(remove(&stage.broker, &found.ended).await.unwrap().len(), 1);
+        let found = find(&stage.jobs.broker, &terms).await.unwrap();
+        assert_eq!(remove(&stage.jobs.broker, &found.ended).await.unwrap().len(), 1);
     };
-    let count = stage.broker.objects.list().await.unwrap().len();
+    let count = stage.jobs.broker.objects.list().await.unwrap().len();
     assert!(count >= 2, "{count}");
     assert_eq!(stage.garbage(0).await.values, []);
     purge(&one).await;
     pass(30).await;
     assert_eq!(stage.garbage(24).await.values, [], "another job refers to it");
-    // What is about to be removed is told apart.
+    // Jobs about to be removed do not count as references.
     let age = Duration::from_secs(24 * 3600);
-    let told = garbage(&stage.broker, age, &BTreeSet::from([&two])).await.unwrap();
+    let told = garbage(&stage.jobs.broker, age, &BTreeSet::from([&two])).await.unwrap();
     purge(&two).await;
     let garbage = stage.garbage(24).await;
     assert_eq!(told.values, garbage.values);
     assert!(!garbage.values.is_empty() && garbage.bytes() >= 100_000, "{garbage:?}");
     assert_eq!(garbage.kept as usize + garbage.values.len(), count);
-    collect(&stage.broker, &garbage).await.unwrap();
+    collect(&stage.jobs.broker, &garbage).await.unwrap();
     assert_eq!(stage.garbage(24).await.values, []);
     assert!(stage.folded(&id("three")).await.has_ended());
 }
 
-/// A submission may itself be too large to travel: its files are named where nobody looks otherwise.
+/// The body of a large submission is itself a stored value, and it alone names its files.
 #[tokio::test(start_paused = true)]
 async fn files_stay_as_long_as_a_job_has_them() {
     let stage = Stage::new();
     for (name, goal) in [("small", "g".to_owned()), ("large", "g".repeat(100_000))] {
-        let sha256 = stage.broker.objects.put(Bytes::from(name.repeat(9))).await.unwrap();
+        let sha256 = stage.jobs.broker.objects.put(Bytes::from(name.repeat(9))).await.unwrap();
         let file = serde_json::json!({
             "name": "f", "content": {"pieces": [{"sha256": sha256, "bytes": name.len() * 9}]},
         });
-        let submitted = serde_json::json!({
-            "goal": goal, "agent": Agent::default(), "language": "en", "digest": "d", "files": [file],
-        });
-        let fact = Fact::Submitted(serde_json::from_value(submitted).unwrap());
-        stage.broker.log.submit(&id(name), &fact, new_trace()).await.unwrap();
+        let files = vec![serde_json::from_value(file).unwrap()];
+        stage.jobs.submit(name, Submitted { files, ..submitted(&goal) }).await;
     }
     pass(30).await;
     assert_eq!(stage.garbage(24).await.values, []);
-    stage.broker.log.purge(&id("large")).await.unwrap();
+    stage.jobs.broker.log.purge(&id("large")).await.unwrap();
     let garbage = stage.garbage(24).await;
     assert_eq!(garbage.values.len(), 2, "its file and the submission: {garbage:?}");
-    stage.broker.log.purge(&id("small")).await.unwrap();
+    stage.jobs.broker.log.purge(&id("small")).await.unwrap();
     assert_eq!(stage.garbage(24).await.values.len(), 3);
 }
 
@@ -287,22 +266,22 @@ async fn a_value_that_is_written_during_the_collection_is_never_lost() {
     let stage = Stage::new();
     let large = "s".repeat(100_000);
     let first = stage.ended("first", &large, None).await;
-    stage.broker.log.purge(&first).await.unwrap();
-    // Too young, whoever refers to it.
+    stage.jobs.broker.log.purge(&first).await.unwrap();
+    // Too young to be removed.
     pass(23).await;
     assert_eq!(stage.garbage(24).await.values, []);
     pass(2).await;
     let garbage = stage.garbage(24).await;
     assert!(!garbage.values.is_empty());
     let second = stage.ended("second", &large, None).await;
-    collect(&stage.broker, &garbage).await.unwrap();
+    collect(&stage.jobs.broker, &garbage).await.unwrap();
     assert!(stage.folded(&second).await.has_ended(), "its value is there");
-    // Whoever takes too long has seen too little.
+    // A listing that is too old has missed later records.
     pass(1).await;
     assert_eq!(stage.garbage(0).await.values, []);
-    stage.broker.log.purge(&second).await.unwrap();
+    stage.jobs.broker.log.purge(&second).await.unwrap();
     let garbage = stage.garbage(0).await;
     pass(13).await;
-    let late = collect(&stage.broker, &garbage).await;
+    let late = collect(&stage.jobs.broker, &garbage).await;
     assert!(matches!(late, Err(PurgeError::TooLong)), "{late:?}");
 }

@@ -4,7 +4,7 @@ use broker::{
     Broker,
     bus::Message,
     kv::Bucket,
-    log::{Guarded, LogError},
+    log::{CasOutcome, LogError},
     memory::{self, MemoryOptions},
     testing::wait::soon,
 };
@@ -80,7 +80,7 @@ impl Stage {
         let decision = Decision::Plan(serde_json::from_value(work).unwrap());
         let trace = TraceContext::new(1, 1, true);
         let stored = self.broker.log.decide(&self.job, &decision, self.last, None, trace).await;
-        let Guarded::Stored(at) = stored.unwrap() else { panic!("the decision was not stored") };
+        let CasOutcome::Stored(at) = stored.unwrap() else { panic!("the decision was not stored") };
         self.last = at;
     }
 

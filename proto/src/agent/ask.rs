@@ -28,7 +28,7 @@ pub struct Asking {
     /// What kinds of question may be asked.
     #[serde(skip_serializing_if = "AskKinds::is_all")]
     pub kinds: AskKinds,
-    /// Who may ask: whoever plans, whoever carries out steps, or both.
+    /// The roles that may ask: the planner, the executor, or both.
     #[serde(skip_serializing_if = "AskWhen::is_usual")]
     pub when: AskWhen,
     /// How long a question stays open, in milliseconds; for ever when absent.

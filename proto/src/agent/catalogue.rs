@@ -85,7 +85,7 @@ enum Written {
     Given(Box<Agent>),
 }
 
-/// An agent with everything it inherits, or why there is none.
+/// An agent with everything it inherits, or the reason why it cannot be used.
 pub type Resolved = Result<Arc<Agent>, Mistakes>;
 
 /// One agent, as it is looked at.
@@ -103,7 +103,7 @@ pub struct Entry {
     pub extends: Option<AgentName>,
     /// What it is for.
     pub about: String,
-    /// What it comes to.
+    /// Its effective values.
     pub resolved: Resolved,
     /// Why the value that the bucket holds under this name is no agent, when it holds such a one.
     pub ignored: Option<Mistakes>,
@@ -193,7 +193,7 @@ impl Catalogue {
         self.layers.keys().filter(|(_, at)| *at == layer).count()
     }
 
-    /// An agent; nothing when there is none of that name.
+    /// An agent; `None` when no agent has that name.
     #[must_use]
     pub fn get(&self, name: &AgentName) -> Option<&Resolved> {
         self.resolved.get(name)

@@ -75,7 +75,7 @@ pub struct Agent {
     pub step: Stepping,
     /// How tool calls are retried.
     pub tool: Calling,
-    /// When the rest of the plan is made anew.
+    /// When the rest of the plan is replanned.
     pub replan: Replanning,
     /// What it may spend.
     #[serde(skip_serializing_if = "Budget::is_default")]
@@ -168,7 +168,7 @@ impl Agent {
         self.calls_per_turn() == step::calls_max()
     }
 
-    /// Whether a planner makes its plans, so that one can be made anew.
+    /// Whether a planner makes its plans, so that it can replan.
     #[must_use]
     pub fn has_planner(&self) -> bool {
         match self.plan.when {

@@ -1,11 +1,11 @@
-//! When the rest of the plan is made anew, and what becomes of the plan that was in force.
+//! Replanning: when it happens, and what becomes of the current plan.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Agent, Checked, OnFailure, refuse};
 use crate::{limits, policy::PlanProtocol};
 
-/// When the rest of the plan is made anew. What has completed is never made anew.
+/// When the rest of the plan is replanned. Completed steps are never replanned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Replanning {
@@ -24,7 +24,7 @@ pub struct Replanning {
     pub max: u32,
 }
 
-/// When the rest of the plan is made anew.
+/// When the rest of the plan is replanned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplanWhen {
@@ -99,7 +99,7 @@ impl Replanning {
 }
 
 impl Agent {
-    /// When the rest of the plan is made anew: what is said, or what its protocol brings with it.
+    /// When the rest of the plan is replanned: as stated, or as the protocol implies.
     #[must_use]
     pub fn replan_when(&self) -> ReplanWhen {
         match (self.replan.when, self.plan.protocol) {

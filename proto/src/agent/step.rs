@@ -66,7 +66,7 @@ pub enum OnFailure {
     Stop,
     /// Steps that do not need it go on.
     Continue,
-    /// The rest of the plan is made anew.
+    /// The rest of the plan is replanned.
     Replan,
     /// The job fails at once: what runs is abandoned, and what comes of it changes nothing.
     FailRun,

@@ -99,7 +99,7 @@ pub fn sample(count: usize) -> impl Iterator<Item = Agent> {
 /// Numbers below `all`, none twice, spread evenly however many are taken: steps of the golden ratio.
 fn numbers(all: usize, count: usize) -> impl Iterator<Item = usize> {
     let golden = all / 1000 * 618;
-    // A step that shares no factor with `all` comes to every number before it comes to one again.
+    // A step that shares no factor with `all` visits every number before it repeats one.
     // The axes have two, three, four and seven words.
     let step = (golden..).find(|n| [2, 3, 7].iter().all(|factor| n % factor != 0)).unwrap_or(1);
     (0..count.min(all)).map(move |n| n.wrapping_mul(step) % all)

@@ -22,7 +22,7 @@ pub enum Flaw {
     NoPrompt,
     /// There are more words than this many bytes.
     TooLong(usize),
-    /// It is none of the modes.
+    /// An unknown mode.
     Mode,
     /// The agent may not ask questions of this kind.
     Kind {

@@ -93,6 +93,6 @@ pub enum Closed {
     JobEnded,
     /// What asked it is not wanted any more.
     Superseded,
-    /// The job was rolled back. What still wants an answer is asked anew.
+    /// The job was rolled back. Questions that are still open are asked again.
     RolledBack,
 }

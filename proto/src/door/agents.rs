@@ -12,7 +12,7 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Agents {
-    /// Only this one, with its text and everything it comes to.
+    /// Only this one, with its text and its effective values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<AgentName>,
 }
@@ -42,7 +42,7 @@ pub struct AgentEntry {
     /// Its text, when one agent was asked for and it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Everything it comes to, when one agent was asked for and it can be used.
+    /// Its effective values, when one agent was asked for and it can be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policies: Option<Box<Agent>>,
     /// Why it cannot be used; empty when it can.

@@ -22,7 +22,7 @@ pub struct Draft {
     pub title: String,
     /// Its steps.
     pub steps: Vec<DraftStep>,
-    /// The ids of steps after which the rest is to be planned anew.
+    /// The ids of steps after which the rest is replanned.
     pub replan: Vec<String>,
     /// What was said beside the steps: the answer, when there are none.
     pub message: Option<String>,

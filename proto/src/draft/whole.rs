@@ -28,7 +28,7 @@ pub type CheckArgs<'a> = &'a dyn Fn(&ToolSpec, &Value) -> Result<(), String>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text(Language::En))]
 pub enum Unsound {
-    /// An invalid id.
+    /// An id that is not valid.
     Id {
         /// Where it stands.
         field: String,
@@ -44,7 +44,7 @@ pub enum Unsound {
     },
     /// Arguments without a tool.
     NoTool(StepId),
-    /// A text that begins like a placeholder for a step's result and is malformed.
+    /// A text that begins like a path into a step's result without being one.
     Malformed {
         /// The step.
         step: StepId,
@@ -121,7 +121,7 @@ impl<'a> Frame<'a> {
 /// Makes a plan of a draft.
 ///
 /// # Errors
-/// The first thing that is wrong, in words that whoever wrote it can act upon.
+/// The first defect, in words that its author can act upon.
 pub fn plan(draft: Draft, frame: &Frame<'_>) -> Result<Plan, Unsound> {
     if draft.steps.len() > limits::PLAN_STEPS_MAX {
         return Err(PlanError::TooManySteps(draft.steps.len()).into());
@@ -173,7 +173,7 @@ pub(super) fn ids(steps: &[DraftStep], frame: &Frame<'_>) -> Result<Vec<StepId>,
         .collect()
 }
 
-/// The steps after which the rest is to be planned anew.
+/// The steps after which the rest is replanned.
 pub(super) fn listed(ids: &[String]) -> Result<Vec<StepId>, Unsound> {
     let ids = ids.iter().enumerate();
     ids.map(|(n, id)| step_id(id, || format!("replan[{n}]"))).collect()
@@ -245,7 +245,7 @@ fn well_formed(
         let written = excerpt::ends(&found, 60);
         return Err(Unsound::Malformed { step: step(), of, written });
     }
-    // A dependency that is none is told as that.
+    // An unknown dependency is reported as such.
     let declared = |read: &StepId| written.depends_on.iter().any(|on| on == read.as_str());
     let is_none = |read: &StepId| !is_step(read) && !declared(read);
     match placeholder::references(args).into_iter().find(is_none) {

@@ -245,7 +245,7 @@ pub enum ToolPhase {
         /// What happened, for people.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// Why there is no answer of the tool's own, when there is none.
+        /// The reason why the tool gave no answer of its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<Fault>,
         /// How long it ran, in milliseconds.
@@ -413,7 +413,7 @@ pub enum ErrorScope {
     Attempt,
     /// A guard ended work that led nowhere; the job goes on.
     Guard,
-    /// The job stands still until somebody does something.
+    /// The job waits for an operator.
     Parked,
     /// The job has failed.
     Job,

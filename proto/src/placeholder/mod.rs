@@ -4,8 +4,9 @@
 //! string are written into it. Values that come out are data: they are never looked through again,
 //! so a result that contains `{{…}}` stays what it is. Text in braces that is not of the form
 //! `{{id.path}}` is literal, and `{{"{{"}}` stands for two braces: `{{"{{"}}name}}` comes out as
-//! `{{name}}`. What begins like the way into a step's result and is none is [`malformed`]. A path leads into objects by name and into lists by number, written
-//! `items.0` or `items[0]`; what is not there is an error that says what is, never a null.
+//! `{{name}}`. A text that begins like a path into a step's result without being one is
+//! [`malformed`]. A path leads into objects by name and into lists by number, written `items.0` or
+//! `items[0]`; a missing value is an error that lists the values there are, never a null.
 
 mod missing;
 mod path;
@@ -32,8 +33,8 @@ pub fn references(args: &Value) -> Vec<StepId> {
     found
 }
 
-/// What begins like a placeholder and is none, such as `{{step1[x]}}` and `{{step1.a b}}`: the name
-/// before the dot or bracket, and the whole. Whether that is a step's name is not known here.
+/// A text that begins like a placeholder without being one, such as `{{step1[x]}}` and
+/// `{{step1.a b}}`: the name before the dot or bracket, and the whole. The name may be that of no step.
 #[must_use]
 pub fn malformed(args: &Value) -> Vec<(StepId, String)> {
     let mut found = Vec::new();

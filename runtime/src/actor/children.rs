@@ -1,6 +1,6 @@
 //! Ends the children of an actor in the order in which they were started. By itself ractor does so in
-//! the order of a hash map, which is another one every time: a run of the simulation could then not be
-//! replayed, as whoever is spoken to first goes on first.
+//! the order of a hash map, which differs every time. The child that is messaged first runs first, so
+//! a run of the simulation could not be replayed.
 //!
 //! It must not end anybody but the children of the actor it was given.
 

@@ -3,7 +3,7 @@
 //!
 //! Guarantees of a [`Tree`]:
 //!
-//! * A child that fails (panics, returns an error, is killed) is started anew after a wait that
+//! * A child that fails (panics, returns an error, is killed) is restarted after a backoff that
 //!   doubles with each failure; its siblings are not touched.
 //! * A child that stops without an error has done its work and is not started again. When all
 //!   children have, the tree ends with [`End::Finished`].

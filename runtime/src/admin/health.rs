@@ -9,7 +9,7 @@ use std::{
 
 use broker::{
     Broker,
-    log::{Log, LogError},
+    log::{Log, LogError, Maintenance},
 };
 use proto::id::Shard;
 use serde::Serialize;
@@ -88,7 +88,7 @@ struct Inner {
     identity: Identity,
     shutdown: CancellationToken,
     watched: OnceLock<Watched>,
-    /// One look at a time; whoever comes meanwhile is given its outcome.
+    /// One check at a time; requests that arrive meanwhile share its outcome.
     seen: Mutex<Seen>,
 }
 
@@ -119,8 +119,8 @@ impl Health {
         let _ = self.0.watched.set(watched);
     }
 
-    /// Whether the process should be let alone; otherwise why it should be started anew. A process
-    /// whose broker is gone lives: starting it anew mends nothing.
+    /// Whether the process is alive; otherwise why it should be restarted. A process
+    /// whose broker is gone is alive: a restart would not help.
     ///
     /// # Errors
     /// With the reason, when the actors gave up.
@@ -184,7 +184,7 @@ impl Health {
 }
 
 /// Whether the broker answers, and over which connection.
-async fn reached(log: &dyn Log) -> (Check, Option<u64>) {
+async fn reached(log: &dyn Maintenance) -> (Check, Option<u64>) {
     let start = Instant::now();
     match tokio::time::timeout(PATIENCE, log.ping()).await {
         Ok(Ok(connection)) => (

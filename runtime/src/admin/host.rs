@@ -4,8 +4,8 @@
 //! its own that resolves to one (DNS rebinding) it may read the answers. What the browser then sends
 //! as `Host` is that name, and as `Origin` the page. So a request that changes something must name
 //! the listener by an address, by `localhost` or by this machine's own name, and come from no page.
-//! Where the listener is bound to an address that others reach, this is all the same: whoever scales
-//! or scripts from elsewhere names the address.
+//! This does not hinder scrapers and scripts from elsewhere where the listener is bound to an address
+//! that others reach: they name the address.
 
 use std::net::{IpAddr, SocketAddr};
 

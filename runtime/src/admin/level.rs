@@ -17,10 +17,10 @@ const LASTS_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// A level cannot be set.
 #[derive(Debug, thiserror::Error)]
 pub enum LevelError {
-    /// It is none.
+    /// It is not a level.
     #[error("{0}")]
     Level(#[from] TelemetryError),
-    /// The time is none, or too long.
+    /// The time cannot be read, or is too long.
     #[error("for: write a time with its unit, such as 30s or 10m, of at most 24h")]
     Time,
 }
@@ -58,7 +58,7 @@ impl LevelControl {
     /// Sets the level until somebody sets another one.
     ///
     /// # Errors
-    /// When it is none; nothing is changed then.
+    /// When it is not a level; nothing is changed then.
     pub fn set(&self, level: &str) -> Result<(), LevelError> {
         let mut passing = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
         self.level.set(level)?;
@@ -71,7 +71,7 @@ impl LevelControl {
     /// back after the last one.
     ///
     /// # Errors
-    /// When it is none, or the time cannot be read; nothing is changed then.
+    /// When it is not a level or the time cannot be read; nothing is changed then.
     pub fn set_for(&self, level: &str, time: &str) -> Result<(), LevelError> {
         let time = lasts(time)?;
         let mut passing = self.passing.lock().unwrap_or_else(PoisonError::into_inner);

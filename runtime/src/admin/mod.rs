@@ -53,7 +53,7 @@ impl Admin {
         if !address.ip().is_loopback() {
             tracing::warn!(
                 %address,
-                "whoever reaches this address reads metrics and may change the log's level: there is no authentication"
+                "everybody who reaches this address reads metrics and may change the log's level: there is no authentication"
             );
         }
         let level = LevelControl::new(telemetry.level().clone());

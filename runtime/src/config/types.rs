@@ -168,7 +168,7 @@ impl Workers {
     }
 }
 
-/// The language model. Without a kind there is none.
+/// The language model; no model without a kind.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {

@@ -26,7 +26,7 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Listens from now on. Whoever is there is known after [`Crew::settled`].
+    /// Listens from now on. All present processes are known after [`Crew::settled`].
     #[must_use]
     pub fn open(broker: &Broker) -> Self {
         let (members_tx, members) = watch::channel(Arc::default());

@@ -1,5 +1,5 @@
-//! Who is there: every process says so once a second, and whoever wants to know listens. A hint for
-//! balance and for people; nothing that must be right depends on it.
+//! Presence: every process announces itself once a second. It is a hint for load balancing and for
+//! people; nothing that must be right depends on it.
 
 mod crew;
 mod observe;

@@ -136,7 +136,7 @@ fn split(load: &PoolLoad) -> (&'static str, &str) {
     (known.unwrap_or(OTHER), pool)
 }
 
-/// The pools that were heard of. Whoever may say that it is alive may make pools up, and each would
+/// The pools that were announced. A process may announce made-up pools, and each would
 /// be a series of its own for ever: only so many are told apart in the life of a process.
 #[derive(Debug, Default)]
 struct Known(Mutex<BTreeSet<Names>>);

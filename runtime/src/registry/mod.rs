@@ -110,7 +110,7 @@ impl Registry {
         self.look(|shared| shared.refused.clone().into_iter().collect())
     }
 
-    /// The same as long as no tool changes, whoever announces it.
+    /// The same as long as no tool changes; its announcer does not matter.
     #[must_use]
     pub fn digest(&self) -> String {
         self.look(|shared| {
@@ -138,7 +138,7 @@ impl Registry {
 
 type Changes = futures::stream::BoxStream<'static, Result<Change, KvError>>;
 
-/// Reads everything anew, however long that takes; what vanished meanwhile is forgotten.
+/// Reads everything again, however long that takes; tools that vanished meanwhile are dropped.
 async fn reopen(broker: &Broker, kept: &Mutex<Shared>, said: &watch::Sender<u64>) -> Changes {
     loop {
         tokio::time::sleep(REOPEN).await;

@@ -16,7 +16,7 @@ const REDACTED: &str = "[redacted]";
 /// Secrets shorter than this would be found in ordinary words.
 const SECRET_MIN: usize = 6;
 
-/// What looks like a secret whoever's it is: keys of well-known makers, bearer tokens, JSON Web
+/// Patterns of secrets: keys of well-known providers, bearer tokens, JSON Web
 /// Tokens, private keys, and values of fields whose name says so.
 static LOOKS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(

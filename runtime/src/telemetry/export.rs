@@ -110,7 +110,7 @@ fn logs(settings: &Telemetry) -> Result<LogExporter, ExporterBuildError> {
     build!(LogExporter, settings, "logs")
 }
 
-/// Metrics for whoever scrapes, and for the receiver when there is one.
+/// Metrics for scrapers and, when one is configured, for the OTLP receiver.
 pub(super) fn meters(
     settings: &Telemetry,
     resource: &Resource,

@@ -32,7 +32,7 @@ use proto::id::WorkerId;
 
 use crate::config::{self, Config};
 
-/// Which process this is, as it is shown to whoever watches.
+/// The identity of this process in telemetry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// The worker's id: `service.instance.id`.

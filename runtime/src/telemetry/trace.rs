@@ -28,7 +28,7 @@ pub(super) fn sample(ratio: f64) {
 }
 
 /// The root of a new trace. Whether it is recorded depends on its id, as with OpenTelemetry's
-/// sampler by ratio, so that everybody who samples comes to the same conclusion.
+/// sampler by ratio, so that all samplers decide alike.
 #[must_use]
 pub fn new_trace() -> TraceContext {
     let id = fastrand::u128(1..);

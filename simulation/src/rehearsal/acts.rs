@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use broker::{Broker, log::Guarded};
+use broker::{Broker, log::CasOutcome};
 use machine::{Job, Replay, golden, rollback_target};
 use proto::{
     decision::Decision,
@@ -101,8 +101,8 @@ impl Acts {
                 let people = |entry: &&Entry| entry.family == Family::In(Source::People);
                 let last = heard.iter().rev().find(people).map_or(Seq(0), |entry| entry.seq);
                 match log.answer(job.id(), &fact, last, trace).await {
-                    Ok(Guarded::Stored(seq)) => Some(seq),
-                    Ok(Guarded::Conflict) | Err(_) => None,
+                    Ok(CasOutcome::Stored(seq)) => Some(seq),
+                    Ok(CasOutcome::Conflict) | Err(_) => None,
                 }
             }
             Act::Signal { .. } => None,

@@ -78,6 +78,7 @@ async fn run(recording: &Recording, mind: ScriptModel, cut: usize, mishap: &Mish
     let ground = Arc::new(Ground::stage(recording.begin(), mind, stage, Story::begin(false)));
     let witness = witness(&ground);
     recording.store(&ground.memory, &witness, cut).await;
+    props::announce(&witness).await.expect("the memory's buckets can be written");
     match mishap {
         Mishap::Twice => {
             ground.faults.duplicate_deliveries(ALL_OF_THEM);

@@ -9,13 +9,18 @@ use std::{
 };
 
 use async_trait::async_trait;
+use broker::{
+    Broker,
+    kv::{Bucket, KvError},
+};
 use proto::{
     decision::{CallWork, Decision, pools},
     fact::{Called, Fact, PlanReply, Planned, TurnReply, Turned, WorkError},
-    id::{Attempt, JobId, ToolName, WorkId},
+    id::{Attempt, JobId, ToolName, WorkId, WorkerId},
     record::Known,
     tool::{Approval, Effect, Fault, ToolResult, ToolSpec},
 };
+use runtime::registry::Announcement;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tool_actors::{CallContext, InvalidToolset, Tool, ToolFault, Toolset};
@@ -152,53 +157,69 @@ impl Stage {
 
 /// A tool that answers as it did.
 struct Prop {
-    name: &'static str,
-    effect: Effect,
-    approval: Approval,
+    spec: ToolSpec,
     bench: Bench,
     stage: Arc<Stage>,
 }
 
-/// All tools that recorded jobs call.
+/// The tools that recorded jobs call: name, effect class and approval.
+const TOOLS: [(&str, Effect, Approval); 6] = [
+    ("echo", Effect::Pure, Approval::Never),
+    ("sleep", Effect::Pure, Approval::Never),
+    ("http_get", Effect::Pure, Approval::Never),
+    ("create_task", Effect::Idempotent, Approval::Never),
+    ("complete_task", Effect::Idempotent, Approval::Never),
+    ("http_post", Effect::Once, Approval::Always),
+];
+
+fn spec((name, effect, approval): (&str, Effect, Approval)) -> ToolSpec {
+    ToolSpec {
+        commands: Vec::new(),
+        name: ToolName::new(name).expect("plain words are names of tools"),
+        description: "Answers as it did.".to_owned(),
+        schema: json!({ "type": "object" }),
+        effect,
+        pool: pools::builtin(),
+        timeout_ms: 1_000_000,
+        concurrency: 16,
+        approval,
+        version: "1".to_owned(),
+    }
+}
+
+/// Announces the tools as the worker that ran the first part of the recording had announced them.
+///
+/// The registry outlives its workers, so the supervisor that takes over finds them.
+pub(super) async fn announce(broker: &Broker) -> Result<(), KvError> {
+    let by = WorkerId::new("before-the-cut").expect("letters and dashes are an id");
+    for spec in TOOLS.map(spec) {
+        let name = spec.name.clone();
+        let announcement = serde_json::to_vec(&Announcement { spec, by: by.clone() })
+            .expect("an announcement of plain words is JSON");
+        broker.kv.update(Bucket::Tools, name.as_str(), announcement.into(), 0).await?;
+    }
+    Ok(())
+}
+
+/// A toolset of all tools that recorded jobs call.
 pub(crate) fn toolset(stage: &Arc<Stage>, bench: &Bench) -> Result<Toolset, InvalidToolset> {
-    use Approval::{Always, Never};
-    use Effect::{Idempotent, Once, Pure};
-    let all = [
-        ("echo", Pure, Never),
-        ("sleep", Pure, Never),
-        ("http_get", Pure, Never),
-        ("create_task", Idempotent, Never),
-        ("complete_task", Idempotent, Never),
-        ("http_post", Once, Always),
-    ];
-    let tools = all.into_iter().map(|(name, effect, approval)| {
+    let tools = TOOLS.map(|tool| {
         let (bench, stage) = (bench.clone(), Arc::clone(stage));
-        Arc::new(Prop { name, effect, approval, bench, stage }) as Arc<dyn Tool>
+        Arc::new(Prop { spec: spec(tool), bench, stage }) as Arc<dyn Tool>
     });
-    Toolset::new(pools::builtin(), tools.collect())
+    Toolset::new(pools::builtin(), tools.to_vec())
 }
 
 #[async_trait]
 impl Tool for Prop {
     fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            commands: Vec::new(),
-            name: ToolName::new(self.name).expect("plain words are names of tools"),
-            description: "Answers as it did.".to_owned(),
-            schema: json!({ "type": "object" }),
-            effect: self.effect,
-            pool: pools::builtin(),
-            timeout_ms: 1_000_000,
-            concurrency: 16,
-            approval: self.approval,
-            version: "1".to_owned(),
-        }
+        self.spec.clone()
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
         let Bench { link, ledger, .. } = &self.bench;
         let CallContext { job, work, attempt, idempotency_key, .. } = &context;
-        let tool = self.spec().name;
+        let tool = self.spec.name.clone();
         if self.stage.trick.fails(work, *attempt) {
             return Err(ToolFault::unavailable("the rehearsal has it fail"));
         }
@@ -207,7 +228,7 @@ impl Tool for Prop {
             work: work.clone(),
             attempt: *attempt,
             tool: tool.clone(),
-            effect: self.effect,
+            effect: self.spec.effect,
             key: idempotency_key.clone(),
             link: Arc::clone(link),
             began: Instant::now(),

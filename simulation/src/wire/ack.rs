@@ -20,8 +20,8 @@ impl WiredAck {
         Self { wire, inner: inner.into() }
     }
 
-    /// Whether it can be sent now. A process that does not run sends nothing until it does; one that
-    /// is cut off believes that it has sent.
+    /// Waits until a paused process runs again. A process that is cut off believes that it has
+    /// sent, and gets `false`.
     async fn leaves(&self) -> bool {
         loop {
             match self.wire.link.standing() {

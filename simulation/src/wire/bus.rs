@@ -1,4 +1,4 @@
-//! The bus behind a link: what is said may be lost, repeated and late; what is asked may be too.
+//! The bus behind a link: messages and requests may be lost, repeated or late.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use futures::{StreamExt, stream::BoxStream};
 use proto::error::Failure;
 
 use super::Wire;
-use crate::link::{Away, Standing};
+use crate::link::Standing;
 
 pub(super) struct WiredBus {
     wire: Wire,
@@ -20,20 +20,12 @@ impl WiredBus {
     pub(super) fn new(wire: Wire, inner: Arc<dyn Bus>) -> Self {
         Self { wire, inner }
     }
-
-    async fn send(&self) -> Result<(), BusError> {
-        self.wire.link.send().await.map_err(away)
-    }
-}
-
-fn away(_: Away) -> BusError {
-    BusError::Unavailable("the link is down".to_owned())
 }
 
 #[async_trait]
 impl Bus for WiredBus {
     async fn publish(&self, subject: String, payload: Bytes) -> Result<(), BusError> {
-        self.send().await?;
+        self.wire.send().await?;
         let (chance, rough) = (&self.wire.chance, self.wire.weather.messages_percent());
         if chance.percent(rough) {
             return Ok(());
@@ -50,18 +42,18 @@ impl Bus for WiredBus {
     }
 
     async fn settle(&self) -> Result<(), BusError> {
-        self.send().await?;
+        self.wire.send().await?;
         self.inner.settle().await
     }
 
     async fn subscribe(&self, subject: String) -> Result<BoxStream<'static, Message>, BusError> {
-        self.send().await?;
+        self.wire.send().await?;
         let mut messages = self.inner.subscribe(subject).await?;
         let link = Arc::clone(&self.wire.link);
         Ok(Box::pin(async_stream::stream! {
             while let Some(message) = messages.next().await {
-                // What is sent while nobody can be reached is gone; a process that does not run
-                // finds it when it does.
+                // A message to a process that is cut off is lost; a paused process receives it when
+                // it runs again.
                 if link.standing() != Standing::Cut {
                     link.hold().await;
                     yield message;
@@ -77,10 +69,7 @@ impl Bus for WiredBus {
         context: RequestContext,
         timeout: Duration,
     ) -> Result<Message, BusError> {
-        self.send().await?;
-        let reply = self.inner.request(subject, payload, context, timeout).await;
-        self.wire.link.hear().await.map_err(away)?;
-        reply
+        self.wire.ask(self.inner.request(subject, payload, context, timeout)).await
     }
 
     async fn request_many(
@@ -90,7 +79,7 @@ impl Bus for WiredBus {
         context: RequestContext,
         idle: Duration,
     ) -> Result<BoxStream<'static, Result<Message, BusError>>, BusError> {
-        self.send().await?;
+        self.wire.send().await?;
         self.inner.request_many(subject, payload, context, idle).await
     }
 
@@ -98,7 +87,7 @@ impl Bus for WiredBus {
         &self,
         endpoints: Vec<Endpoint>,
     ) -> Result<BoxStream<'static, Request>, BusError> {
-        self.send().await?;
+        self.wire.send().await?;
         let mut requests = self.inner.serve(endpoints).await?;
         let wire = self.wire.clone();
         Ok(Box::pin(async_stream::stream! {
@@ -121,9 +110,9 @@ struct WiredReply {
 }
 
 impl WiredReply {
-    /// Whether an answer arrives. Who answers is not told.
+    /// The answer arrives. The service does not learn it.
     async fn arrives(&self) -> Result<bool, BusError> {
-        self.wire.link.send().await.map_err(away)?;
+        self.wire.send().await?;
         Ok(!self.wire.chance.percent(self.wire.weather.messages_percent()))
     }
 }

@@ -1,10 +1,10 @@
-//! What is handed out, behind a link: late, and only while the process can be reached. A broker that
-//! hears nothing of a process for a while gives the facts of a shard to another one; the process
-//! finds out when it is back.
+//! Deliveries behind a link: late, and only while the process can be reached. After a silence of a
+//! process the broker moves its pin of a shard's facts to another one; the process finds out when
+//! it is back.
 
 use std::{sync::Arc, time::Duration};
 
-use broker::log::{Delivery, Feed, Log, LogError};
+use broker::log::{Delivery, Feed, LogError, Queues};
 use futures::{StreamExt, stream::BoxStream};
 use proto::id::Shard;
 
@@ -14,12 +14,12 @@ use crate::{
     plant::Plant,
 };
 
-/// How long the broker keeps the place of a process that it does not hear.
+/// The silence after which the broker closes a process's streams.
 const PLACE_KEPT: Duration = Duration::from_secs(2);
 
 type Stream<T> = BoxStream<'static, Result<T, LogError>>;
 
-/// A stream of the broker's. It notices only after a while that its process has died.
+/// A stream of the broker. The broker notices the death of its process only after a while.
 struct Place<T: 'static> {
     stream: Option<Stream<T>>,
     link: Arc<Link>,
@@ -52,7 +52,7 @@ impl<T> Drop for Place<T> {
 pub(super) fn facts(
     wire: Wire,
     misreading: Arc<Misreading>,
-    log: Arc<dyn Log>,
+    queues: Arc<dyn Queues>,
     shard: Shard,
     first: Stream<Feed>,
 ) -> Stream<Feed> {
@@ -81,7 +81,7 @@ pub(super) fn facts(
                     }
                     place.stream = None;
                     wire.link.hold().await;
-                    match log.facts(shard).await {
+                    match queues.facts(shard).await {
                         Ok(stream) => place.stream = Some(stream),
                         Err(error) => {
                             yield Err(error);

@@ -8,10 +8,10 @@ use std::{
 
 use async_trait::async_trait;
 use broker::log::{
-    Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Mention, Progress, ShardLoad, Storage,
-    Submission,
+    Armed, CasOutcome, Delivery, Depth, Feed, Log, LogError, Maintenance, ObjectRefs, Progress,
+    Queues, Reader, ShardLoad, Storage, Submission, Writer,
 };
-use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
+use futures::{StreamExt, stream::BoxStream};
 use jiff::Timestamp;
 use proto::{
     decision::{Decision, DecisionKind},
@@ -23,42 +23,28 @@ use proto::{
 };
 use tokio::sync::Semaphore;
 
-use super::{Lost, Wire, ack::WiredAck, feed, misread::Misreading};
+use super::{Wire, ack::WiredAck, feed, misread::Misreading};
 use crate::{link::Standing, plant::Plant, rehearsal::Reported};
 
 pub(super) struct WiredLog {
     wire: Wire,
     inner: Arc<dyn Log>,
-    /// What was read first of each job, for a planted bug.
+    /// The first read of each job, for a planted bug.
     first_read: Mutex<BTreeMap<JobId, Vec<Entry>>>,
-    /// What a supervisor takes records for, for a planted bug.
+    /// The misread records of a supervisor, for a planted bug.
     misreading: Arc<Misreading>,
 }
-
-type Call<T> = BoxFuture<'static, Result<T, LogError>>;
 
 impl WiredLog {
     pub(super) fn new(wire: Wire, inner: Arc<dyn Log>) -> Self {
         Self { wire, inner, first_read: Mutex::default(), misreading: Arc::default() }
     }
 
-    async fn write<T: Send + 'static>(&self, call: Call<T>) -> Result<T, LogError> {
-        self.wire.carry(true, call).await.map_err(|lost| match lost {
-            Lost::Unsent => LogError::Unavailable("the link is down".to_owned()),
-            Lost::Unheard => LogError::Unknown("no reply came over the link".to_owned()),
-        })?
-    }
-
-    async fn ask<T: Send + 'static>(&self, call: Call<T>) -> Result<T, LogError> {
-        let away = |_| LogError::Unavailable("the link is down".to_owned());
-        self.wire.carry(false, call).await.map_err(away)?
-    }
-
     fn planted(&self, plant: Plant) -> bool {
         self.wire.plant == Some(plant)
     }
 
-    /// Whether a process with a planted bug never says this to another job of a family.
+    /// A planted bug keeps this fact from another job of the family.
     fn forgets(&self, fact: &Fact) -> bool {
         match fact {
             Fact::Child(_) => self.planted(Plant::ForgetParent),
@@ -76,7 +62,7 @@ impl WiredLog {
         }
     }
 
-    /// What a process with a planted bug sees of a log.
+    /// The log as a process with a planted bug sees it.
     fn lie(&self, job: &JobId, after: Seq, mut entries: Vec<Entry>) -> Vec<Entry> {
         if self.planted(Plant::DecideBeforeReading) {
             let mut first = self.first_read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +77,7 @@ impl WiredLog {
             };
             entries.retain(|entry| !of_another(entry));
         }
-        // Whoever decides sees it: only workers are to be wrong.
+        // Supervisors see it: only workers have the bug.
         if self.planted(Plant::NeverUnwanted) && !self.wire.decides {
             let end = |entry: &Entry| matches!(entry.family, Family::Do(DecisionKind::Finish, _));
             let signal =
@@ -104,11 +90,48 @@ impl WiredLog {
 }
 
 #[async_trait]
-impl Log for WiredLog {
+impl Reader for WiredLog {
     fn subjects(&self) -> &Subjects {
         self.inner.subjects()
     }
 
+    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
+        self.wire.link.note(|| format!("{} reads {job}", self.wire.name));
+        let entries = self.wire.ask(self.inner.read(job, after)).await?;
+        Ok(self.lie(job, after, entries))
+    }
+
+    async fn watch(
+        &self,
+        job: &JobId,
+        after: Seq,
+    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
+        let mut entries = self.wire.ask(self.inner.watch(job, after)).await?;
+        let link = Arc::clone(&self.wire.link);
+        Ok(Box::pin(async_stream::stream! {
+            while let Some(entry) = entries.next().await {
+                link.hold().await;
+                yield entry;
+            }
+        }))
+    }
+
+    async fn submissions(
+        &self,
+        shard: Shard,
+        before: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, LogError> {
+        self.wire.ask(self.inner.submissions(shard, before, limit)).await
+    }
+
+    async fn finished_among(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        self.wire.ask(self.inner.finished_among(jobs)).await
+    }
+}
+
+#[async_trait]
+impl Writer for WiredLog {
     async fn submit(
         &self,
         job: &JobId,
@@ -122,7 +145,7 @@ impl Log for WiredLog {
         {
             forked.records.pop();
         }
-        self.write(Box::pin(async move { inner.submit(&job, &fact, trace).await })).await
+        self.wire.write(async move { inner.submit(&job, &fact, trace).await }).await
     }
 
     async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError> {
@@ -139,7 +162,7 @@ impl Log for WiredLog {
             return Ok(Seq(0));
         }
         let (inner, job) = (Arc::clone(&self.inner), job.clone());
-        self.write(Box::pin(async move { inner.append(&job, &fact, trace).await })).await
+        self.wire.write(async move { inner.append(&job, &fact, trace).await }).await
     }
 
     async fn answer(
@@ -148,9 +171,9 @@ impl Log for WiredLog {
         fact: &Fact,
         after: Seq,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         let (inner, job, fact) = (Arc::clone(&self.inner), job.clone(), fact.clone());
-        self.write(Box::pin(async move { inner.answer(&job, &fact, after, trace).await })).await
+        self.wire.write(async move { inner.answer(&job, &fact, after, trace).await }).await
     }
 
     async fn decide(
@@ -160,7 +183,7 @@ impl Log for WiredLog {
         after: Seq,
         disarm: Option<&TimerName>,
         trace: TraceContext,
-    ) -> Result<Guarded, LogError> {
+    ) -> Result<CasOutcome, LogError> {
         let (inner, job, decision) = (Arc::clone(&self.inner), job.clone(), decision.clone());
         self.misreading.note(&job, &decision);
         self.wire
@@ -171,68 +194,7 @@ impl Log for WiredLog {
             let after = if unguarded { last_decision(&*inner, &job).await? } else { after };
             inner.decide(&job, &decision, after, disarm.as_ref(), trace).await
         };
-        self.write(Box::pin(call)).await
-    }
-
-    async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
-        self.wire.link.note(|| format!("{} reads {job}", self.wire.name));
-        let (inner, id) = (Arc::clone(&self.inner), job.clone());
-        let entries = self.ask(Box::pin(async move { inner.read(&id, after).await })).await?;
-        Ok(self.lie(job, after, entries))
-    }
-
-    async fn watch(
-        &self,
-        job: &JobId,
-        after: Seq,
-    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
-        let (inner, job) = (Arc::clone(&self.inner), job.clone());
-        let call = Box::pin(async move { inner.watch(&job, after).await });
-        let mut entries = self.ask(call).await?;
-        let link = Arc::clone(&self.wire.link);
-        Ok(Box::pin(async_stream::stream! {
-            while let Some(entry) = entries.next().await {
-                link.hold().await;
-                yield entry;
-            }
-        }))
-    }
-
-    async fn facts(
-        &self,
-        shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
-        let inner = Arc::clone(&self.inner);
-        let call = Box::pin(async move { inner.facts(shard).await });
-        let facts = self.ask(call).await?;
-        let misreading = Arc::clone(&self.misreading);
-        Ok(feed::facts(self.wire.clone(), misreading, Arc::clone(&self.inner), shard, facts))
-    }
-
-    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
-        let inner = Arc::clone(&self.inner);
-        self.ask(Box::pin(async move { inner.unsettled(shard).await })).await
-    }
-
-    async fn commands(
-        &self,
-        kind: DecisionKind,
-        pool: &Pool,
-        slots: Arc<Semaphore>,
-    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
-        let (inner, pool) = (Arc::clone(&self.inner), pool.clone());
-        let call = Box::pin(async move { inner.commands(kind, &pool, slots).await });
-        let commands = self.ask(call).await?;
-        Ok(feed::commands(self.wire.clone(), commands))
-    }
-
-    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
-        let (inner, pool) = (Arc::clone(&self.inner), pool.clone());
-        self.ask(Box::pin(async move { inner.depth(kind, &pool).await })).await
-    }
-
-    fn ack_wait(&self) -> Duration {
-        self.inner.ack_wait()
+        self.wire.write(call).await
     }
 
     async fn arm(
@@ -246,95 +208,109 @@ impl Log for WiredLog {
             return Ok(());
         }
         let (inner, job, timer) = (Arc::clone(&self.inner), job.clone(), timer.clone());
-        self.write(Box::pin(async move { inner.arm(&job, &timer, at, trace).await })).await
+        self.wire.write(async move { inner.arm(&job, &timer, at, trace).await }).await
     }
 
     async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError> {
         let (inner, job, timer) = (Arc::clone(&self.inner), job.clone(), timer.clone());
-        self.write(Box::pin(async move { inner.disarm(&job, &timer).await })).await
+        self.wire.write(async move { inner.disarm(&job, &timer).await }).await
     }
+}
 
-    async fn submissions(
+#[async_trait]
+impl Queues for WiredLog {
+    async fn facts(
         &self,
         shard: Shard,
-        before: Option<Seq>,
-        limit: usize,
-    ) -> Result<Vec<Entry>, LogError> {
-        let inner = Arc::clone(&self.inner);
-        self.ask(Box::pin(async move { inner.submissions(shard, before, limit).await })).await
+    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
+        let facts = self.wire.ask(self.inner.facts(shard)).await?;
+        let (misreading, queues) = (Arc::clone(&self.misreading), Arc::clone(&self.inner));
+        Ok(feed::facts(self.wire.clone(), misreading, queues, shard, facts))
     }
 
-    async fn ended(&self, jobs: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
-        let (inner, jobs) = (Arc::clone(&self.inner), jobs.to_vec());
-        self.ask(Box::pin(async move { inner.ended(&jobs).await })).await
+    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError> {
+        self.wire.ask(self.inner.unsettled(shard)).await
     }
 
+    async fn commands(
+        &self,
+        kind: DecisionKind,
+        pool: &Pool,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError> {
+        let commands = self.wire.ask(self.inner.commands(kind, pool, slots)).await?;
+        Ok(feed::commands(self.wire.clone(), commands))
+    }
+
+    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError> {
+        self.wire.ask(self.inner.depth(kind, pool)).await
+    }
+
+    fn ack_wait(&self) -> Duration {
+        self.inner.ack_wait()
+    }
+}
+
+#[async_trait]
+impl Maintenance for WiredLog {
     async fn progress(&self, shard: Shard) -> Result<Vec<Progress>, LogError> {
-        let inner = Arc::clone(&self.inner);
-        self.ask(Box::pin(async move { inner.progress(shard).await })).await
+        self.wire.ask(self.inner.progress(shard)).await
     }
 
     async fn armed(&self, job: &JobId) -> Result<BTreeSet<TimerName>, LogError> {
-        let (inner, job) = (Arc::clone(&self.inner), job.clone());
-        self.ask(Box::pin(async move { inner.armed(&job).await })).await
+        self.wire.ask(self.inner.armed(job)).await
     }
 
     async fn timers(
         &self,
         shard: Shard,
     ) -> Result<BoxStream<'static, Result<Armed, LogError>>, LogError> {
-        let inner = Arc::clone(&self.inner);
-        self.ask(Box::pin(async move { inner.timers(shard).await })).await
+        self.wire.ask(self.inner.timers(shard)).await
+    }
+
+    async fn object_refs(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Vec<ObjectRefs>, LogError>>, LogError> {
+        self.wire.ask(self.inner.object_refs(shard)).await
+    }
+
+    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
+        let (inner, job) = (Arc::clone(&self.inner), job.clone());
+        self.wire.write(async move { inner.purge(&job).await }).await
+    }
+
+    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
+        let (inner, job) = (Arc::clone(&self.inner), job.clone());
+        self.wire.write(async move { inner.purge_until(&job, until).await }).await
     }
 
     async fn load(&self, shard: Shard) -> Result<ShardLoad, LogError> {
-        let inner = Arc::clone(&self.inner);
-        self.ask(Box::pin(async move { inner.load(shard).await })).await
+        self.wire.ask(self.inner.load(shard)).await
     }
 
     async fn storage(&self) -> Result<Storage, LogError> {
-        let inner = Arc::clone(&self.inner);
-        self.ask(Box::pin(async move { inner.storage().await })).await
+        self.wire.ask(self.inner.storage()).await
     }
 
-    fn keeper(&self) -> String {
-        self.inner.keeper()
+    fn server_info(&self) -> String {
+        self.inner.server_info()
     }
 
     async fn ping(&self) -> Result<u64, LogError> {
-        let inner = Arc::clone(&self.inner);
-        self.ask(Box::pin(async move { inner.ping().await })).await
+        self.wire.ask(self.inner.ping()).await
+    }
+
+    async fn check(&self) -> Result<(), LogError> {
+        self.wire.ask(self.inner.check()).await
     }
 
     async fn close(&self) {
         self.inner.close().await;
     }
-
-    async fn check(&self) -> Result<(), LogError> {
-        let inner = Arc::clone(&self.inner);
-        self.ask(Box::pin(async move { inner.check().await })).await
-    }
-
-    async fn purge(&self, job: &JobId) -> Result<(), LogError> {
-        let (inner, job) = (Arc::clone(&self.inner), job.clone());
-        self.write(Box::pin(async move { inner.purge(&job).await })).await
-    }
-
-    async fn purge_until(&self, job: &JobId, until: Seq) -> Result<u64, LogError> {
-        let (inner, job) = (Arc::clone(&self.inner), job.clone());
-        self.write(Box::pin(async move { inner.purge_until(&job, until).await })).await
-    }
-
-    async fn mentions(
-        &self,
-        shard: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<Mention>, LogError>>, LogError> {
-        let inner = Arc::clone(&self.inner);
-        self.ask(Box::pin(async move { inner.mentions(shard).await })).await
-    }
 }
 
-async fn last_decision(log: &dyn Log, job: &JobId) -> Result<Seq, LogError> {
+async fn last_decision(log: &dyn Reader, job: &JobId) -> Result<Seq, LogError> {
     let entries = log.read(job, Seq(0)).await?;
     let decided = entries.iter().rev().find(|entry| matches!(entry.family, Family::Do(..)));
     Ok(decided.map_or(Seq(0), |entry| entry.seq))

@@ -1,5 +1,4 @@
-//! How a supervisor with a planted bug misreads what is in the log: the records are true, and what it
-//! makes of them is what a wrong machine would.
+//! The misreading of true records by a supervisor with a planted bug, as by a wrong machine.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::plant::Plant;
 
-/// What a process believes of attempts, for a planted bug.
+/// A process's beliefs about attempts, for a planted bug.
 #[derive(Debug, Default)]
 pub(super) struct Misreading {
     latest: Mutex<BTreeMap<(JobId, String), u32>>,

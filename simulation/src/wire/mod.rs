@@ -1,5 +1,5 @@
 //! A broker as one process sees it: every call and every delivery passes the process's link, and is
-//! late, lost or repeated as the weather has it. What the broker itself does is not touched.
+//! late, lost or repeated by the fault rates. The broker itself is not touched.
 
 mod ack;
 mod bus;
@@ -11,8 +11,7 @@ mod objects;
 
 use std::sync::Arc;
 
-use broker::Broker;
-use futures::future::BoxFuture;
+use broker::{Broker, bus::BusError, kv::KvError, log::LogError, objects::ObjectError};
 use proto::id::WorkerId;
 
 use crate::{
@@ -23,7 +22,7 @@ use crate::{
     weather::Weather,
 };
 
-/// What every wire of one process needs.
+/// The parts that every wire of one process shares.
 #[derive(Debug, Clone)]
 pub(crate) struct Wire {
     /// The process.
@@ -32,7 +31,7 @@ pub(crate) struct Wire {
     pub(crate) chance: Chance,
     pub(crate) weather: Weather,
     pub(crate) plant: Option<Plant>,
-    /// Whether the process decides about jobs.
+    /// The process is a supervisor.
     pub(crate) decides: bool,
     pub(crate) stage: Option<Arc<Stage>>,
 }
@@ -47,43 +46,87 @@ pub(crate) fn behind(wire: &Wire, broker: Broker) -> Broker {
     }
 }
 
-/// Why a call came to nothing.
+/// The failure of a call.
 enum Lost {
-    /// It was never sent.
+    /// It was not sent, or changes nothing.
     Unsent,
     /// It was sent, or may still arrive; no reply came.
     Unheard,
 }
 
+const DOWN: &str = "the link is down";
+
+impl From<Lost> for LogError {
+    fn from(lost: Lost) -> Self {
+        match lost {
+            Lost::Unsent => Self::Unavailable(DOWN.to_owned()),
+            Lost::Unheard => Self::Unknown("no reply came over the link".to_owned()),
+        }
+    }
+}
+
+impl From<Lost> for BusError {
+    fn from(_: Lost) -> Self {
+        Self::Unavailable(DOWN.to_owned())
+    }
+}
+
+impl From<Lost> for KvError {
+    fn from(_: Lost) -> Self {
+        Self::Unavailable(DOWN.to_owned())
+    }
+}
+
+impl From<Lost> for ObjectError {
+    fn from(_: Lost) -> Self {
+        Self::Unavailable(DOWN.to_owned())
+    }
+}
+
 impl Wire {
-    /// The planted bug by which the process takes records for what they are not: only those who
-    /// decide have it.
+    /// The planted bug that makes a supervisor misread records.
     fn misreads(&self) -> Option<Plant> {
         self.plant.filter(|_| self.decides)
     }
 
-    /// Carries a call over the link and its reply back. A write that could not leave may still
-    /// arrive, long after the caller gave up.
-    async fn carry<T: Send + 'static>(
+    /// Carries a question over the link and its answer back.
+    async fn ask<T, E: From<Lost>>(
         &self,
-        writes: bool,
-        call: BoxFuture<'static, T>,
-    ) -> Result<T, Lost> {
-        if let Err(Away) = self.link.send().await {
-            if !writes || !self.chance.percent(self.weather.late_percent()) {
-                return Err(Lost::Unsent);
+        call: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        self.send().await?;
+        let reply = call.await;
+        self.link.hear().await.map_err(|Away| Lost::Unsent)?;
+        reply
+    }
+
+    /// Carries a write over the link and its reply back. A write that could not leave may still
+    /// arrive, long after the caller gave up.
+    async fn write<T, E>(
+        &self,
+        call: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Lost> + Send + 'static,
+    {
+        if let Err(unsent) = self.send().await {
+            if !self.chance.percent(self.weather.late_percent()) {
+                return Err(unsent.into());
             }
             let late = self.chance.millis(0..=20_000);
             tokio::spawn(async move {
                 tokio::time::sleep(late).await;
-                call.await;
+                let _ = call.await;
             });
-            return Err(Lost::Unheard);
+            return Err(Lost::Unheard.into());
         }
         let reply = call.await;
-        match self.link.hear().await {
-            Ok(()) => Ok(reply),
-            Err(Away) => Err(Lost::Unheard),
-        }
+        self.link.hear().await.map_err(|Away| Lost::Unheard)?;
+        reply
+    }
+
+    async fn send(&self) -> Result<(), Lost> {
+        self.link.send().await.map_err(|Away| Lost::Unsent)
     }
 }

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use broker::{
     Broker,
     kv::KvError,
-    log::{Delivery, Guarded, LogError},
+    log::{CasOutcome, Delivery, LogError},
 };
 use proto::{
     decision::{Decision, DecisionKind, Note},
@@ -223,19 +223,19 @@ impl JobCache {
             let settles = matches!(next.decision, Decision::Note(Note::Concluded { .. }));
             let stored = store(&self.args.broker, folded, next, trace).await;
             // What could not be found out most likely is stored: it counts, if the job then ended.
-            if matches!(stored, Ok(Guarded::Stored(_)) | Err(LogError::Unknown(_))) {
+            if matches!(stored, Ok(CasOutcome::Stored(_)) | Err(LogError::Unknown(_))) {
                 self.tally.stored(is_first, is_end);
             }
             match stored? {
                 // From here on nothing counts any more. What counted before says what the job cost,
                 // and the one above is told that once: it must be what the log has.
-                Guarded::Stored(_) if settles => {
+                CasOutcome::Stored(_) if settles => {
                     conflicts = 0;
                     let entries = self.read().await?;
                     self.folded = Some(Folded::of(&self.args.job, &entries, &News::default()).0);
                 }
-                Guarded::Stored(_) => conflicts = 0,
-                Guarded::Conflict => {
+                CasOutcome::Stored(_) => conflicts = 0,
+                CasOutcome::Conflict => {
                     conflicts += 1;
                     if conflicts > CONFLICTS_MAX {
                         return Err(GivenUp::Contended);
@@ -282,7 +282,7 @@ async fn store(
     folded: &mut Folded,
     next: Next,
     trace: TraceContext,
-) -> Result<Guarded, LogError> {
+) -> Result<CasOutcome, LogError> {
     let Next { decision, arm, tell, disarm } = next;
     let id = folded.job.id().clone();
     for timer in arm {
@@ -293,7 +293,7 @@ async fn store(
     let ends = matches!(decision, Decision::Finish(_)) && job.has_work_out();
     let stops_work = ends || job.begins_anew();
     let stored = broker.log.decide(&id, &decision, after, disarm.first(), trace).await?;
-    let Guarded::Stored(seq) = stored else { return Ok(stored) };
+    let CasOutcome::Stored(seq) = stored else { return Ok(stored) };
     let kind = decision.kind();
     folded.stored(seq, decision);
     log_decided(&folded.job, seq, kind);

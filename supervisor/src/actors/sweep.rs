@@ -79,7 +79,7 @@ async fn sweep(
         // Before anything of it is read: what moves from now on may be read too late.
         census.turn(newest, oldest);
         let jobs: Vec<JobId> = page.into_iter().map(|entry| entry.job).collect();
-        let ended = log.ended(&jobs).await?;
+        let ended = log.finished_among(&jobs).await?;
         let open = jobs.into_iter().filter(|job| !ended.contains(job));
         let looks = open.map(|job| look_at(args, census, shard, job, round));
         stream::iter(looks).for_each_concurrent(LOOKS, |look| look).await;

@@ -1,4 +1,4 @@
-//! Agents as files, plans that are made anew, and a person who says something meanwhile: a real
+//! Agents as files, replanning, and a person who says something meanwhile: a real
 //! nats-server, a scripted model over HTTP, the program.
 
 use std::process::Output;

@@ -82,7 +82,7 @@ async fn a_command_leaves_the_task_and_its_question_alone_and_the_next_words_ans
         question,
         "✓ create_task: Task \"buy milk\" was created\n",
         question,
-        "“3” is none of the options; type its number\n",
+        "“3” is not one of the options; type its number\n",
         "greet Ann",
         "✓ completed\n",
         "hello Ann",

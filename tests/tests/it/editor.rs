@@ -1,5 +1,5 @@
 //! The example with a sub-agent, `examples/editor`, as it is shipped: its agents, its script, and what
-//! kills the company in the middle. Whoever watches sees the sub-agent's question at the root.
+//! kills the company in the middle. A watcher of the root sees the sub-agent's question.
 
 use std::{collections::BTreeSet, process::Stdio};
 

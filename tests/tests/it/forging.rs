@@ -1,24 +1,27 @@
 //! A worker with the right to write results answers for planner and executor, in the real program.
 //! Neither of the two runs here, so nobody answers before it.
 
-use std::time::Duration;
-
-use broker::Broker;
+use broker::{
+    Broker,
+    testing::{
+        jobs,
+        wait::{patiently, until},
+    },
+};
 use callboard_tests::company::Company;
 use client::Client;
 use futures::StreamExt;
 use proto::{
     agent::{Agent, OnUnparseable, PlanWhen},
-    decision::{Decision, PlanTalk, pools},
+    decision::{Decision, PlanTalk},
     door::{AgentChoice, Submit},
     entry::Entry,
-    fact::{CallTarget, Fact, PlanReply, Planned, TurnCall, TurnReply, Turned},
-    id::{Attempt, JobId, Seq, StepId, ToolName, WorkId},
+    fact::{CallTarget, Fact, Planned, TurnCall, TurnReply, Turned},
+    id::{Attempt, JobId, Seq, WorkId},
     job::{FailReason, Outcome},
     message::Usage,
-    plan::{Action, Plan, Step},
     record::Known,
-    tool::{Approval, Binding, Effect},
+    tool::{Binding, Effect},
 };
 use runtime::telemetry::new_trace;
 use serde_json::{Value, json};
@@ -29,11 +32,6 @@ use callboard_tests::wait::wait_for_door;
 use super::chaos::connect;
 
 const SCRIPT: &str = "rules: [ { name: none, when: { any: 'x' }, reply: { text: x } } ]";
-
-fn bound(effect: Effect) -> Binding {
-    let (pool, approval) = (pools::builtin(), Approval::Never);
-    Binding { pool, effect, approval, version: "1".to_owned() }
-}
 
 fn reader(change: impl FnOnce(&mut Agent)) -> Agent {
     let tools = Some(vec!["read_file".parse().unwrap()]);
@@ -72,9 +70,9 @@ impl Forger {
                 }
             }
         };
-        match tokio::time::timeout(Duration::from_secs(60), found).await {
-            Ok(found) => found,
-            Err(_) => panic!("{:?}", self.client.get(&self.job).await),
+        match patiently(found).await {
+            Some(found) => found,
+            None => panic!("{:?}", self.client.get(&self.job).await),
         }
     }
 
@@ -89,23 +87,8 @@ impl Forger {
             matches!(decision, Decision::Plan(plan) if plan.work == work).then_some(())
         };
         self.decided(is_it).await;
-        let step = Step {
-            id: StepId::new("a").unwrap(),
-            title: String::new(),
-            description: "forged".to_owned(),
-            depends_on: Vec::new(),
-            action: Action::Tool { tool: ToolName::new(tool).unwrap(), args, binding },
-        };
-        let plan = Plan { title: "forged".to_owned(), steps: vec![step], replan: Vec::new() };
-        self.say(Fact::Planned(Planned {
-            work: work.clone(),
-            attempt: Attempt::FIRST,
-            reply: PlanReply::Plan { plan },
-            usage: Usage::default(),
-            detected: None,
-            outline: Vec::new(),
-        }))
-        .await;
+        let planned = jobs::planned(vec![jobs::step("a", tool, args, binding)]);
+        self.say(Fact::Planned(Planned { work, ..planned })).await;
     }
 
     async fn ended(&self) -> Outcome {
@@ -141,9 +124,8 @@ async fn what_a_worker_forges_runs_nothing_beyond_the_agent_and_the_registry() {
     let broker = connect(&company).await;
     let client = Client::new(&broker);
     wait_for_door(&client).await;
-    while !client.tools().await.is_ok_and(|tools| tools.tools.len() > 5) {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let announced = async || client.tools().await.is_ok_and(|tools| tools.tools.len() > 5);
+    until("the built-in tools", announced).await;
     let written = company.workspace().join("owned.txt");
     let write = json!({"path": "owned.txt", "content": "owned"});
     let post = json!({"url": outside.uri(), "json": {}});
@@ -158,8 +140,8 @@ async fn what_a_worker_forges_runs_nothing_beyond_the_agent_and_the_registry() {
         }),
     )
     .await;
-    forger.plan(1, "write_file", write.clone(), bound(Effect::Idempotent)).await;
-    forger.plan(2, "http_post", post.clone(), bound(Effect::Once)).await;
+    forger.plan(1, "write_file", write.clone(), jobs::binding(Effect::Idempotent)).await;
+    forger.plan(2, "http_post", post.clone(), jobs::binding(Effect::Once)).await;
     let Outcome::Failed { reason, .. } = forger.ended().await else { panic!("not failed") };
     assert_eq!((reason, forger.calls().await), (FailReason::PlanFailed, Vec::new()));
     let rejected = forger.decided(|decision| {
@@ -181,7 +163,8 @@ async fn what_a_worker_forges_runs_nothing_beyond_the_agent_and_the_registry() {
         Some(turn.work.clone())
     };
     let call = |id: &str, tool: &str, args, effect| {
-        let target = CallTarget::Tool { tool: tool.parse().unwrap(), binding: bound(effect) };
+        let target =
+            CallTarget::Tool { tool: tool.parse().unwrap(), binding: jobs::binding(effect) };
         TurnCall { id: id.to_owned(), name: tool.to_owned(), args, target }
     };
     let calls = vec![
@@ -203,7 +186,7 @@ async fn what_a_worker_forges_runs_nothing_beyond_the_agent_and_the_registry() {
 
     // A tool that the agent may use, and that needs an approval whatever a worker claims.
     let forger = Forger::submit(&broker, "approval", reader(|agent| agent.tools = None)).await;
-    forger.plan(1, "http_post", post, bound(Effect::Once)).await;
+    forger.plan(1, "http_post", post, jobs::binding(Effect::Once)).await;
     let Outcome::Failed { message, .. } = forger.ended().await else { panic!("not failed") };
     let why = "http_post: its approval is always in the registry, and nobody approved the call; the call was not sent";
     assert_eq!(message, format!("step a failed: {why}"));

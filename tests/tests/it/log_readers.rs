@@ -27,7 +27,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("door/src/forking.rs", "writes the submission of a fork"),
     ("door/src/signal.rs", "writes signals"),
     ("door/src/submit.rs", "writes submissions"),
-    ("door/src/turning.rs", "finds the command of a step that a person names"),
+    ("door/src/rollback.rs", "finds the command of a step that a person names"),
     ("executor-actor/src/work.rs", "takes its own command and writes its result"),
     ("interaction-actor/src/desk.rs", "writes answers"),
     (

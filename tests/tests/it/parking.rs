@@ -41,7 +41,7 @@ async def main(url):
         return json.loads(reply.data)
     inbox = await ask("inbox", {})
     while not inbox["questions"]:
-        # Whoever was to put it there was killed; it comes to another one.
+        # The process that should have put it there was killed; another one does.
         await asyncio.sleep(0.1)
         inbox = await ask("inbox", {})
     entry = inbox["questions"][0]

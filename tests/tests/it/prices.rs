@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::chaos::connect;
 
-/// Every reply costs a thousand tokens, whoever is asked. The model that works calls a tool until none
+/// Every reply costs a thousand tokens, from every model. The model that works calls a tool until none
 /// is offered any more; one with a small context says so.
 const SCRIPT: &str = r#"
 rules:

@@ -181,7 +181,7 @@ async fn shared_values_stay_as_long_as_somebody_refers_to_them(stage: &Stage, bi
     assert_eq!(garbage().await.values, []);
     let told = stage.purged(&["big0", "--yes", "--json"]);
     assert_eq!(names(&told), set(&big[..1]));
-    // Too young to go, whoever refers to them.
+    // Too young to be removed, with or without references.
     let objects = json!({"removed": 0, "bytes": 0, "kept": stored.len()});
     assert_eq!(told["objects"], objects);
     assert_eq!(garbage().await.values, []);

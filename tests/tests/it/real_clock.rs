@@ -19,7 +19,6 @@ const EXCEPTIONS: &[(&str, usize, &str)] = &[
     ("broker/src/testing/wait.rs", 5, "the waits themselves, and the one bound of all tests"),
     ("broker/tests/it/contract/facts.rs", 1, "a feed that waits may give no event in memory"),
     ("broker/tests/it/contract/words.rs", 1, "what must not come gives no event"),
-    ("tests/tests/it/forging.rs", 2, "what must not come gives no event"),
     ("model/src/retry.rs", 2, "a helper of tests on the paused clock"),
     ("operator/src/purge/tests.rs", 1, "a helper of tests on the paused clock"),
     (

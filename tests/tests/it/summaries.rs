@@ -1,5 +1,5 @@
-//! A loop for whose turns there is no room, on a real nats-server with real processes: whoever dies
-//! between a summary and the turn it was made for, the turn is taken with it.
+//! A loop for whose turns there is no room, on a real nats-server with real processes: when a process
+//! dies between a summary and its turn, the turn is taken with that summary.
 
 use broker::Broker;
 use callboard_tests::{
@@ -27,7 +27,7 @@ use super::chaos::connect;
 
 /// Longest wait for a record; far above what is needed.
 /// Page after page, each of some hundred tokens in the call and in its result. The summary takes its time, so that there is time to
-/// kill whoever waits for it.
+/// kill the process that waits for it.
 const SCRIPT: &str = r#"
 rules:
   - name: in short

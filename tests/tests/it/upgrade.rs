@@ -1,11 +1,16 @@
 //! Two releases share a cluster: the program as it is built here is the older one, and a fixture
 //! plays the newer. What the older one does not know parks that one job and names the place; it goes
-//! on once the newer one has its shard; nothing is lost, whoever writes and whoever reads.
+//! on once the newer one has its shard; nothing is lost, whichever version writes and reads.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use broker::{Broker, clock::SystemClock, kv::Bucket};
+use broker::{
+    Broker,
+    clock::SystemClock,
+    kv::Bucket,
+    testing::jobs::{self, Jobs},
+};
 use callboard_tests::{
     company::{Company, Process},
     load,
@@ -20,7 +25,6 @@ use proto::{
     fact::{Called, Fact, Submitted},
     id::{Attempt, JobId, Pool, Seq, ToolName, WorkerId},
     job::SubStatus,
-    lang::Language,
     retry::RetryPolicy,
     tool::{Approval, Effect, Fault, ToolResult, ToolSpec},
     view::JobView,
@@ -72,12 +76,10 @@ impl Work for Weigh {
         let rests = task.job.as_str().starts_with("rest") && work.attempt == Attempt::FIRST;
         let result = if rests { ToolResult::failed("later") } else { ToolResult::ok(json!(1)) };
         Some(Fact::Called(Called {
-            work: work.work.clone(),
             attempt: work.attempt,
             result,
             fault: rests.then_some(Fault::Unavailable),
-            duration_ms: 0,
-            cost: Default::default(),
+            ..jobs::called(work.work.as_str())
         }))
     }
 }
@@ -154,21 +156,9 @@ async fn submit(broker: &Broker, ids: &[JobId]) {
         ..Agent::default()
     };
     for id in ids {
-        let submitted = Fact::Submitted(Submitted {
-            goal: format!("weigh {id}"),
-            agent: agent.clone(),
-            language: Language::En,
-            digest: "d".to_owned(),
-            by: None,
-            conversation: None,
-            parent: None,
-            agents: Default::default(),
-            forked: None,
-            plan: None,
-            files: Vec::new(),
-            rules: proto::rules::Rules::NOW,
-        });
-        broker.log.submit(id, &submitted, runtime::telemetry::new_trace()).await.unwrap();
+        let submitted =
+            Submitted { agent: agent.clone(), ..jobs::submitted(&format!("weigh {id}")) };
+        Jobs { broker: broker.clone() }.submit(id.as_str(), submitted).await;
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use broker::{
     Broker,
-    log::Guarded,
+    log::CasOutcome,
     memory::{Memory, MemoryOptions},
     nats::{self, NatsOptions},
     testing::{NatsServer, wait::soon},
@@ -85,7 +85,7 @@ impl Stage {
     pub(crate) async fn decide(&mut self, call: &CallWork) {
         let decision = Decision::Call(call.clone());
         let decided = self.broker.log.decide(&self.job, &decision, self.last, None, trace()).await;
-        let Guarded::Stored(seq) = decided.unwrap() else { panic!("nobody else decides") };
+        let CasOutcome::Stored(seq) = decided.unwrap() else { panic!("nobody else decides") };
         self.last = seq;
     }
 

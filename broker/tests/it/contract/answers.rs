@@ -1,6 +1,6 @@
 //! Answers of people: the first valid one wins, once.
 
-use broker::log::Guarded;
+use broker::log::CasOutcome;
 use proto::{fact::Source, id::Seq, subject::Family};
 
 use super::{fixtures::Fixture, on_every_broker, race_on_every_broker, words::*};
@@ -29,7 +29,7 @@ async fn an_answer_that_saw_less_is_a_conflict(f: &impl Fixture) {
     let job = job("late");
     let first = stored(broker.log.answer(&job, &answered("ann"), Seq(0), trace(1)).await);
     let late = broker.log.answer(&job, &answered("bob"), Seq(0), trace(1)).await.unwrap();
-    assert_eq!(late, Guarded::Conflict);
+    assert_eq!(late, CasOutcome::Conflict);
     assert_eq!(seqs(&broker.log.read(&job, Seq(0)).await.unwrap()), [first.0]);
 }
 
@@ -56,8 +56,8 @@ async fn of_many_answers_one_is_stored(f: &impl Fixture) {
             });
         }
         let mut winners = people.join_all().await;
-        winners.retain(|(_, guarded)| *guarded != Guarded::Conflict);
-        let [(by, Guarded::Stored(seq))] = &winners[..] else { panic!("winners: {winners:?}") };
+        winners.retain(|(_, guarded)| *guarded != CasOutcome::Conflict);
+        let [(by, CasOutcome::Stored(seq))] = &winners[..] else { panic!("winners: {winners:?}") };
         let entries = f.broker().await.log.read(&job, Seq(0)).await.unwrap();
         assert_eq!(seqs(&entries)[1..], [seq.0]);
         assert_eq!(fact(&entries[1]), answered(by));

@@ -1,4 +1,4 @@
-//! The bus: what is heard, who answers, and what happens when nobody does.
+//! The bus: messages, requests and missing answers.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -139,7 +139,7 @@ async fn a_request_is_answered(f: &impl Fixture) {
     let subject = client.log.subjects().service(verbs::GET);
     let answer = client.bus.request(subject, Bytes::from_static(b"{}"), context, PATIENCE).await;
     assert_eq!(&answer.unwrap().payload[..], b"here");
-    // Without a context there is none.
+    // A request without a context has no trace.
     let _other = serve(&server, &[verbs::LIST], |request| async move {
         assert!(request.context.trace.is_none() && request.context.token.is_none());
         request.reply.send(Bytes::new()).await.unwrap();

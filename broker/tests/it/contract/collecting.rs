@@ -1,5 +1,4 @@
-//! Large values that nobody refers to any more: what is there, who refers to what, and that nothing is
-//! removed but what was seen.
+//! Unreferenced large values: listings, references, and removals of listed versions alone.
 
 use std::collections::BTreeSet;
 
@@ -100,7 +99,7 @@ async fn every_record_is_asked_for_the_names_in_it(f: &impl Fixture) {
     let name = "ab".repeat(32);
     let text = format!(r#"{{"v":99,"refs":["{name}"]}}"#);
     f.store_raw(&broker.log.subjects().fact(&two, Source::Crew), text.as_bytes()).await;
-    let mentions = broker.log.mentions(shard).await.unwrap();
+    let mentions = broker.log.object_refs(shard).await.unwrap();
     let all: Vec<_> = mentions.try_collect::<Vec<_>>().await.unwrap().concat();
     let of = |job: &proto::id::JobId| -> BTreeSet<String> {
         let theirs = all.iter().filter(|mention| mention.job.as_ref() == Some(job));
@@ -113,7 +112,7 @@ async fn every_record_is_asked_for_the_names_in_it(f: &impl Fixture) {
     assert_eq!(of(&one).len(), 1);
     assert!(of(&two).contains(&name) && of(&two).len() == 2, "{:?}", of(&two));
     for shard in broker.log.subjects().all_shards().filter(|other| *other != shard) {
-        let mut others = broker.log.mentions(shard).await.unwrap();
+        let mut others = broker.log.object_refs(shard).await.unwrap();
         while let Some(page) = others.try_next().await.unwrap() {
             assert_eq!(page, []);
         }

@@ -50,8 +50,8 @@ async fn stage(f: &impl Fixture, name: &str, commands: u64, n: usize) -> (Broker
     (broker, job, worker)
 }
 
-/// Waits until a command that nobody acknowledges is handed out for the `times`-th time, and nothing
-/// else before. Whatever was handed out before it has then had the time to come again.
+/// Waits for the `times`-th delivery of an unacknowledged command, without another delivery before
+/// it. Earlier deliveries have then had the time to come again.
 async fn only_again(commands: &mut Commands, n: u64, times: u64) -> Delivery {
     loop {
         let delivery = next_command(commands).await;
@@ -113,7 +113,7 @@ async fn slots_bound_what_is_handed_out(f: &impl Fixture) {
     let (_broker, _, mut worker) = stage(f, "slots", 5, 2).await;
     let a = next_command(&mut worker).await;
     let b = next_command(&mut worker).await;
-    // The time that what was handed out has left runs on meanwhile.
+    // The deliveries' time runs on meanwhile.
     a.ack.working().await;
     b.ack.working().await;
     nothing(&mut worker).await;
@@ -195,7 +195,8 @@ async fn a_late_acknowledgement_counts(f: &impl Fixture) {
     let first = next_command(&mut worker).await;
     let second = next_command(&mut worker).await;
     assert_eq!(second.delivered, 2);
-    // The first worker is not dead after all, and what it says counts under the second one's hands.
+    // The first worker is not dead after all, and its acknowledgement counts although the second
+    // one has the command.
     first.ack.done().await;
     command(&broker, &job, "p", 1..2).await;
     only_again(&mut worker, 1, 2).await;

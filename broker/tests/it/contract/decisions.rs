@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use broker::log::{Guarded, Log};
+use broker::log::{CasOutcome, Log};
 use proto::{decision::DecisionKind, id::Seq, subject::Family};
 
 use super::{fixtures::Fixture, on_every_broker, race_on_every_broker, words::*};
@@ -41,7 +41,7 @@ async fn a_decision_at_a_stale_position_is_a_conflict_and_stores_nothing(f: &imp
     let second = stored(broker.log.decide(&job, &call("b", 2), first, None, trace(1)).await);
     for stale in [Seq(0), first] {
         let guarded = broker.log.decide(&job, &call("a", 3), stale, None, trace(1)).await.unwrap();
-        assert_eq!(guarded, Guarded::Conflict, "after {stale}");
+        assert_eq!(guarded, CasOutcome::Conflict, "after {stale}");
     }
     let entries = broker.log.read(&job, Seq(0)).await.unwrap();
     assert_eq!(seqs(&entries)[1..], [first.0, second.0]);
@@ -52,7 +52,7 @@ async fn a_decision_at_a_position_that_is_not_there_is_a_conflict(f: &impl Fixtu
     let job = job("beyond");
     submit(&broker, &job).await;
     let guarded = broker.log.decide(&job, &call("a", 1), Seq(999), None, trace(1)).await.unwrap();
-    assert_eq!(guarded, Guarded::Conflict);
+    assert_eq!(guarded, CasOutcome::Conflict);
     assert_eq!(broker.log.read(&job, Seq(0)).await.unwrap().len(), 1);
 }
 
@@ -80,7 +80,7 @@ async fn the_same_words_are_not_the_same_write(f: &impl Fixture) {
     let job = job("words");
     let first = stored(broker.log.decide(&job, &call("a", 1), Seq(0), None, trace(1)).await);
     let again = broker.log.decide(&job, &call("a", 1), Seq(0), None, trace(1)).await.unwrap();
-    assert_eq!(again, Guarded::Conflict);
+    assert_eq!(again, CasOutcome::Conflict);
     assert_eq!(seqs(&broker.log.read(&job, Seq(0)).await.unwrap()), [first.0]);
 }
 
@@ -101,8 +101,8 @@ async fn decide_on(log: &dyn Log, me: u64) -> Vec<(Seq, Seq, u64)> {
         // Different subjects, so that only the filter over all of them can keep the order.
         let decision = call(if tag.is_multiple_of(2) { "even" } else { "odd" }, tag);
         match log.decide(&job, &decision, after, None, trace(me)).await.unwrap() {
-            Guarded::Stored(seq) => stored.push((after, seq, tag)),
-            Guarded::Conflict => {}
+            CasOutcome::Stored(seq) => stored.push((after, seq, tag)),
+            CasOutcome::Conflict => {}
         }
     }
     stored

@@ -48,14 +48,14 @@ async fn open(broker: &Broker) -> BoxStream<'static, Result<Feed, LogError>> {
     broker.log.facts(SHARD).await.unwrap()
 }
 
-/// How many facts were handed out and not acknowledged.
+/// The number of unacknowledged facts.
 async fn in_hand(broker: &Broker) -> u64 {
     let queues = broker.log.progress(SHARD).await.unwrap();
     queues.iter().find(|one| one.queue == Queue::Facts).unwrap().unacknowledged
 }
 
-/// Waits until a fact that nobody acknowledges is handed out for the `times`-th time, and nothing
-/// else before. Whatever was handed out before it has then had the time to come again.
+/// Waits for the `times`-th delivery of an unacknowledged fact, without another delivery before it.
+/// Earlier deliveries have then had the time to come again.
 async fn only_again(
     feed: &mut BoxStream<'static, Result<Feed, LogError>>,
     n: u64,
@@ -104,8 +104,8 @@ async fn a_feed_gives_the_facts_of_its_shard_and_no_decisions(f: &impl Fixture) 
     nothing(&mut feed).await;
 }
 
-/// What a task that never stops asking has seen: the number of a fact, or none for a reset. The
-/// feed is dropped when the task is aborted.
+/// The items of a feed, read by a task: the number of a fact, or none for a reset. Aborting the
+/// task drops the feed.
 fn pump(
     mut feed: BoxStream<'static, Result<Feed, LogError>>,
 ) -> (UnboundedReceiver<Option<u64>>, AbortHandle) {
@@ -125,8 +125,8 @@ fn pump(
     (items, task.abort_handle())
 }
 
-/// Gives a feed that waits the time to ask for facts. On NATS it says so by a reset; in memory it is
-/// silent.
+/// Gives a waiting feed the time to request facts. On NATS a reset shows that it has; in memory it
+/// is silent.
 async fn asks(items: &mut UnboundedReceiver<Option<u64>>) {
     let first = tokio::time::timeout(A_WHILE, items.recv()).await;
     assert!(matches!(first, Err(_) | Ok(Some(None))), "the feed that waits was given {first:?}");
@@ -175,7 +175,7 @@ async fn another_feed_takes_over_and_is_told_so(f: &impl Fixture) {
     asks(&mut b).await;
     append(&broker, &job, 1..2).await;
     assert_eq!(soon(a.recv()).await, Some(Some(1)));
-    // What the second was told before the first was given that fact does not count.
+    // Items of the second feed before the first one received that fact do not count.
     while b.try_recv().is_ok() {}
     first.abort();
     append(&broker, &job, 2..3).await;
@@ -298,7 +298,7 @@ async fn jobs_with_facts_in_hand_are_unsettled(f: &impl Fixture) {
     a.ack.done().await;
     c.ack.done().await;
     until("two acknowledgements", async || in_hand(&broker).await == 1).await;
-    // Others that were handed out since may be named too.
+    // Jobs with later deliveries may be named too.
     assert!(unsettled().await.contains(&one));
     assert!(broker.log.unsettled(Shard(2)).await.unwrap().is_empty());
     b.ack.done().await;

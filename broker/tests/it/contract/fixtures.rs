@@ -13,10 +13,10 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use proto::{id::WorkerId, subject::Subjects};
 
-/// How long commands and facts may go without a sign of life, on every fixture.
+/// The acknowledgement wait of commands and facts, on every fixture.
 pub(crate) const ACK_WAIT: Duration = Duration::from_secs(1);
 
-/// How long a large value is not stored anew, on every fixture.
+/// The age above which a large value is rewritten, on every fixture.
 pub(crate) const RENEWED_AFTER: Duration = Duration::from_secs(2);
 
 /// An installation that is there for one test.

@@ -1,4 +1,4 @@
-//! What is too large to travel goes to the object store, and nobody notices.
+//! Large bodies, which travel through the object store unnoticed.
 
 use proto::{
     fact::Source,

@@ -1,4 +1,4 @@
-//! What whoever watches is told: how much there is, what waits and since when, which jobs ended.
+//! The size of shards and queues, and jobs that have ended.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ on_every_broker![
 async fn a_shard_says_what_it_holds_and_what_waits_in_it(f: &impl Fixture) {
     let broker = f.broker().await;
     let (one, two) = (job_in(Shard(1), "here"), job_in(Shard(2), "there"));
-    // Whoever wants to know how many wait has the queue made, as a worker does.
+    // A request for the depth creates the queue, as a worker does.
     broker.log.depth(CALL, &pool("p")).await.unwrap();
     command(&broker, &one, "p", 0..3).await;
     append(&broker, &one, 3..5).await;
@@ -65,20 +65,21 @@ async fn jobs_that_ended_are_told_from_others(f: &impl Fixture) {
     }
     let after = last_decision(&broker, &jobs[1]).await;
     stored(broker.log.decide(&jobs[1], &finish(), after, None, trace(1)).await);
-    assert_eq!(broker.log.ended(&jobs).await.unwrap(), BTreeSet::from([jobs[1].clone()]));
-    // A late result says nothing of it; something said through the door may have taken the job back.
+    assert_eq!(broker.log.finished_among(&jobs).await.unwrap(), BTreeSet::from([jobs[1].clone()]));
+    // A late result changes nothing; a fact from the door may have rolled the job back.
     append(&broker, &jobs[1], 7..8).await;
-    assert_eq!(broker.log.ended(&jobs).await.unwrap(), BTreeSet::from([jobs[1].clone()]));
+    assert_eq!(broker.log.finished_among(&jobs).await.unwrap(), BTreeSet::from([jobs[1].clone()]));
     broker.log.append(&jobs[1], &signaled(Signal::Pause), trace(2)).await.unwrap();
-    assert!(broker.log.ended(&jobs).await.unwrap().is_empty());
-    // An end that somebody stored who did not know of that is none once more is decided.
+    assert!(broker.log.finished_among(&jobs).await.unwrap().is_empty());
+    // An end that was stored without knowledge of that fact does not count once another decision
+    // follows.
     let after = last_decision(&broker, &jobs[1]).await;
     stored(broker.log.decide(&jobs[1], &finish(), after, None, trace(3)).await);
-    assert_eq!(broker.log.ended(&jobs).await.unwrap(), BTreeSet::from([jobs[1].clone()]));
+    assert_eq!(broker.log.finished_among(&jobs).await.unwrap(), BTreeSet::from([jobs[1].clone()]));
     command(&broker, &jobs[1], "p", 8..9).await;
-    assert!(broker.log.ended(&jobs).await.unwrap().is_empty());
-    assert!(broker.log.ended(&[]).await.unwrap().is_empty());
-    assert!(broker.log.ended(&[job_in(Shard(1), "never")]).await.unwrap().is_empty());
+    assert!(broker.log.finished_among(&jobs).await.unwrap().is_empty());
+    assert!(broker.log.finished_among(&[]).await.unwrap().is_empty());
+    assert!(broker.log.finished_among(&[job_in(Shard(1), "never")]).await.unwrap().is_empty());
 }
 
 async fn storage_grows_with_what_is_stored(f: &impl Fixture) {

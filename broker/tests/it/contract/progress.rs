@@ -1,5 +1,4 @@
-//! What whoever proves that nothing was forgotten is told: how far each queue has come, and which
-//! timers are armed.
+//! The progress of queues and the armed timers, from which fsck proves that nothing was forgotten.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +25,7 @@ async fn progress(broker: &Broker, shard: u16) -> Option<Progress> {
 }
 
 async fn a_queue_says_how_far_it_has_come(f: &impl Fixture) {
-    use Whereabouts::{Done, HandedOut, Queued};
+    use Whereabouts::{Delivered, Done, Queued};
     let broker = f.broker().await;
     let here = job_in(Shard(1), "moving");
     broker.log.depth(CALL, &pool("p")).await.unwrap();
@@ -44,12 +43,12 @@ async fn a_queue_says_how_far_it_has_come(f: &impl Fixture) {
     let third = next_command(&mut worker).await;
     let unacknowledged = async || progress(&broker, 1).await.unwrap().unacknowledged;
     until("three in hand", async || unacknowledged().await == 3).await;
-    assert_eq!(places().await, [HandedOut, HandedOut, HandedOut, Queued]);
+    assert_eq!(places().await, [Delivered, Delivered, Delivered, Queued]);
     first.ack.done().await;
     third.ack.done().await;
     until("two acknowledgements", async || unacknowledged().await == 1).await;
-    // Which of the two after the first is not acknowledged nobody says, but that it is one.
-    assert_eq!(places().await, [Done, HandedOut, HandedOut, Queued]);
+    // One of the two after the first is unacknowledged; the broker does not say which.
+    assert_eq!(places().await, [Done, Delivered, Delivered, Queued]);
     second.ack.done().await;
     until("the third", async || unacknowledged().await == 0).await;
     assert_eq!(places().await[..3], [Done; 3]);

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use broker::{Broker, log::Guarded};
+use broker::{Broker, log::CasOutcome};
 use jiff::{SignedDuration, Timestamp};
 use proto::{
     entry::Entry,
@@ -40,7 +40,7 @@ async fn arm(broker: &Broker, job: &JobId, name: &str, at: Timestamp) {
     broker.log.arm(job, &timer(name), at, trace(9)).await.unwrap();
 }
 
-/// What fired for a job so far.
+/// The timers that have fired for a job.
 async fn fired_of(broker: &Broker, job: &JobId) -> Vec<Entry> {
     let mut entries = broker.log.read(job, Seq(0)).await.unwrap();
     entries.retain(|e| e.family == Family::In(Source::Clock));
@@ -114,7 +114,7 @@ async fn a_conflict_leaves_the_timer_armed(f: &impl Fixture) {
     command(&broker, &job, "p", 0..1).await;
     arm(&broker, &job, "t", after(f, NEAR)).await;
     let stale = broker.log.decide(&job, &call("p", 1), Seq(0), Some(&timer("t")), trace(1)).await;
-    assert_eq!(stale.unwrap(), Guarded::Conflict);
+    assert_eq!(stale.unwrap(), CasOutcome::Conflict);
     assert_eq!(fact(&first_fired(&broker, &job).await), fired("t"));
 }
 

@@ -4,15 +4,14 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use broker::{
     Broker,
-    log::{Delivery, Feed, Guarded, LogError, Submission},
-    testing::wait,
+    log::{CasOutcome, Delivery, Feed, LogError, Submission},
+    testing::{jobs, wait},
 };
 use futures::{Stream, StreamExt};
 use proto::{
-    agent::Agent,
     decision::{CallWork, Decision, DecisionKind, Finish},
     entry::Entry,
-    fact::{Answered, Called, Fact, Fired, Signal, Signaled, Submitted},
+    fact::{Answered, Called, Fact, Fired, Signal, Signaled},
     id::{AskId, Attempt, JobId, Pool, Seq, Shard, StepId, TimerName, ToolName, WorkId},
     interaction::Answer,
     job::Outcome,
@@ -52,36 +51,17 @@ pub(crate) fn trace(n: u64) -> TraceContext {
 }
 
 pub(crate) fn submitted(goal: &str) -> Fact {
-    Fact::Submitted(Submitted {
-        goal: goal.to_owned(),
-        agent: Agent::default(),
-        language: Language::En,
-        digest: proto::digest::of_bytes(goal.as_bytes()),
-        by: None,
-        conversation: None,
-        parent: None,
-        agents: Default::default(),
-        forked: None,
-        plan: None,
-        files: Vec::new(),
-        rules: proto::rules::Rules::NOW,
-    })
+    Fact::Submitted(jobs::submitted(goal))
 }
 
-/// A fact from a worker that can be told from others by its number.
+/// A numbered fact from a worker.
 pub(crate) fn called(n: u64) -> Fact {
     called_with(n, &format!("result {n}"))
 }
 
 pub(crate) fn called_with(n: u64, data: &str) -> Fact {
-    Fact::Called(Called {
-        work: WorkId::new(format!("g0.s{n}")).unwrap(),
-        attempt: Attempt::FIRST,
-        result: ToolResult::ok(data.into()),
-        fault: None,
-        duration_ms: n,
-        cost: Default::default(),
-    })
+    let called = jobs::called(&format!("g0.s{n}"));
+    Fact::Called(Called { result: ToolResult::ok(data.into()), duration_ms: n, ..called })
 }
 
 pub(crate) fn signaled(signal: Signal) -> Fact {
@@ -100,7 +80,7 @@ pub(crate) fn fired(name: &str) -> Fact {
     Fact::Fired(Fired { timer: timer(name) })
 }
 
-/// A command for a pool that can be told from others by its number.
+/// A numbered command for a pool.
 pub(crate) fn call(name: &str, n: u64) -> Decision {
     call_with(name, n, "")
 }
@@ -131,7 +111,7 @@ pub(crate) fn finish() -> Decision {
     })
 }
 
-/// What an entry says.
+/// The content of an entry.
 pub(crate) fn known(entry: &Entry) -> Known {
     entry.record.as_ref().unwrap().known().unwrap()
 }
@@ -151,10 +131,10 @@ pub(crate) fn decision(entry: &Entry) -> Decision {
 }
 
 /// The seq of something that must have been stored.
-pub(crate) fn stored(guarded: Result<Guarded, LogError>) -> Seq {
+pub(crate) fn stored(guarded: Result<CasOutcome, LogError>) -> Seq {
     match guarded.unwrap() {
-        Guarded::Stored(seq) => seq,
-        Guarded::Conflict => panic!("a conflict"),
+        CasOutcome::Stored(seq) => seq,
+        CasOutcome::Conflict => panic!("a conflict"),
     }
 }
 
@@ -216,7 +196,7 @@ pub(crate) fn slots(n: usize) -> Arc<Semaphore> {
     Arc::new(Semaphore::new(n))
 }
 
-/// The next fact of a feed, whatever else it says before.
+/// The next fact of a feed, past any resets.
 pub(crate) async fn next_fact(
     feed: &mut (impl Stream<Item = Result<Feed, LogError>> + Unpin),
 ) -> Delivery {

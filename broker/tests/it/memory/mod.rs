@@ -1,4 +1,4 @@
-//! The broker in memory misbehaving on demand: what callers must be told all the same.
+//! Faults of the broker in memory, which its callers must not notice.
 
 mod deliveries;
 mod writes;

@@ -1,7 +1,7 @@
 //! Writes whose replies lie, get lost or never come.
 
 use broker::{
-    log::{Guarded, LogError, Submission},
+    log::{CasOutcome, LogError, Submission},
     memory::{Call, Fault},
 };
 use proto::id::Seq;
@@ -52,7 +52,7 @@ async fn a_conflict_is_a_conflict_through_every_fault(#[case] fault: Fault) {
     command(&broker, &job, "p", 0..2).await;
     f.faults.inject(Call::Decide, &fault, 2);
     let decided = broker.log.decide(&job, &call("p", 9), Seq(0), None, trace(1)).await.unwrap();
-    assert_eq!(decided, Guarded::Conflict);
+    assert_eq!(decided, CasOutcome::Conflict);
     f.faults.inject(Call::Submit, &fault, 2);
     let again = broker.log.submit(&job, &submitted("other"), trace(1)).await.unwrap();
     assert!(matches!(again, Submission::Exists(entry) if entry.seq == first));

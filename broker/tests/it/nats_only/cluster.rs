@@ -2,7 +2,7 @@
 
 use broker::{
     Broker,
-    log::Guarded,
+    log::CasOutcome,
     nats::{self, NatsOptions},
     testing::NatsCluster,
 };
@@ -30,8 +30,8 @@ async fn decide(
 ) -> Seq {
     for n in numbers {
         match broker.log.decide(job, &call("p", n), after, None, trace(n)).await.unwrap() {
-            Guarded::Stored(seq) => after = seq,
-            Guarded::Conflict => panic!("nobody else decides"),
+            CasOutcome::Stored(seq) => after = seq,
+            CasOutcome::Conflict => panic!("nobody else decides"),
         }
     }
     after

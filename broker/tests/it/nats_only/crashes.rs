@@ -7,7 +7,7 @@ use std::sync::{
 
 use broker::{
     Broker,
-    log::{Feed, Guarded, LogError},
+    log::{CasOutcome, Feed, LogError},
     nats::{self, NatsOptions},
     testing::wait::until,
 };
@@ -38,11 +38,11 @@ async fn write_until(
             Err(error) => assert!(error.is_transient(), "{error}"),
         }
         match broker.log.decide(&job, &call("p", n), after, None, trace(n)).await {
-            Ok(Guarded::Stored(seq)) => {
+            Ok(CasOutcome::Stored(seq)) => {
                 acknowledged.push(seq.0);
                 after = seq;
             }
-            Ok(Guarded::Conflict) => panic!("nobody else decides for {job}"),
+            Ok(CasOutcome::Conflict) => panic!("nobody else decides for {job}"),
             Err(error) => {
                 assert!(
                     matches!(error, LogError::Unknown(_) | LogError::Unavailable(_)),
@@ -197,7 +197,7 @@ async fn a_consumer_that_is_deleted_ends_what_is_open_with_an_error() {
     js.get_stream(stream).await.unwrap().delete_consumer("call-p").await.unwrap();
     let error = soon(commands.next()).await.unwrap().unwrap_err();
     assert!(error.to_string().contains("call-p"), "{error}");
-    // Opened again it is there again, and hands out what was not done.
+    // Reopened, it delivers the unacknowledged commands.
     command(&broker, &job_in(SHARD, "again"), "p", 0..1).await;
     let mut commands = broker.log.commands(CALL, &pool("p"), slots(8)).await.unwrap();
     next_command(&mut commands).await;

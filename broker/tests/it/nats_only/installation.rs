@@ -1,4 +1,4 @@
-//! What a server must be, and what must be on it.
+//! Requirements on a server and its streams.
 
 use broker::{
     Broker,

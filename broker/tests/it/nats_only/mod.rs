@@ -1,4 +1,4 @@
-//! What only a real nats-server can show: crashes, drift, limits, permissions, forged messages.
+//! Tests that need a real nats-server: crashes, drift, limits, permissions, forged messages.
 
 mod cluster;
 mod crashes;

@@ -1,4 +1,4 @@
-//! Messages that were made to deceive: nothing that a writer put into a message says where it is.
+//! Deceptive messages: no header of a writer changes a message's position.
 
 use async_nats::{HeaderMap, jetstream};
 use broker::{
@@ -197,13 +197,14 @@ async fn only_an_end_that_a_supervisor_wrote_is_one() {
     for (n, mark) in MARKS.into_iter().enumerate() {
         let job = job(&format!("not-ended-{n}"));
         let end = subjects.decision(&job, DecisionKind::Finish, &pools::nobody());
-        let ended = async || broker.log.ended(std::slice::from_ref(&job)).await.unwrap().len();
+        let ended =
+            async || broker.log.finished_among(std::slice::from_ref(&job)).await.unwrap().len();
         store(&f, &end, mark, RECORD).await;
         assert_eq!(ended().await, 0);
         let after = broker.log.read(&job, Seq(0)).await.unwrap()[0].seq;
         stored(broker.log.decide(&job, &finish(), after, None, trace(1)).await);
         assert_eq!(ended().await, 1);
-        // And what is forged on top of it hides it from nobody.
+        // A forged message on top does not hide it.
         store(&f, &end, mark, RECORD).await;
         assert_eq!(ended().await, 1);
     }
@@ -223,7 +224,7 @@ async fn a_value_that_the_server_was_made_to_write_is_none() {
     assert_eq!(listed.iter().map(|v| v.key.as_str()).collect::<Vec<_>>(), ["other"]);
     let gone = Change::Foreign("echo".to_owned());
     while next(&mut watch).await.unwrap() != gone {}
-    // Whoever wrote it before sees that it changed, and it can be written again.
+    // Its last writer sees the change, and can write it again.
     let value = Bytes::from_static(b"true");
     let changed = kv.update(tools, "echo", value.clone(), revision).await;
     assert!(matches!(changed, Err(KvError::Conflict(_))), "{changed:?}");

@@ -336,7 +336,7 @@ impl Session {
     }
 }
 
-/// The next item of a job; never when there is none.
+/// The next item of a job; pending for ever without a job.
 async fn next(front: Option<&mut Front>) -> Option<Result<Watched, proto::error::Failure>> {
     match front {
         Some(front) => front.next().await,

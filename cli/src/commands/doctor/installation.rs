@@ -60,7 +60,7 @@ pub(super) async fn streams(
         }
     }
     if there.is_empty() {
-        let found = format!("there is none with the prefix {}", nats.prefix);
+        let found = format!("no installation has the prefix {}", nats.prefix);
         let advice = "`callboard setup` makes it, or the first `callboard serve`; or is --prefix another one?";
         return (vec![Finding::warning("installation", found, advice)], false);
     }
@@ -86,7 +86,7 @@ fn durability(nats: &Nats, streams: &[Stream], sync: Option<Sync>) -> Finding {
     let least = streams.iter().map(|stream| stream.replicas).min().unwrap_or_default();
     let in_memory = streams.iter().any(|stream| stream.storage != "file");
     if in_memory {
-        let advice = "make the installation anew; streams must be kept in files";
+        let advice = "set the installation up again; streams must be kept in files";
         return Finding::bad("durability", "a stream is kept in memory only", advice);
     }
     if least < u64::from(nats.replicas) {

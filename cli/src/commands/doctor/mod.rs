@@ -48,7 +48,8 @@ pub(super) async fn run(global: &Global, output: Output, args: DoctorArgs) -> Ou
     let (said, unsaid) =
         told.map_or((None, None), |told| (told.as_ref().ok().copied(), told.err()));
     found.extend(unsaid);
-    found.extend(on_server(global, &config, &args, asked.as_ref(), said).await);
+    let checked = on_server(global, &config, &args, asked.as_ref(), said);
+    found.extend(Box::pin(checked).await);
     found.push(surroundings::model(&config.model).await);
     found.push(surroundings::workspace(&config));
     found.extend(surroundings::receiver(&config.telemetry).await);

@@ -42,7 +42,7 @@ pub(super) fn secrets(global: &Global, config: &Config) -> Vec<Finding> {
 
 /// Who may ask for what.
 fn door(people: usize, local: bool) -> Finding {
-    const OPEN: &str = "whoever reaches the broker may submit, answer and cancel";
+    const OPEN: &str = "everybody who reaches the broker may submit, answer and cancel";
     match people {
         0 if local => {
             // Where this machine finds the broker is not where the broker may be found.
@@ -140,7 +140,7 @@ pub(super) async fn admin(admin: &Admin) -> Finding {
     };
     let open = match admin.listen {
         Listen::At(address) if !address.ip().is_loopback() => {
-            ", and so does whoever reaches this machine: there is no authentication"
+            ", and so does everybody who reaches this machine: there is no authentication"
         }
         Listen::At(_) | Listen::Auto | Listen::Off => "",
     };

@@ -28,7 +28,7 @@ impl QuestionArg {
 /// The question that is meant.
 ///
 /// # Errors
-/// When there is none, or more than one; with `--wait`, when the job has ended without asking it.
+/// When no question or more than one is open; with `--wait`, when the job has ended without asking it.
 pub(super) async fn question(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliError> {
     if arg.wait {
         return awaited(client, arg).await;
@@ -82,7 +82,7 @@ async fn awaited(client: &Client, arg: &QuestionArg) -> Result<InboxEntry, CliEr
     }
 }
 
-/// The only one of these; nothing when there is none.
+/// The only one of these; `None` without one.
 fn one(job: &JobId, mut entries: Vec<InboxEntry>) -> Option<Result<InboxEntry, CliError>> {
     if entries.len() > 1 {
         let why = format!("job {job} has {} open questions; name one", entries.len());

@@ -23,9 +23,8 @@ pub(super) fn events(job: &proto::id::JobId, entries: &[Entry]) -> Vec<Event> {
     let mut events = Vec::new();
     for entry in entries {
         live.take(entry);
-        let Some(view) = live.job().view() else { continue };
         let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
-        events.extend(projection.take(entry.seq, entry.time, known.as_ref(), view));
+        events.extend(projection.take(entry.seq, entry.time, known.as_ref(), live.job()));
     }
     events
 }

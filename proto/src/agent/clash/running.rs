@@ -7,7 +7,7 @@ use crate::{
 };
 
 pub(super) const CLASHES: &[Clash] = &[
-    // When the plan is made anew.
+    // Replanning.
     contradict(
         ["replan.when", "step.on_failure"],
         "must not be never where step.on_failure is replan",

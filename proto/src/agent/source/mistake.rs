@@ -93,7 +93,7 @@ pub(super) fn explain(why: &str, also: &[&'static str]) -> String {
     }
 }
 
-/// A value of another kind than is wanted, in the words of whoever wrote it.
+/// A value of another kind than is wanted, in the author's words.
 fn unfit(why: &str) -> Option<String> {
     let rest =
         why.strip_prefix("invalid type: ").or_else(|| why.strip_prefix("invalid value: "))?;

@@ -131,7 +131,7 @@ fn at(tree: &Node, field: &str, why: String) -> Wrong {
     Wrong { at: tree.place_of(field, Whose::Value), field: field.to_owned(), why }
 }
 
-/// Finds every field that is none and every value that does not fit: what is wrong is taken out, and
+/// Finds every unknown field and every value that does not fit: what is wrong is taken out, and
 /// the rest is read again.
 fn unfit(tree: &Node, fields: &mut Value, wrong: &mut Vec<Wrong>) {
     while wrong.len() < MISTAKES_MAX {

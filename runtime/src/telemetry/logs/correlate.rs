@@ -13,7 +13,7 @@ use opentelemetry_sdk::{
 
 use crate::telemetry::keys;
 
-/// Stands before whoever sends.
+/// Runs before the exporter.
 #[derive(Debug)]
 pub(in crate::telemetry) struct Correlate;
 

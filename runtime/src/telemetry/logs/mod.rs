@@ -113,7 +113,7 @@ pub(super) fn init(
     Ok(LogLevel { handle, level: Arc::new(Mutex::new(log.level.clone())) })
 }
 
-/// What hands the log to whoever sends it.
+/// The layer that hands log records to the exporter.
 fn bridge<S>(provider: &SdkLoggerProvider) -> impl Layer<S> + use<S>
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,

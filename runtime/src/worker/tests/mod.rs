@@ -11,7 +11,7 @@ use std::{
 };
 
 use broker::{
-    log::{Delivery, Depth, Guarded, LogError},
+    log::{CasOutcome, Delivery, Depth, LogError},
     memory::{self, MemoryOptions},
     testing::Lines,
 };
@@ -407,7 +407,7 @@ async fn another_worker_does_what_a_dead_one_had_in_hand() {
     let trace = crate::telemetry::new_trace();
     let decision = call("wait", Effect::Pure);
     let decided = broker.log.decide(&job(), &decision, Seq(0), None, trace).await.unwrap();
-    assert!(matches!(decided, Guarded::Stored(_)));
+    assert!(matches!(decided, CasOutcome::Stored(_)));
     let (release, running) = (Arc::new(Notify::new()), Arc::new(AtomicU64::new(0)));
     let mut pools_started = Vec::new();
     for n in 1..=2 {

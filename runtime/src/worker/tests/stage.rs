@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use broker::{
     Broker,
     log::{
-        Ack, Armed, Delivery, Depth, Feed, Guarded, Log, LogError, Progress, ShardLoad, Storage,
-        Submission,
+        Ack, CasOutcome, Composed, Delivery, Depth, Feed, LogError, Queues, Reader, Submission,
+        Writer,
     },
     memory::{self, MemoryOptions},
     testing::wait::until,
@@ -68,12 +68,41 @@ pub(super) struct Scripted {
 }
 
 #[async_trait]
-impl Log for Scripted {
+impl Reader for Scripted {
     fn subjects(&self) -> &Subjects {
         &self.subjects
     }
-    fn ack_wait(&self) -> Duration {
-        ACK_WAIT
+    async fn read(&self, _: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
+        if *self.cut_off.lock().unwrap() {
+            return Err(LogError::Unavailable("cut off".into()));
+        }
+        let entries = self.entries.lock().unwrap();
+        Ok(entries.iter().filter(|e| e.seq > after).cloned().collect())
+    }
+    async fn watch(
+        &self,
+        _: &JobId,
+        _: Seq,
+    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
+        unimplemented()
+    }
+    async fn submissions(
+        &self,
+        _: Shard,
+        _: Option<Seq>,
+        _: usize,
+    ) -> Result<Vec<Entry>, LogError> {
+        unimplemented()
+    }
+    async fn finished_among(&self, _: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
+        unimplemented()
+    }
+}
+
+#[async_trait]
+impl Writer for Scripted {
+    async fn submit(&self, _: &JobId, _: &Fact, _: TraceContext) -> Result<Submission, LogError> {
+        unimplemented()
     }
     async fn append(&self, _: &JobId, fact: &Fact, _: TraceContext) -> Result<Seq, LogError> {
         if let Some(refusal) = self.refusals.lock().unwrap().pop_front() {
@@ -82,12 +111,49 @@ impl Log for Scripted {
         self.seen.send(Seen::Stored(Box::new(fact.clone()))).unwrap();
         Ok(Seq(99))
     }
-    async fn read(&self, _: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
-        if *self.cut_off.lock().unwrap() {
-            return Err(LogError::Unavailable("cut off".into()));
-        }
-        let entries = self.entries.lock().unwrap();
-        Ok(entries.iter().filter(|e| e.seq > after).cloned().collect())
+    async fn answer(
+        &self,
+        _: &JobId,
+        _: &Fact,
+        _: Seq,
+        _: TraceContext,
+    ) -> Result<CasOutcome, LogError> {
+        unimplemented()
+    }
+    async fn decide(
+        &self,
+        _: &JobId,
+        _: &Decision,
+        _: Seq,
+        _: Option<&TimerName>,
+        _: TraceContext,
+    ) -> Result<CasOutcome, LogError> {
+        unimplemented()
+    }
+    async fn arm(
+        &self,
+        _: &JobId,
+        _: &TimerName,
+        _: Timestamp,
+        _: TraceContext,
+    ) -> Result<(), LogError> {
+        unimplemented()
+    }
+    async fn disarm(&self, _: &JobId, _: &TimerName) -> Result<(), LogError> {
+        unimplemented()
+    }
+}
+
+#[async_trait]
+impl Queues for Scripted {
+    async fn facts(
+        &self,
+        _: Shard,
+    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
+        unimplemented()
+    }
+    async fn unsettled(&self, _: Shard) -> Result<Vec<JobId>, LogError> {
+        unimplemented()
     }
     async fn commands(
         &self,
@@ -108,109 +174,11 @@ impl Log for Scripted {
         });
         Ok(stream.boxed())
     }
-    async fn submit(&self, _: &JobId, _: &Fact, _: TraceContext) -> Result<Submission, LogError> {
-        unimplemented()
-    }
-    async fn answer(
-        &self,
-        _: &JobId,
-        _: &Fact,
-        _: Seq,
-        _: TraceContext,
-    ) -> Result<Guarded, LogError> {
-        unimplemented()
-    }
-    async fn decide(
-        &self,
-        _: &JobId,
-        _: &Decision,
-        _: Seq,
-        _: Option<&TimerName>,
-        _: TraceContext,
-    ) -> Result<Guarded, LogError> {
-        unimplemented()
-    }
-    async fn watch(
-        &self,
-        _: &JobId,
-        _: Seq,
-    ) -> Result<BoxStream<'static, Result<Entry, LogError>>, LogError> {
-        unimplemented()
-    }
-    async fn facts(
-        &self,
-        _: Shard,
-    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError> {
-        unimplemented()
-    }
-    async fn unsettled(&self, _: Shard) -> Result<Vec<JobId>, LogError> {
-        unimplemented()
-    }
     async fn depth(&self, _: DecisionKind, _: &Pool) -> Result<Depth, LogError> {
         unimplemented()
     }
-    async fn arm(
-        &self,
-        _: &JobId,
-        _: &TimerName,
-        _: Timestamp,
-        _: TraceContext,
-    ) -> Result<(), LogError> {
-        unimplemented()
-    }
-    async fn disarm(&self, _: &JobId, _: &TimerName) -> Result<(), LogError> {
-        unimplemented()
-    }
-    async fn submissions(
-        &self,
-        _: Shard,
-        _: Option<Seq>,
-        _: usize,
-    ) -> Result<Vec<Entry>, LogError> {
-        unimplemented()
-    }
-    async fn ended(&self, _: &[JobId]) -> Result<BTreeSet<JobId>, LogError> {
-        unimplemented()
-    }
-    async fn progress(&self, _: Shard) -> Result<Vec<Progress>, LogError> {
-        unimplemented()
-    }
-    async fn armed(&self, _: &JobId) -> Result<BTreeSet<TimerName>, LogError> {
-        unimplemented()
-    }
-    async fn timers(
-        &self,
-        _: Shard,
-    ) -> Result<BoxStream<'static, Result<Armed, LogError>>, LogError> {
-        unimplemented()
-    }
-    async fn load(&self, _: Shard) -> Result<ShardLoad, LogError> {
-        unimplemented()
-    }
-    async fn storage(&self) -> Result<Storage, LogError> {
-        unimplemented()
-    }
-    fn keeper(&self) -> String {
-        String::new()
-    }
-    async fn ping(&self) -> Result<u64, LogError> {
-        unimplemented()
-    }
-    async fn close(&self) {}
-    async fn check(&self) -> Result<(), LogError> {
-        unimplemented()
-    }
-    async fn purge(&self, _: &JobId) -> Result<(), LogError> {
-        unimplemented()
-    }
-    async fn purge_until(&self, _: &JobId, _: Seq) -> Result<u64, LogError> {
-        unimplemented()
-    }
-    async fn mentions(
-        &self,
-        _: Shard,
-    ) -> Result<BoxStream<'static, Result<Vec<broker::log::Mention>, LogError>>, LogError> {
-        unimplemented()
+    fn ack_wait(&self) -> Duration {
+        ACK_WAIT
     }
 }
 
@@ -346,7 +314,12 @@ pub(super) async fn stage(slots: usize) -> Stage {
         seen: acks.clone(),
     });
     let mut broker = memory::start(log.subjects.clone(), MemoryOptions::default());
-    broker.log = Arc::clone(&log) as _;
+    broker.log = Arc::new(Composed {
+        reader: Arc::clone(&log) as _,
+        writer: Arc::clone(&log) as _,
+        queues: Arc::clone(&log) as _,
+        ..Composed::from(broker.log)
+    });
     let (release, running) = (Arc::new(Notify::new()), Arc::new(AtomicU64::new(0)));
     let work = Arc::new(Tools { release: Arc::clone(&release), running: Arc::clone(&running) });
     let options = PoolOptions::new(DecisionKind::Call, pools::builtin(), slots);

@@ -1,5 +1,5 @@
 //! What operators are told by real processes: health as the broker comes and goes and while a process
-//! drains, the level of the log while it runs, and answers to whoever sends rubbish.
+//! drains, the level of the log while it runs, and answers to malformed requests.
 
 mod hostile;
 pub(crate) mod http;

@@ -84,7 +84,10 @@ pub(crate) fn differences(
             continue;
         };
         if series.iter().any(|name| !seen.contains_key(name)) {
-            wrong.push(format!("{} is documented as a {} and is none", metric.name, metric.kind));
+            wrong.push(format!(
+                "{} is documented as a {} and is of another kind",
+                metric.name, metric.kind
+            ));
         }
         for attribute in metric.attributes.difference(labels) {
             if !unseen.remove(format!("{}.{attribute}", metric.name).as_str()) {

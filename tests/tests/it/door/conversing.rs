@@ -119,7 +119,7 @@ async fn a_job_that_was_announced_and_never_stored_is_passed_over() {
         .await;
     assert_eq!(told(&stored(&hall.broker, "b").await), [("a", "goal of a", JobState::Submitted)]);
     assert_eq!(listed(&hall.broker, r#"{"conversation":"trip"}"#).await, ["b", "a"]);
-    // Whoever sends it again takes the place it was given.
+    // A repeated request gets the position of the first.
     submit(&hall.broker, "ghost", json!({})).await;
     assert_eq!(told(&stored(&hall.broker, "ghost").await).len(), 1);
     assert_eq!(listed(&hall.broker, r#"{"conversation":"trip"}"#).await, ["b", "ghost", "a"]);

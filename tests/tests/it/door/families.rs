@@ -1,40 +1,23 @@
 //! Going back, and going on elsewhere, where jobs work for jobs.
 
+use broker::testing::jobs;
 use proto::{
-    decision::pools,
     error::Code,
-    fact::{Called, Fact, PlanReply, Planned},
+    fact::{Called, Fact},
     family::{Offered, as_tools, child_id},
-    id::{AgentName, Attempt, JobId, Seq, StepId, ToolName, WorkId},
+    id::{AgentName, Attempt, JobId, Seq, WorkId},
     lang::Language,
-    message::Usage,
-    plan::{Action, Plan, Step},
-    tool::{Approval, Binding, Effect, ToolResult},
+    tool::{Binding, Effect, ToolResult},
 };
 use serde_json::{Value, json};
 
 use super::{
     hall::Hall,
-    turning::{drive, started, tell},
+    turning::{drive, tell},
 };
 
 fn planned(tool: &str, args: Value, binding: Binding) -> Fact {
-    let step = Step {
-        id: StepId::new("one").unwrap(),
-        title: String::new(),
-        description: "one".to_owned(),
-        depends_on: Vec::new(),
-        action: Action::Tool { tool: ToolName::new(tool).unwrap(), args, binding },
-    };
-    let plan = Plan { title: "t".into(), steps: vec![step], replan: Vec::new() };
-    Fact::Planned(Planned {
-        work: WorkId::new("g0.p1").unwrap(),
-        attempt: Attempt::FIRST,
-        reply: PlanReply::Plan { plan },
-        usage: Usage::default(),
-        detected: None,
-        outline: Vec::new(),
-    })
+    Fact::Planned(jobs::planned(vec![jobs::step("one", tool, args, binding)]))
 }
 
 /// A job whose one step is a job below, which has begun a tool that must not run twice; where the
@@ -55,14 +38,8 @@ async fn sending_below(hall: &Hall) -> (JobId, Seq, JobId) {
     let child =
         child_id(&job, Some(entries[0].seq), &WorkId::new("g0.r0.one").unwrap(), Attempt::FIRST);
     drive(hall, &child).await;
-    let binding = Binding {
-        pool: pools::builtin(),
-        effect: Effect::Once,
-        approval: Approval::Never,
-        version: "1".into(),
-    };
-    tell(hall, &child, planned("send", json!({}), binding)).await;
-    tell(hall, &child, started("g0.r0.one")).await;
+    tell(hall, &child, planned("send", json!({}), jobs::binding(Effect::Once))).await;
+    tell(hall, &child, jobs::started("g0.r0.one", 1)).await;
     (job, at, child)
 }
 
@@ -92,14 +69,7 @@ async fn a_job_that_worked_for_another_one_goes_back_no_more_once_that_one_has_h
     let hall = Hall::new().await;
     let (job, _, child) = sending_below(&hall).await;
     let first = hall.broker.log.read(&child, Seq(0)).await.unwrap()[0].seq;
-    let called = Called {
-        work: WorkId::new("g0.r0.one").unwrap(),
-        attempt: Attempt::FIRST,
-        result: ToolResult::ok(json!("sent")),
-        fault: None,
-        duration_ms: 1,
-        cost: Default::default(),
-    };
+    let called = Called { result: ToolResult::ok(json!("sent")), ..jobs::called("g0.r0.one") };
     tell(&hall, &child, Fact::Called(called)).await;
     assert!(drive(&hall, &job).await.has_ended());
     let records = hall.broker.log.read(&child, Seq(0)).await.unwrap().len();

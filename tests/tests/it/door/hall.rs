@@ -46,6 +46,8 @@ pub(super) struct Setup {
     pub(super) people: People,
     pub(super) submits_per_minute: Option<u32>,
     pub(super) watches: usize,
+    /// Bytes of records that watches keep in memory.
+    pub(super) watch_bytes: usize,
     pub(super) in_flight: usize,
     /// Whether the agents are those of the program and of the bucket.
     pub(super) presets: bool,
@@ -57,6 +59,7 @@ impl Default for Setup {
             people: People::default(),
             submits_per_minute: None,
             watches: limits::WATCHES_MAX,
+            watch_bytes: door::WATCH_BYTES_MAX,
             in_flight: 2_000,
             presets: false,
         }
@@ -84,6 +87,7 @@ pub(super) async fn open_on(broker: Broker, setup: Setup) -> OpenDoor {
         people: setup.people,
         submits_per_minute: setup.submits_per_minute,
         watches: setup.watches,
+        watch_bytes: setup.watch_bytes,
         registry: Registry::open(&broker).await.unwrap(),
         crew: Crew::open(&broker),
         clock: Arc::new(SystemClock::new()),

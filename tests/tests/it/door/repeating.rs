@@ -1,14 +1,12 @@
 //! A call that must not run twice, and the records of its log from which it would: by roll-back,
 //! restart and fork.
 
+use broker::testing::jobs::{self, Jobs};
 use proto::{
-    decision::pools,
     error::Code,
-    fact::{Called, Fact, Fired, PlanReply, Planned, Started},
-    id::{Attempt, JobId, Seq, StepId, TimerName, ToolName, WorkId},
-    message::Usage,
-    plan::{Action, Plan, Step},
-    tool::{Approval, Binding, Effect, Fault, ToolResult},
+    fact::{Called, Fact, Fired},
+    id::{Attempt, JobId, Seq, TimerName},
+    tool::{Effect, Fault, ToolResult},
 };
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -18,29 +16,13 @@ use super::{
     turning::{drive, tell},
 };
 
-fn step(id: &str, on: &[&str], effect: Effect) -> Step {
-    let (pool, version) = (pools::builtin(), "1".into());
-    let binding = Binding { pool, effect, approval: Approval::Never, version };
-    Step {
-        id: StepId::new(id).unwrap(),
-        title: String::new(),
-        description: id.to_owned(),
-        depends_on: on.iter().map(|on| StepId::new(*on).unwrap()).collect(),
-        action: Action::Tool { tool: ToolName::new("pay").unwrap(), args: json!({}), binding },
-    }
-}
-
 fn called(work: &str, attempt: u32, fault: Option<Fault>) -> Fact {
     let result = match fault {
         None => ToolResult::ok(json!("paid")),
         Some(_) => ToolResult::failed("nothing was done"),
     };
-    let (work, attempt) = (WorkId::new(work).unwrap(), Attempt(attempt));
-    Fact::Called(Called { work, attempt, result, fault, duration_ms: 1, cost: Default::default() })
-}
-
-fn started(work: &str, attempt: u32) -> Fact {
-    Fact::Started(Started { work: WorkId::new(work).unwrap(), attempt: Attempt(attempt) })
+    let attempt = Attempt(attempt);
+    Fact::Called(Called { attempt, result, fault, ..jobs::called(work) })
 }
 
 /// A job whose step `pays` needed a second attempt, because the first found its service away. Step
@@ -49,26 +31,19 @@ async fn paid_at_last(hall: &Hall) -> JobId {
     let job = JobId::new("j").unwrap();
     hall.ask("submit", r#"{"id":"j","goal":"pay","agent":"unattended"}"#).await.unwrap();
     drive(hall, &job).await;
+    let step = |step, effect| jobs::step(step, "pay", json!({}), jobs::binding(effect));
     let steps = vec![
-        step("pays", &[], Effect::Once),
-        step("before", &[], Effect::Pure),
-        step("after", &["before"], Effect::Pure),
+        step("pays", Effect::Once),
+        step("before", Effect::Pure),
+        step("after<before", Effect::Pure),
     ];
-    let planned = Planned {
-        work: WorkId::new("g0.p1").unwrap(),
-        attempt: Attempt::FIRST,
-        reply: PlanReply::Plan { plan: Plan { title: "t".into(), steps, replan: Vec::new() } },
-        usage: Usage::default(),
-        detected: None,
-        outline: Vec::new(),
-    };
     for fact in [
-        Fact::Planned(planned),
-        started("g0.r0.pays", 1),
+        Fact::Planned(jobs::planned(steps)),
+        jobs::started("g0.r0.pays", 1),
         called("g0.r0.pays", 1, Some(Fault::Unavailable)),
         called("g0.r0.before", 1, None),
         Fact::Fired(Fired { timer: TimerName::new("retry-1").unwrap() }),
-        started("g0.r0.pays", 2),
+        jobs::started("g0.r0.pays", 2),
         called("g0.r0.pays", 2, None),
     ] {
         tell(hall, &job, fact).await;
@@ -78,9 +53,7 @@ async fn paid_at_last(hall: &Hall) -> JobId {
 
 /// The position of the `n`th record of a kind.
 async fn nth(hall: &Hall, job: &JobId, kind: &str, n: usize) -> Seq {
-    let entries = hall.broker.log.read(job, Seq(0)).await.unwrap();
-    let is = |entry: &&proto::entry::Entry| entry.record.as_ref().unwrap().kind == kind;
-    entries.iter().filter(is).nth(n).unwrap().seq
+    Jobs { broker: hall.broker.clone() }.positions(job, kind).await[n]
 }
 
 async fn go_on(hall: &Hall, way: &str, at: Seq) -> Result<Value, proto::error::Failure> {

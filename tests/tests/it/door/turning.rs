@@ -1,18 +1,18 @@
 //! Points of a job's log: going back to one, naming one, and going on from one in another job.
 
-use broker::{log::Guarded, memory::MemoryOptions};
-use machine::{Job, Tell, check, replay};
+use broker::{
+    memory::MemoryOptions,
+    testing::jobs::{self, Jobs},
+};
+use callboard_tests::drive::{self, Timers};
+use machine::{Job, check};
 use proto::{
-    decision::pools,
     error::Code,
-    fact::{Called, Fact, PlanReply, Planned, Started},
-    id::{Attempt, JobId, Seq, StepId, ToolName, WorkId},
-    message::Usage,
-    plan::{Action, Plan, Step},
-    tool::{Approval, Binding, Effect, ToolResult},
+    fact::{Called, Fact},
+    id::{JobId, Seq},
+    tool::{Effect, ToolResult},
 };
 use rstest::rstest;
-use runtime::telemetry::new_trace;
 use serde_json::{Value, json};
 
 use super::hall::{Hall, Setup, ask, open};
@@ -24,80 +24,32 @@ async fn sending(hall: &Hall) -> JobId {
     let job = JobId::new("j").unwrap();
     hall.ask("submit", r#"{"id":"j","goal":"send","agent":"unattended"}"#).await.unwrap();
     drive(hall, &job).await;
-    let binding = Binding {
-        pool: pools::builtin(),
-        effect: Effect::Once,
-        approval: Approval::Never,
-        version: "1".into(),
-    };
-    let step = |id: &str, on: &[&str]| Step {
-        id: StepId::new(id).unwrap(),
-        title: String::new(),
-        description: id.to_owned(),
-        depends_on: on.iter().map(|on| StepId::new(*on).unwrap()).collect(),
-        action: Action::Tool {
-            tool: ToolName::new("send").unwrap(),
-            args: json!({}),
-            binding: binding.clone(),
-        },
-    };
-    let steps = vec![step("one", &[]), step("two", &["one"]), step("three", &["two"])];
-    let plan = Plan { title: "t".into(), steps, replan: Vec::new() };
-    let (work, attempt) = (WorkId::new("g0.p1").unwrap(), Attempt::FIRST);
-    let reply = PlanReply::Plan { plan };
-    let usage = Usage::default();
-    let planned = Planned { work, attempt, reply, usage, detected: None, outline: Vec::new() };
-    tell(hall, &job, Fact::Planned(planned)).await;
-    tell(hall, &job, started("g0.r0.one")).await;
-    let called = Called {
-        work: WorkId::new("g0.r0.one").unwrap(),
-        attempt,
-        result: ToolResult::ok(json!("sent")),
-        fault: None,
-        duration_ms: 1,
-        cost: Default::default(),
-    };
-    tell(hall, &job, Fact::Called(called)).await;
-    tell(hall, &job, started("g0.r0.two")).await;
+    let step = |step| jobs::step(step, "send", json!({}), jobs::binding(Effect::Once));
+    let steps = ["one", "two<one", "three<two"].map(step).to_vec();
+    let called = Called { result: ToolResult::ok(json!("sent")), ..jobs::called("g0.r0.one") };
+    for fact in [
+        Fact::Planned(jobs::planned(steps)),
+        jobs::started("g0.r0.one", 1),
+        Fact::Called(called),
+        jobs::started("g0.r0.two", 1),
+    ] {
+        tell(hall, &job, fact).await;
+    }
     job
 }
 
-pub(super) fn started(work: &str) -> Fact {
-    Fact::Started(Started { work: WorkId::new(work).unwrap(), attempt: Attempt::FIRST })
-}
-
 pub(super) async fn tell(hall: &Hall, job: &JobId, fact: Fact) {
-    hall.broker.log.append(job, &fact, new_trace()).await.unwrap();
+    Jobs { broker: hall.broker.clone() }.append(job, fact).await;
     drive(hall, job).await;
 }
 
 pub(super) async fn drive(hall: &Hall, job: &JobId) -> Job {
-    loop {
-        let entries = hall.broker.log.read(job, Seq(0)).await.unwrap();
-        let folded = replay(job, &entries);
-        let Some(next) = folded.decide() else { return folded };
-        let after = folded.last_decision();
-        for told in next.tell {
-            match told {
-                Tell::Submit { job, submitted, .. } => {
-                    let fact = Fact::Submitted(*submitted);
-                    hall.broker.log.submit(&job, &fact, new_trace()).await.unwrap();
-                }
-                Tell::Say { job, fact } => {
-                    hall.broker.log.append(&job, &fact, new_trace()).await.unwrap();
-                }
-            }
-        }
-        let stored = hall.broker.log.decide(job, &next.decision, after, None, new_trace()).await;
-        assert!(matches!(stored.unwrap(), Guarded::Stored(_)));
-    }
+    drive::drive(&Jobs { broker: hall.broker.clone() }, job, Timers::LeftOut).await
 }
 
 /// The position of the first record of a kind.
 async fn first(hall: &Hall, job: &JobId, kind: &str) -> u64 {
-    let entries = hall.broker.log.read(job, Seq(0)).await.unwrap();
-    let is = |entry: &&proto::entry::Entry| entry.record.as_ref().unwrap().kind == kind;
-    entries.iter().find(is).unwrap().seq.0
+    Jobs { broker: hall.broker.clone() }.positions(job, kind).await[0].0
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,7 +69,9 @@ async fn a_job_that_has_ended_goes_back_and_completes_again() {
     assert_eq!(again.generation().0, 1);
     let checked = check::check(&job, &company.broker.log.read(&job, Seq(0)).await.unwrap());
     assert!(checked.is_clean(), "{checked:?}");
-    assert!(company.broker.log.ended(std::slice::from_ref(&job)).await.unwrap().contains(&job));
+    assert!(
+        company.broker.log.finished_among(std::slice::from_ref(&job)).await.unwrap().contains(&job)
+    );
     // A supervisor that was not there then finds the same.
     company.dismiss(0);
     company.hire_supervisor("s2").await;

@@ -15,6 +15,7 @@ use proto::{
     id::{Attempt, JobId, Seq, StepId, WorkId},
     wire::{self, Live, Said},
 };
+use rstest::rstest;
 use serde_json::json;
 
 use super::hall::{Hall, Setup, open};
@@ -217,5 +218,43 @@ async fn events_go_on_after_any_of_them_and_are_the_same_live_and_later() {
         let of_record = |(id, _): &&(String, _)| id.split_once('.').unwrap().0 == record;
         let rest = live.iter().rposition(|event| of_record(&event)).unwrap() + 1;
         assert_eq!(events_after(&company.broker, Some(record)).await, live[rest..]);
+    }
+}
+
+/// Watchers that come at different times, and whatever the door keeps in memory, see the same.
+#[rstest]
+#[case::all_that_was_watched(door::WATCH_BYTES_MAX)]
+#[case::nothing(0)]
+#[tokio::test(flavor = "multi_thread")]
+async fn many_watchers_of_a_job_see_the_same_however_much_is_kept_for_them(
+    #[case] watch_bytes: usize,
+) {
+    let company = Company::at_work(MemoryOptions::default(), "s1 s2<s1 s3<s2 s4<s3").await;
+    let _door = open(&company.memory, Setup { watch_bytes, ..Setup::default() }).await;
+    let job = company.submit("j").await;
+    let mut watchers = Vec::new();
+    for n in 0..20 {
+        let broker = company.broker.clone();
+        watchers.push(tokio::spawn(async move {
+            if n % 2 == 0 {
+                return (events_after(&broker, None).await, Vec::new());
+            }
+            let mut answers = watch(&broker, json!({"job": "j"})).await;
+            (Vec::new(), to_the_end(&mut answers).await.0)
+        }));
+        tokio::task::yield_now().await;
+    }
+    let mut seen = Vec::new();
+    for watcher in watchers {
+        seen.push(watcher.await.unwrap());
+    }
+    let stored = company.broker.log.read(&job, Seq(0)).await.unwrap();
+    let stored: Vec<_> = stored.iter().map(|entry| entry.seq.0).collect();
+    let events = events_after(&company.broker, None).await;
+    for (n, (told, records)) in seen.into_iter().enumerate() {
+        match n % 2 {
+            0 => assert_eq!(told, events, "watcher {n}"),
+            _ => assert_eq!(records, stored, "watcher {n}"),
+        }
     }
 }

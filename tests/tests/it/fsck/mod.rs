@@ -6,6 +6,7 @@ mod stage;
 use std::{collections::BTreeMap, time::Duration};
 
 use broker::kv::{self, Bucket};
+use callboard_tests::drive::Timers;
 use jiff::{SignedDuration, Timestamp};
 use operator::fsck::{self, Scope, Standing};
 use proto::{
@@ -37,30 +38,30 @@ async fn jobs_that_are_where_they_should_be_are_counted_and_not_named() {
     let mut stage = Stage::new().await;
     let queued = stage.job("queued", |_| {}).await;
     stage.stands(&queued, Standing::Queued).await;
-    stage.drive(&queued, true).await;
+    stage.drive(&queued, Timers::Armed).await;
     stage.forget_facts(&queued).await;
     stage.stands(&queued, Standing::Queued).await;
 
     let leased = stage.job("leased", |_| {}).await;
-    stage.drive(&leased, true).await;
+    stage.drive(&leased, Timers::Armed).await;
     stage.held = stage.take(DecisionKind::Plan, &pools::models(), &[&leased]).await;
     stage.stands(&leased, Standing::Leased).await;
 
     let asking = stage.job("asking", |agent| agent.confirm = true).await;
-    stage.drive(&asking, true).await;
+    stage.drive(&asking, Timers::Armed).await;
     stage.plan(&asking, "builtin").await;
-    stage.drive(&asking, true).await;
+    stage.drive(&asking, Timers::Armed).await;
     stage.stands(&asking, Standing::Person).await;
 
     let backing = stage.job("backing", slow).await;
-    stage.drive(&backing, true).await;
+    stage.drive(&backing, Timers::Armed).await;
     stage.planned(&backing, transient()).await;
-    stage.drive(&backing, true).await;
+    stage.drive(&backing, Timers::Armed).await;
     stage.stands(&backing, Standing::Clock).await;
 
     let paused = stage.job("paused", |_| {}).await;
     let pause = Signaled { signal: Signal::Pause, reason: None, by: None, parent_seq: None };
-    stage.fact(&paused, Fact::Signaled(pause)).await;
+    stage.by_hand.append(&paused, Fact::Signaled(pause)).await;
     stage.stands(&paused, Standing::Held).await;
 
     let lost = stage.job("lost", |agent| {
@@ -68,14 +69,15 @@ async fn jobs_that_are_where_they_should_be_are_counted_and_not_named() {
         agent.tool.on_given_up = OnGivenUp::Park;
     });
     let lost = lost.await;
-    stage.drive(&lost, true).await;
+    stage.drive(&lost, Timers::Armed).await;
     stage.planned(&lost, transient()).await;
-    stage.drive(&lost, true).await;
+    stage.drive(&lost, Timers::Armed).await;
     stage.stands(&lost, Standing::DeadLettered).await;
 
     let ended = ended(&mut stage, "ended").await;
     stage.stands(&ended, Standing::Ended).await;
     stage
+        .by_hand
         .broker
         .log
         .arm(&ended, &TimerName::new("late").unwrap(), far(), new_trace())
@@ -83,12 +85,12 @@ async fn jobs_that_are_where_they_should_be_are_counted_and_not_named() {
         .unwrap();
 
     let strange = stage.job("strange", |_| {}).await;
-    let subject = stage.broker.log.subjects().fact(&strange, Source::Crew);
+    let subject = stage.by_hand.broker.log.subjects().fact(&strange, Source::Crew);
     let record = r#"{"v":1,"kind":"danced","id":"1","by":"w","body":{}}"#;
     stage.raw.store(subject, record, None).await.unwrap();
     stage.stands(&strange, Standing::Parked).await;
 
-    let whole = fsck::look(&stage.broker, &Scope::default()).await.unwrap();
+    let whole = fsck::look(&stage.by_hand.broker, &Scope::default()).await.unwrap();
     assert!(whole.is_clean(), "{:?}", whole.wrong);
     assert_eq!((whole.jobs, whole.idle_timers), (8, 1));
     let letters: Vec<String> = whole
@@ -110,11 +112,11 @@ fn slow(agent: &mut Agent) {
 /// A job that completed.
 async fn ended(stage: &mut Stage, name: &str) -> JobId {
     let job = stage.job(name, |_| {}).await;
-    stage.drive(&job, true).await;
+    stage.drive(&job, Timers::Armed).await;
     stage.plan(&job, "builtin").await;
-    stage.drive(&job, true).await;
+    stage.drive(&job, Timers::Armed).await;
     stage.called(&job, 1).await;
-    stage.drive(&job, true).await;
+    stage.drive(&job, Timers::Armed).await;
     job
 }
 
@@ -137,7 +139,7 @@ async fn everything_that_can_be_wrong_is_named() {
     let shard = Shard(stage.next);
     let (one, two) = (stage.job("one", |_| {}).await, stage.job_in(shard, "two", |_| {}).await);
     for job in [&dropped, &one, &two] {
-        stage.drive(job, true).await;
+        stage.drive(job, Timers::Armed).await;
     }
     let all = [&dropped, &one, &two];
     for delivery in stage.take(DecisionKind::Plan, &pools::models(), &all).await {
@@ -160,58 +162,58 @@ async fn everything_that_can_be_wrong_is_named() {
     expected.extend([(one, "dropped"), (two, "dropped")]);
 
     let uncovered = stage.job("uncovered", |_| {}).await;
-    stage.drive(&uncovered, true).await;
+    stage.drive(&uncovered, Timers::Armed).await;
     stage.plan(&uncovered, "nowhere").await;
-    stage.drive(&uncovered, true).await;
+    stage.drive(&uncovered, Timers::Armed).await;
     let found = stage.found(&[&uncovered]).await;
     assert!(found[0].ends_with("call.nowhere has no consumer"), "{found:?}");
     expected.insert(uncovered, "uncovered");
 
     let timeless = stage.job("timeless", slow).await;
-    stage.drive(&timeless, true).await;
+    stage.drive(&timeless, Timers::Armed).await;
     stage.planned(&timeless, transient()).await;
-    stage.drive(&timeless, false).await;
+    stage.drive(&timeless, Timers::LeftOut).await;
     let found = stage.found(&[&timeless]).await;
     assert_eq!(found, ["no_timer: it waits for the timer retry-1, which is not armed"]);
     expected.insert(timeless, "no_timer");
 
     let unseen = stage.job("unseen", |agent| agent.confirm = true).await;
-    stage.drive(&unseen, true).await;
+    stage.drive(&unseen, Timers::Armed).await;
     stage.plan(&unseen, "builtin").await;
-    stage.drive(&unseen, true).await;
+    stage.drive(&unseen, Timers::Armed).await;
     for taken in stage.take(DecisionKind::Ask, &pools::people(), &[&unseen]).await {
         taken.ack.done().await;
     }
     expected.insert(unseen, "not_in_inbox");
 
     let hidden = stage.job("hidden", |agent| agent.confirm = true).await;
-    stage.drive(&hidden, true).await;
+    stage.drive(&hidden, Timers::Armed).await;
     stage.plan(&hidden, "builtin").await;
-    stage.drive(&hidden, true).await;
+    stage.drive(&hidden, Timers::Armed).await;
     for taken in stage.take(DecisionKind::Ask, &pools::people(), &[&hidden]).await {
         taken.ack.done().await;
     }
     let key = kv::inbox_key(&hidden, &AskId::new("q1").unwrap());
-    stage.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();
+    stage.by_hand.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();
     expected.insert(hidden, "not_in_inbox");
 
     let shown = ended(&mut stage, "shown").await;
     let key = kv::inbox_key(&shown, &AskId::new("q1").unwrap());
-    stage.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();
+    stage.by_hand.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();
     expected.insert(shown, "still_in_inbox");
 
     let twice = ended(&mut stage, "twice").await;
     let outcome = Outcome::Canceled { reason: None };
     let (usage, generation) = (Usage::default(), Generation::FIRST);
-    stage.decide(&twice, &Decision::Finish(Finish { outcome, usage, generation })).await;
+    stage.by_hand.decide(&twice, &Decision::Finish(Finish { outcome, usage, generation })).await;
     expected.insert(twice, "after_the_end decided_twice");
 
     let foreign = stage.job("foreign", |agent| agent.plan.when = PlanWhen::Never).await;
-    stage.drive(&foreign, true).await;
+    stage.drive(&foreign, Timers::Armed).await;
     stage.called(&foreign, 7).await;
     expected.insert(foreign, "commandless uncovered");
 
-    let report = fsck::look(&stage.broker, &Scope::default()).await.unwrap();
+    let report = fsck::look(&stage.by_hand.broker, &Scope::default()).await.unwrap();
     let words = |wrong: &fsck::Wrong| {
         let words: Vec<_> = wrong.findings.iter().map(fsck::Finding::word).collect();
         words.join(" ")
@@ -256,11 +258,11 @@ async fn a_job_that_moves_meanwhile_is_looked_at_again_before_it_is_named() {
     let job = jobs.job("moves", |agent| agent.confirm = true).await;
     jobs.forget_facts(&job).await;
     let scope = Scope { settle: Duration::from_millis(1500), ..Scope::default() };
-    let (report, ()) = tokio::join!(fsck::look(&jobs.broker, &scope), async {
+    let (report, ()) = tokio::join!(fsck::look(&jobs.by_hand.broker, &scope), async {
         tokio::time::sleep(Duration::from_millis(400)).await;
-        jobs.drive(&job, true).await;
+        jobs.drive(&job, Timers::Armed).await;
         jobs.plan(&job, "builtin").await;
-        jobs.drive(&job, true).await;
+        jobs.drive(&job, Timers::Armed).await;
     });
     let report = report.unwrap();
     assert!(report.is_clean(), "{report:?}");
@@ -273,12 +275,12 @@ async fn a_job_that_moves_meanwhile_is_looked_at_again_before_it_is_named() {
         by: "ann".to_owned(),
     };
     let key = kv::inbox_key(&job, &AskId::new("q1").unwrap());
-    jobs.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();
-    jobs.fact(&job, Fact::Answered(answered)).await;
-    jobs.drive(&job, true).await;
-    let (report, removed) = tokio::join!(fsck::look(&jobs.broker, &scope), async {
+    jobs.by_hand.broker.kv.put(Bucket::Inbox, &key, "{}".into()).await.unwrap();
+    jobs.by_hand.append(&job, Fact::Answered(answered)).await;
+    jobs.drive(&job, Timers::Armed).await;
+    let (report, removed) = tokio::join!(fsck::look(&jobs.by_hand.broker, &scope), async {
         tokio::time::sleep(Duration::from_millis(400)).await;
-        jobs.broker.kv.delete(Bucket::Inbox, &key).await
+        jobs.by_hand.broker.kv.delete(Bucket::Inbox, &key).await
     });
     assert!(removed.is_ok() && report.unwrap().is_clean());
 }

@@ -7,30 +7,29 @@ use std::{
 };
 
 use broker::{
-    Broker,
-    log::{Delivery, Feed, Guarded},
-    memory::{Memory, MemoryOptions, VirtualClock},
+    log::{Delivery, Feed},
+    memory::{MemoryOptions, VirtualClock},
     testing::{
-        RawWriter,
+        RawWriter, jobs,
         wait::{soon, until},
     },
 };
-use callboard_tests::{company::Company, load};
+use callboard_tests::{
+    company::Company,
+    drive::{Timers, drive},
+    load,
+};
 use futures::StreamExt;
-use machine::replay;
 use operator::fsck::{self, Report, Scope, Standing};
 use proto::{
     agent::Agent,
-    decision::{Decision, DecisionKind, pools},
+    decision::{DecisionKind, pools},
     entry::Entry,
     fact::{Called, Fact, PlanReply, Submitted},
-    id::{Attempt, JobId, Pool, Seq, Shard, StepId, ToolName, WorkId, WorkerId},
-    lang::Language,
-    plan::{Action, Plan, Step},
-    subject::{Family, Subjects},
-    tool::{Approval, Binding, Effect, ToolResult},
+    id::{Attempt, JobId, Pool, Seq, Shard},
+    subject::Family,
+    tool::{Binding, Effect},
 };
-use runtime::telemetry::new_trace;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
@@ -39,7 +38,7 @@ const SHARDS: u16 = 12;
 
 /// An installation without any process: jobs are moved by hand.
 pub(super) struct Jobs {
-    pub(super) broker: Broker,
+    pub(super) by_hand: jobs::Jobs,
     /// Deliveries that somebody has in hand.
     pub(super) held: Vec<Delivery>,
     pub(super) next: u16,
@@ -77,20 +76,20 @@ impl Stage {
         company.set("NATS__PIN_TIMEOUT_MS", "2000");
         let broker = load::connect(&company, SHARDS, 1).await;
         let raw = RawWriter::connect(company.nats.url()).await;
-        Self { company, raw, jobs: Jobs::on(broker).await }
+        Self { company, raw, jobs: Jobs::on(jobs::Jobs { broker }).await }
     }
 }
 
 impl Jobs {
-    /// On the broker in memory, whose clock stands still while somebody has something to do.
+    /// On the broker in memory, whose clock advances only while every task waits.
     pub(super) async fn in_memory() -> Self {
         let clock = Arc::new(VirtualClock::new());
         let options = MemoryOptions { clock, ..MemoryOptions::default() };
-        let memory = Memory::new(Subjects::new("cb", SHARDS).unwrap(), options);
-        Self::on(memory.connect(WorkerId::new("test").unwrap())).await
+        Self::on(jobs::Jobs::in_memory(SHARDS, options).1).await
     }
 
-    async fn on(broker: Broker) -> Self {
+    async fn on(by_hand: jobs::Jobs) -> Self {
+        let broker = &by_hand.broker;
         for (kind, pool) in [
             (DecisionKind::Plan, pools::models()),
             (DecisionKind::Call, pools::builtin()),
@@ -99,7 +98,7 @@ impl Jobs {
         ] {
             broker.log.depth(kind, &pool).await.unwrap();
         }
-        Self { broker, held: Vec::new(), next: 0 }
+        Self { by_hand, held: Vec::new(), next: 0 }
     }
 
     /// A job in a shard that no other job is in.
@@ -115,86 +114,36 @@ impl Jobs {
         name: &str,
         change: impl FnOnce(&mut Agent),
     ) -> JobId {
-        let subjects = self.broker.log.subjects();
+        let subjects = self.by_hand.broker.log.subjects();
         let names = (0u32..).map(|n| JobId::new(format!("{name}-{n}")).unwrap());
         let id = names.into_iter().find(|id| subjects.shard_of(id) == shard).unwrap();
         let mut agent = Agent { confirm: false, ..Agent::default() };
         change(&mut agent);
-        let submitted = Fact::Submitted(Submitted {
-            goal: "g".to_owned(),
-            agent,
-            language: Language::En,
-            digest: "d".to_owned(),
-            by: None,
-            conversation: None,
-            parent: None,
-            agents: Default::default(),
-            forked: None,
-            plan: None,
-            files: Vec::new(),
-            rules: proto::rules::Rules::NOW,
-        });
-        self.broker.log.submit(&id, &submitted, new_trace()).await.unwrap();
-        id
+        self.by_hand.submit(id.as_str(), Submitted { agent, ..jobs::submitted("g") }).await
     }
 
-    /// Stores what should follow; arms timers only when asked to.
-    pub(super) async fn drive(&self, job: &JobId, arms: bool) {
-        loop {
-            let folded = replay(job, &self.broker.log.read(job, Seq(0)).await.unwrap());
-            let Some(next) = folded.decide() else { return };
-            for timer in next.arm.iter().filter(|_| arms) {
-                self.broker.log.arm(job, &timer.timer, timer.at, new_trace()).await.unwrap();
-            }
-            self.decide(job, &next.decision).await;
-        }
-    }
-
-    pub(super) async fn decide(&self, job: &JobId, decision: &Decision) {
-        let after = replay(job, &self.broker.log.read(job, Seq(0)).await.unwrap()).last_decision();
-        let stored = self.broker.log.decide(job, decision, after, None, new_trace()).await;
-        assert!(matches!(stored, Ok(Guarded::Stored(_))), "{stored:?}");
-    }
-
-    pub(super) async fn fact(&self, job: &JobId, fact: Fact) {
-        self.broker.log.append(job, &fact, new_trace()).await.unwrap();
+    /// Stores every decision that should follow.
+    pub(super) async fn drive(&self, job: &JobId, timers: Timers) {
+        drive(&self.by_hand, job, timers).await;
     }
 
     /// Plans one call of a tool of this pool.
     pub(super) async fn plan(&self, job: &JobId, pool: &str) {
-        let binding = Binding {
-            pool: Pool::new(pool).unwrap(),
-            effect: Effect::Pure,
-            approval: Approval::Never,
-            version: "1".into(),
-        };
-        let step = Step {
-            id: StepId::new("a").unwrap(),
-            title: String::new(),
-            description: "a".to_owned(),
-            depends_on: Vec::new(),
-            action: Action::Tool { tool: ToolName::new("echo").unwrap(), args: json!({}), binding },
-        };
-        let plan = Plan { title: "t".into(), steps: vec![step], replan: Vec::new() };
-        self.planned(job, PlanReply::Plan { plan }).await;
+        let binding = Binding { pool: Pool::new(pool).unwrap(), ..jobs::binding(Effect::Pure) };
+        let step = jobs::step("a", "echo", json!({}), binding);
+        self.by_hand.append(job, Fact::Planned(jobs::planned(vec![step]))).await;
     }
 
     pub(super) async fn planned(&self, job: &JobId, reply: PlanReply) {
         // As JSON, so that what planners may say too need not be said here.
         let planned = json!({"work": "g0.p1", "attempt": 1, "reply": reply});
-        self.fact(job, Fact::Planned(serde_json::from_value(planned).unwrap())).await;
+        let fact = Fact::Planned(serde_json::from_value(planned).unwrap());
+        self.by_hand.append(job, fact).await;
     }
 
     pub(super) async fn called(&self, job: &JobId, attempt: u32) {
-        let called = Called {
-            work: WorkId::new("g0.r0.a").unwrap(),
-            attempt: Attempt(attempt),
-            result: ToolResult::ok(json!(1)),
-            fault: None,
-            duration_ms: 1,
-            cost: Default::default(),
-        };
-        self.fact(job, Fact::Called(called)).await;
+        let called = Called { attempt: Attempt(attempt), ..jobs::called("g0.r0.a") };
+        self.by_hand.append(job, Fact::Called(called)).await;
     }
 
     /// Takes the next commands, those of these jobs into hand and the others back.
@@ -205,7 +154,7 @@ impl Jobs {
         jobs: &[&JobId],
     ) -> Vec<Delivery> {
         let slots = Arc::new(Semaphore::new(256));
-        let mut commands = self.broker.log.commands(kind, pool, slots).await.unwrap();
+        let mut commands = self.by_hand.broker.log.commands(kind, pool, slots).await.unwrap();
         let (mut taken, mut others) = (Vec::new(), Vec::new());
         while taken.len() < jobs.len() {
             let delivery: Delivery = soon("a command", commands.next()).await.unwrap().unwrap();
@@ -223,9 +172,9 @@ impl Jobs {
 
     /// Acknowledges all facts of a job's shard, as a supervisor would that then does nothing.
     pub(super) async fn forget_facts(&self, job: &JobId) {
-        let shard = self.broker.log.subjects().shard_of(job);
-        let mut facts = self.broker.log.facts(shard).await.unwrap();
-        let entries = self.broker.log.read(job, Seq(0)).await.unwrap();
+        let shard = self.by_hand.broker.log.subjects().shard_of(job);
+        let mut facts = self.by_hand.broker.log.facts(shard).await.unwrap();
+        let entries = self.by_hand.broker.log.read(job, Seq(0)).await.unwrap();
         let is_fact = |entry: &&Entry| matches!(entry.family, Family::In(_));
         let last = entries.iter().rev().find(is_fact).unwrap().seq;
         loop {
@@ -238,7 +187,7 @@ impl Jobs {
         }
         // The acknowledgement has no answer.
         let progress = async || {
-            let all = self.broker.log.progress(shard).await.unwrap();
+            let all = self.by_hand.broker.log.progress(shard).await.unwrap();
             all.into_iter().find(|one| one.queue == broker::log::Queue::Facts).unwrap()
         };
         until("the acknowledgement", async || progress().await.done >= last).await;
@@ -247,7 +196,7 @@ impl Jobs {
     pub(super) async fn look(&self, jobs: &[&JobId]) -> Report {
         let jobs = jobs.iter().map(|job| (*job).clone()).collect();
         let scope = Scope { settle: Duration::from_millis(300), ..Scope::of(jobs) };
-        fsck::look(&self.broker, &scope).await.unwrap()
+        fsck::look(&self.by_hand.broker, &scope).await.unwrap()
     }
 
     /// What is found with some jobs: `word: text`, by job.

@@ -1,5 +1,5 @@
 //! nats-servers that run on the very files of `deploy/nats`, with keys and certificates that its
-//! script makes anew. Only addresses are given on the command line.
+//! script writes. Only addresses are given on the command line.
 
 use std::{
     fs,

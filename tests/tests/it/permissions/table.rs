@@ -30,7 +30,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "cb.6.demo.do.finish.none", "supervisor"),
     (Publish, "cb.6.demo.at.retry-1", "supervisor"),
     (Publish, "cb.stop.6.demo", "supervisor"),
-    // Facts, each by whoever it is the duty of. The clock's are made by the server.
+    // Facts, each by the role that reports it. The clock's are made by the server.
     (Publish, "cb.6.demo.in.door", "supervisor"),
     (Publish, "cb.6.demo.in.crew", "planner executor tools python"),
     (Publish, "cb.6.demo.in.people", "interaction"),

@@ -6,14 +6,15 @@ use broker::{
     kv::Bucket,
     log::LogError,
     nats,
-    testing::wait::{eventually_blocking, soon},
+    testing::{
+        jobs::submitted,
+        wait::{eventually_blocking, soon},
+    },
 };
 use proto::{
-    agent::Agent,
     entry::Entry,
-    fact::{Fact, Source, Submitted},
+    fact::{Fact, Source},
     id::{JobId, Seq, WorkerId},
-    lang::Language,
     subject::{Family, Subjects},
     trace::TraceContext,
 };
@@ -144,23 +145,10 @@ async fn an_id_that_a_worker_took_is_refused_and_not_waited_for() {
     let headers = [("Nats-Schedule", "@at 2020-01-01T00:00:00Z"), ("Nats-Schedule-Target", door)];
     case.tools.request("_INBOX_tools", CREW, &headers, &answer());
     case.until_stored(door);
-    let fact = Fact::Submitted(Submitted {
-        goal: "a goal".to_owned(),
-        agent: Agent::default(),
-        language: Language::En,
-        digest: String::new(),
-        by: None,
-        conversation: None,
-        parent: None,
-        agents: Default::default(),
-        forked: None,
-        plan: None,
-        files: Vec::new(),
-        rules: proto::rules::Rules::NOW,
-    });
+    let fact = Fact::Submitted(submitted("a goal"));
     let job = JobId::new("demo").unwrap();
-    let submitted = case.broker.log.submit(&job, &fact, TraceContext::new(1, 1, false));
-    let refused = soon("a submission that is refused", submitted).await;
+    let stored = case.broker.log.submit(&job, &fact, TraceContext::new(1, 1, false));
+    let refused = soon("a submission that is refused", stored).await;
     assert!(matches!(&refused, Err(LogError::Taken(_))), "{refused:?}");
 }
 

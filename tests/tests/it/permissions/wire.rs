@@ -48,7 +48,7 @@ impl Wire {
         })
     }
 
-    /// Connects as whoever `prove` says for a nonce.
+    /// Connects as the user that `prove` proves for a nonce.
     pub(super) fn connect_with(
         port: u16,
         ca: &[u8],

@@ -157,7 +157,7 @@ async fn a_job_that_rests_leaves_memory_and_every_shard_is_owned() {
     }
 }
 
-/// Time stands still while anybody has something to do: what is measured is waiting alone.
+/// The paused clock advances only while every task waits, so only waiting is measured.
 #[tokio::test(start_paused = true)]
 async fn five_steps_of_five_seconds_take_less_than_thirty() {
     for (steps, ideal) in [("s1 s2<s1 s3<s2 s4<s3 s5<s4", 25), ("s1 s2 s3 s4 s5", 5)] {

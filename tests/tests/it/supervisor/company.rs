@@ -11,27 +11,26 @@ use broker::{
     clock::SystemClock,
     kv::Bucket,
     memory::{Memory, MemoryOptions},
-    testing::wait::patiently,
+    testing::{
+        jobs::{self, Jobs},
+        wait::patiently,
+    },
 };
 use futures::StreamExt;
 use machine::{Job, replay};
 use proto::{
-    agent::Agent,
     decision::{Decision, DecisionKind, pools},
-    fact::{Called, Fact, PlanReply, Planned, Submitted},
-    id::{JobId, Seq, StepId, ToolName, WorkerId},
-    lang::Language,
-    message::Usage,
-    plan::{Action, Plan, Step},
+    fact::{Called, Fact, Planned},
+    id::{JobId, Seq, WorkerId},
+    plan::Step,
     record::Known,
     subject::Subjects,
-    tool::{Approval, Binding, Effect, ToolResult},
+    tool::{Effect, ToolResult},
 };
 use runtime::{
     actor::{Child, Restarts, Tree},
     presence::{Beacon, Crew, Status},
     registry::Registry,
-    telemetry::new_trace,
     worker::{PoolActor, PoolArgs, PoolOptions, Task, Work},
 };
 use serde_json::{Value, json};
@@ -66,20 +65,14 @@ impl Work for Answering {
             Decision::Plan(work) => Some(Fact::Planned(Planned {
                 work: work.work.clone(),
                 attempt: work.attempt,
-                reply: PlanReply::Plan { plan: plan(self.steps) },
-                usage: Usage::default(),
-                detected: None,
-                outline: Vec::new(),
+                ..jobs::planned(steps(self.steps))
             })),
             Decision::Call(work) => {
                 tokio::time::sleep(self.takes).await;
                 Some(Fact::Called(Called {
-                    work: work.work.clone(),
                     attempt: work.attempt,
                     result: ToolResult::ok(json!(work.step)),
-                    fault: None,
-                    duration_ms: 0,
-                    cost: Default::default(),
+                    ..jobs::called(work.work.as_str())
                 }))
             }
             Decision::Turn(_)
@@ -92,32 +85,9 @@ impl Work for Answering {
     }
 }
 
-fn plan(steps: &str) -> Plan {
-    let id = |s: &str| StepId::new(s).unwrap();
-    let binding = Binding {
-        pool: pools::builtin(),
-        effect: Effect::Idempotent,
-        approval: Approval::Never,
-        version: "1".into(),
-    };
-    let steps = steps
-        .split_whitespace()
-        .map(|s| {
-            let (name, on) = s.split_once('<').unwrap_or((s, ""));
-            Step {
-                id: id(name),
-                title: String::new(),
-                description: name.into(),
-                depends_on: on.split(',').filter(|d| !d.is_empty()).map(id).collect(),
-                action: Action::Tool {
-                    tool: ToolName::new("echo").unwrap(),
-                    args: json!({}),
-                    binding: binding.clone(),
-                },
-            }
-        })
-        .collect();
-    Plan { title: "t".into(), steps, replan: Vec::new() }
+fn steps(steps: &str) -> Vec<Step> {
+    let step = |step| jobs::step(step, "echo", json!({}), jobs::binding(Effect::Idempotent));
+    steps.split_whitespace().map(step).collect()
 }
 
 fn quick(options: MemoryOptions) -> MemoryOptions {
@@ -250,23 +220,7 @@ impl Company {
     }
 
     pub(crate) async fn submit(&self, id: &str) -> JobId {
-        let job = JobId::new(id).unwrap();
-        let fact = Fact::Submitted(Submitted {
-            goal: "g".into(),
-            agent: Agent { confirm: false, ..Agent::default() },
-            language: Language::En,
-            digest: "d".into(),
-            by: None,
-            conversation: None,
-            parent: None,
-            agents: Default::default(),
-            forked: None,
-            plan: None,
-            files: Vec::new(),
-            rules: proto::rules::Rules::NOW,
-        });
-        self.broker.log.submit(&job, &fact, new_trace()).await.unwrap();
-        job
+        Jobs { broker: self.broker.clone() }.submit(id, jobs::submitted("g")).await
     }
 
     pub(crate) async fn first_decision(&self, job: &JobId) -> Option<Decision> {

@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use broker::{
-    log::{Guarded, LogError},
+    log::{CasOutcome, LogError},
     memory::{Call, Fault, Faults, MemoryOptions},
     testing::wait::{eventually, soon},
 };
@@ -118,7 +118,7 @@ async fn a_job_that_somebody_else_ended_is_not_counted_as_ended_here() {
         Decision::Finish(Finish { outcome, usage, generation: proto::id::Generation::FIRST });
     let after = planning.last_decision();
     let stored = company.broker.log.decide(&job, &finish, after, None, new_trace()).await.unwrap();
-    assert!(matches!(stored, Guarded::Stored(_)));
+    assert!(matches!(stored, CasOutcome::Stored(_)));
     // It would end it too, and finds that somebody has.
     signal(&company, &job, Signal::Cancel).await;
     metrics.until(|m| m.looks() > 1.5).await;

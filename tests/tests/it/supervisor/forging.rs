@@ -1,17 +1,15 @@
 //! A worker that writes results it was not asked for.
 
-use broker::memory::MemoryOptions;
+use broker::{memory::MemoryOptions, testing::jobs};
 use machine::{Job, check::check};
 use proto::{
     decision::{Decision, pools},
-    fact::{Fact, PlanReply, Planned},
-    id::{Attempt, JobId, Seq, StepId, ToolName, WorkId},
+    fact::Fact,
+    id::{JobId, Seq},
     job::Outcome,
-    message::Usage,
-    plan::{Action, Plan, Step},
     record::Known,
     subject::Family,
-    tool::{Approval, Binding, Effect},
+    tool::{Binding, Effect},
 };
 use rstest::rstest;
 use runtime::{registry::Registry, telemetry::new_trace};
@@ -20,32 +18,12 @@ use serde_json::json;
 use super::company::Company;
 
 fn claimed() -> Binding {
-    Binding {
-        pool: pools::builtin(),
-        effect: Effect::Idempotent,
-        approval: Approval::Never,
-        version: "1".into(),
-    }
+    jobs::binding(Effect::Idempotent)
 }
 
 /// The answer to the first command to plan: one call of a tool.
 fn planned(tool: &str, binding: Binding) -> Fact {
-    let step = Step {
-        id: StepId::new("a").unwrap(),
-        title: String::new(),
-        description: "forged".into(),
-        depends_on: Vec::new(),
-        action: Action::Tool { tool: ToolName::new(tool).unwrap(), args: json!({}), binding },
-    };
-    let plan = Plan { title: "forged".into(), steps: vec![step], replan: Vec::new() };
-    Fact::Planned(Planned {
-        work: WorkId::new("g0.p1").unwrap(),
-        attempt: Attempt::FIRST,
-        reply: PlanReply::Plan { plan },
-        usage: Usage::default(),
-        detected: None,
-        outline: Vec::new(),
-    })
+    Fact::Planned(jobs::planned(vec![jobs::step("a", tool, json!({}), binding)]))
 }
 
 /// The calls in the log of a job: the pool that each is for, and why it was refused.

@@ -78,7 +78,7 @@ impl Lines {
     }
 }
 
-/// A bus that breaks whoever tells workers that a job has ended, with words of the job's.
+/// A bus that fails, quoting the job, when workers are told that a job has ended.
 struct Breaking(Arc<dyn Bus>);
 
 #[async_trait]
@@ -156,7 +156,7 @@ async fn the_place_of_a_record_that_cannot_be_read_is_logged_and_nothing_of_what
     let logged = lines.until("the job is parked").await;
     assert!(logged.contains("result.success"), "{logged}");
     assert!(!logged.contains(CANARY), "{logged}");
-    // Whoever may see the job is told all of it.
+    // A user with the right to see the job sees all of it.
     let parked = company.until(&job, |job| job.poison().is_some()).await;
     assert!(parked.view().unwrap().reason.unwrap().contains(CANARY));
 }

@@ -9,7 +9,7 @@ const ANSWER: &str = "answer-canary-88d0";
 const KEY: &str = "key-canary-e07f";
 /// A key that a user wrote, known by its looks.
 const LOOKS_SECRET: &str = "sk-canaryCanary0123456789";
-/// A variable of the environment that is none of Callboard's business.
+/// A variable of the environment that does not concern Callboard.
 const VARIABLE: &str = "variable-canary-41aa";
 
 /// Everything that was sent, and everything that the processes logged, after a job that has the

@@ -47,7 +47,7 @@ async fn named(receiver: &Receiver, name: &str, number: usize) -> Vec<Sent> {
 }
 
 /// Every span so far has ended, and hangs on one that has ended too, or on the caller's: nothing of
-/// the job is open. Each process sends its spans when it comes to it, so what another one hangs on may
+/// the job is open. Each process exports its spans on its own schedule, so what another one hangs on may
 /// come a moment later.
 async fn nothing_is_open(receiver: &Receiver) {
     let whole = |receiver: &Receiver| {

@@ -1,5 +1,5 @@
-//! Jobs that work for jobs: none of a family is removed while another one of it is open. What a job tells
-//! another is written into that one's log, and a log that is gone would begin anew with it.
+//! Families of jobs: no member is removed while another one is open. Members append facts to each
+//! other's logs, and such a fact would start a removed log again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,23 +8,23 @@ use proto::id::JobId;
 
 use super::{Ended, Looked, PurgeError, Stays, Terms, looks};
 
-/// Looks at the families of jobs, and remembers those that hold the others.
-pub(super) struct Kin<'a> {
+/// Families of jobs that were read, and whether all of their members may be removed.
+pub(super) struct Families<'a> {
     broker: &'a Broker,
     pub(super) terms: &'a Terms,
-    /// Families that were looked at: of each of its jobs whether all of them may go.
+    /// The verdict on each job's family.
     known: BTreeMap<JobId, Result<(), Stays>>,
 }
 
-impl<'a> Kin<'a> {
+impl<'a> Families<'a> {
     pub(super) fn new(broker: &'a Broker, terms: &'a Terms) -> Self {
         Self { broker, terms, known: BTreeMap::new() }
     }
 
-    /// The same of a job that may go by itself, unless its family has one that must stay.
+    /// Lets an ended job stay if a member of its family must.
     pub(super) async fn stays_with(&mut self, looked: Looked) -> Result<Looked, PurgeError> {
         let Ok(ended) = looked else { return Ok(looked) };
-        if ended.kin.is_empty() {
+        if ended.relatives.is_empty() {
             return Ok(Ok(ended));
         }
         let verdict = match self.known.get(&ended.job) {
@@ -34,17 +34,17 @@ impl<'a> Kin<'a> {
         Ok(verdict.map(|()| ended))
     }
 
-    /// Everybody that can be reached from a job, up and down. One that is gone leads nowhere.
+    /// The verdict on all jobs reachable from a job, up and down. A removed job leads nowhere.
     async fn family(&mut self, ended: &Ended) -> Result<Result<(), Stays>, PurgeError> {
         let mut seen = BTreeSet::from([ended.job.clone()]);
-        let mut next = ended.kin.clone();
+        let mut next = ended.relatives.clone();
         let mut verdict = Ok(());
         while !next.is_empty() {
             next.retain(|job| seen.insert(job.clone()));
             let mut further = Vec::new();
             for (_, looked) in looks(self.broker, self.terms, std::mem::take(&mut next)).await? {
                 match looked {
-                    Ok(ended) => further.extend(ended.kin),
+                    Ok(ended) => further.extend(ended.relatives),
                     Err(Stays::Open | Stays::Family) => verdict = Err(Stays::Family),
                     Err(Stays::Recent) if verdict.is_ok() => verdict = Err(Stays::Recent),
                     Err(Stays::Recent | Stays::Absent) => {}

@@ -8,7 +8,7 @@ use proto::{
     id::{JobId, Seq},
 };
 
-use super::{fold, turning::Past};
+use super::{fold, rollback::Past};
 
 /// Refuses when some of these jobs, or of those below them, began a tool that must not run twice.
 /// `field` is where the point was given.

@@ -81,7 +81,7 @@ async fn open(log: &dyn Log, jobs: impl Iterator<Item = JobId>) -> Result<Vec<Jo
     for job in &jobs {
         by_shard.entry(log.subjects().shard_of(job)).or_default().push(job.clone());
     }
-    let ended = by_shard.values().map(|jobs| log.ended(jobs));
+    let ended = by_shard.values().map(|jobs| log.finished_among(jobs));
     let ended = futures::future::try_join_all(ended).await?;
     let is_open = |job: &JobId| !ended.iter().any(|some| some.contains(job));
     Ok(jobs.into_iter().filter(is_open).collect())

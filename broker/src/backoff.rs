@@ -1,0 +1,84 @@
+//! The pauses between the attempts of an operation that may succeed later.
+//!
+//! `operation.retry(BACKOFF)`, from the crate `backon`, is the one loop of retries; actors that retry
+//! with a message of their own take single pauses.
+
+use std::time::Duration;
+
+pub use backon::Retryable;
+
+/// Pauses that double up to a bound, without end: as an iterator, one after each failure.
+#[derive(Debug, Clone)]
+pub struct Backoff {
+    next: Duration,
+    longest: Duration,
+}
+
+impl Backoff {
+    /// The same pause every time.
+    #[must_use]
+    pub const fn constant(pause: Duration) -> Self {
+        Self { next: pause, longest: pause }
+    }
+
+    /// Pauses that double from the first one to the longest.
+    #[must_use]
+    pub const fn doubling(first: Duration, longest: Duration) -> Self {
+        Self { next: first, longest }
+    }
+
+    /// The next pause.
+    #[must_use]
+    pub fn pause(&mut self) -> Duration {
+        let pause = self.after(0);
+        self.next = self.after(1);
+        pause
+    }
+
+    /// The pause after so many earlier failures.
+    #[must_use]
+    pub fn after(&self, failures: u32) -> Duration {
+        self.next.saturating_mul(2_u32.saturating_pow(failures)).min(self.longest)
+    }
+}
+
+impl Iterator for Backoff {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(self.pause())
+    }
+}
+
+/// A random pause from one half of this one to the whole, so that many clients do not retry at the
+/// same moment.
+#[must_use]
+pub fn jittered(pause: Duration) -> Duration {
+    pause.mul_f64(0.5 + fastrand::f64() / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let seconds = Duration::from_secs;
+        let backoff = Backoff::doubling(seconds(1), seconds(5));
+        let pauses = [1, 2, 4, 5, 5].map(seconds);
+        assert!(backoff.clone().take(5).eq(pauses));
+        for (failures, pause) in (0..).zip(pauses) {
+            assert_eq!(backoff.after(failures), pause);
+        }
+        assert_eq!(backoff.after(u32::MAX), seconds(5));
+        assert!(Backoff::constant(seconds(2)).take(3).eq([2, 2, 2].map(seconds)));
+    }
+
+    #[test]
+    fn jitter_shortens_a_pause_by_at_most_one_half() {
+        let pause = Duration::from_secs(1);
+        for _ in 0..1_000 {
+            assert!((pause / 2..=pause).contains(&jittered(pause)));
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Delivery: facts to supervisors, commands to workers.
+
+use std::{sync::Arc, time::Duration};
+
+use ambassador::delegatable_trait;
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use proto::{
+    decision::DecisionKind,
+    id::{JobId, Pool, Shard},
+};
+use tokio::sync::Semaphore;
+
+use super::{Delivery, LogError};
+
+/// An item of a shard's feed of facts.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly every item is a fact, and none is kept")]
+pub enum Feed {
+    /// A fact. Acknowledge it after the decisions it led to are stored, never before.
+    Fact(Delivery),
+    /// Facts of this shard may have been delivered to another supervisor since the previous item:
+    /// cached folds of its jobs can no longer be trusted. Also the first item of every feed.
+    Reset,
+}
+
+/// The length of a command queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Depth {
+    /// Commands that were never delivered.
+    pub pending: u64,
+    /// Commands that are delivered and not acknowledged.
+    pub in_flight: u64,
+}
+
+/// Delivers facts to supervisors and commands to workers, at least once.
+#[async_trait]
+#[delegatable_trait]
+pub trait Queues: Send + Sync + 'static {
+    /// The facts of a shard. At most one feed per shard receives facts at a time; another one takes
+    /// over within a few seconds of the first one's death. Facts that were delivered and not
+    /// acknowledged are redelivered, possibly after later ones.
+    async fn facts(
+        &self,
+        shard: Shard,
+    ) -> Result<BoxStream<'static, Result<Feed, LogError>>, LogError>;
+
+    /// Jobs of a shard with facts that were delivered and not acknowledged: a supervisor that takes
+    /// the shard over must look at them first. May name other jobs with recently delivered facts.
+    async fn unsettled(&self, shard: Shard) -> Result<Vec<JobId>, LogError>;
+
+    /// Commands of one kind for one pool, from all shards. Each command is delivered to one worker at
+    /// a time and redelivered if it is neither acknowledged nor kept alive within
+    /// [`Queues::ack_wait`]. The queue gives no more of them than `slots` has permits; a delivery
+    /// holds its permit until it is dropped.
+    async fn commands(
+        &self,
+        kind: DecisionKind,
+        pool: &Pool,
+        slots: Arc<Semaphore>,
+    ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError>;
+
+    /// The number of commands of one kind that wait for one pool, over all shards.
+    async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError>;
+
+    /// The longest silence about a command before it is delivered to another worker.
+    fn ack_wait(&self) -> Duration;
+}

@@ -1,0 +1,90 @@
+//! Appending to the logs of jobs, and timers.
+
+use ambassador::delegatable_trait;
+use async_trait::async_trait;
+use jiff::Timestamp;
+use proto::{
+    decision::Decision,
+    entry::Entry,
+    fact::Fact,
+    id::{JobId, Seq, TimerName},
+    trace::TraceContext,
+};
+
+use super::LogError;
+
+/// The outcome of a compare-and-set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CasOutcome {
+    /// The record is stored at this position.
+    Stored(Seq),
+    /// Another record is stored at the expected position. Read the log and decide again.
+    Conflict,
+}
+
+/// The outcome of a submission.
+#[derive(Debug)]
+pub enum Submission {
+    /// The submission is stored as the job's first record.
+    Stored(Seq),
+    /// The job existed already; this is its first record.
+    Exists(Box<Entry>),
+}
+
+/// Appends to the logs of jobs.
+///
+/// Every method returns only when its outcome is *known*, or fails with [`LogError::Unknown`]: an
+/// error reply, a timeout and even a conflict reply are settled by reading the log and looking for
+/// the record's own id.
+#[async_trait]
+#[delegatable_trait]
+pub trait Writer: Send + Sync + 'static {
+    /// Stores a job's first record. Once this returns [`Submission::Stored`], the job survives the
+    /// death of every process, and a supervisor will take it up. At most one submission of a job is
+    /// ever stored, for as long as its log is kept.
+    async fn submit(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        trace: TraceContext,
+    ) -> Result<Submission, LogError>;
+
+    /// Stores a fact. Once this returns, the fact will be delivered to the shard's supervisor. It may
+    /// be stored twice if the first reply was lost: the fold ignores the second.
+    async fn append(&self, job: &JobId, fact: &Fact, trace: TraceContext) -> Result<Seq, LogError>;
+
+    /// Stores an answer if the job's last fact from a person is at `after` (0 for none). Of several
+    /// answers that saw the same position exactly one is stored.
+    async fn answer(
+        &self,
+        job: &JobId,
+        fact: &Fact,
+        after: Seq,
+        trace: TraceContext,
+    ) -> Result<CasOutcome, LogError>;
+
+    /// Stores a decision if the job's last decision is at `after` (0 for none), and in the same
+    /// write cancels the timer `disarm`. Of several supervisors that saw the same position exactly
+    /// one gets [`CasOutcome::Stored`]; a conflict leaves the timer armed.
+    async fn decide(
+        &self,
+        job: &JobId,
+        decision: &Decision,
+        after: Seq,
+        disarm: Option<&TimerName>,
+        trace: TraceContext,
+    ) -> Result<CasOutcome, LogError>;
+
+    /// Has `Fired { timer }` appended to the job at a time, by the broker itself: never before it,
+    /// at least once, across restarts. Replaces a timer of the same name.
+    async fn arm(
+        &self,
+        job: &JobId,
+        timer: &TimerName,
+        at: Timestamp,
+        trace: TraceContext,
+    ) -> Result<(), LogError>;
+
+    /// Cancels a timer. It may have fired already.
+    async fn disarm(&self, job: &JobId, timer: &TimerName) -> Result<(), LogError>;
+}

@@ -1,0 +1,292 @@
+//! What is known of a watched job: its last records with their events, the job after them, and the
+//! end of the watch.
+//!
+//! A feed keeps what it can within a bound for all feeds together. What it keeps no longer is in the
+//! log.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use proto::{
+    door::Watched,
+    entry::Entry,
+    error::{Code, Failure},
+    event::{Event, EventId},
+    id::Seq,
+    record::Body,
+};
+
+use crate::truncate;
+
+/// Bytes of a record that is kept, beside what is written in it.
+const OVERHEAD: usize = 512;
+/// Records that are taken at a time.
+pub(super) const BURST: usize = 256;
+
+/// Memory that all feeds of a process share.
+#[derive(Debug)]
+pub(super) struct Memory {
+    /// Bytes that all feeds keep.
+    kept: AtomicUsize,
+    /// Most of them.
+    max: usize,
+}
+
+impl Memory {
+    /// Feeds may keep so many bytes.
+    pub(super) fn of(max: usize) -> Self {
+        Self { kept: AtomicUsize::new(0), max }
+    }
+
+    /// Bytes that each feed may keep however much the others do.
+    fn of_each(&self) -> usize {
+        self.max / 1024
+    }
+}
+
+/// A watched job, as far as its log was followed.
+#[derive(Debug)]
+pub(super) struct Feed {
+    /// The last record that was folded; 0 before the first.
+    pub(super) seq: Seq,
+    /// The last records, in order.
+    items: VecDeque<Arc<Item>>,
+    /// Records up to this one are not kept.
+    dropped: Seq,
+    bytes: usize,
+    memory: Arc<Memory>,
+    /// The job after a record, as a message to watchers.
+    view: Option<(Seq, Bytes)>,
+    /// Why nothing follows: the job has ended, or a failure.
+    pub(super) end: Option<Result<(), Failure>>,
+}
+
+/// What a watcher gets next.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// Records.
+    Items(Vec<Arc<Item>>),
+    /// Records up to this one, which only the log has.
+    Missed(Seq),
+    /// The job after a record.
+    View(Seq, Bytes),
+    /// The watch is over.
+    End(Result<(), Failure>),
+    /// Nothing for the moment.
+    Wait,
+}
+
+impl Feed {
+    pub(super) fn new(memory: Arc<Memory>) -> Self {
+        Self {
+            seq: Seq(0),
+            items: VecDeque::new(),
+            dropped: Seq(0),
+            bytes: 0,
+            memory,
+            view: None,
+            end: None,
+        }
+    }
+
+    pub(super) fn push(&mut self, item: Item) {
+        let bytes = item.bytes();
+        self.seq = item.entry.seq;
+        self.items.push_back(Arc::new(item));
+        self.bytes += bytes;
+        let mut kept = self.memory.kept.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        while kept > self.memory.max
+            && self.bytes > self.memory.of_each()
+            && let Some(oldest) = self.items.pop_front()
+        {
+            let bytes = oldest.bytes();
+            self.dropped = oldest.entry.seq;
+            self.bytes -= bytes;
+            kept = self.memory.kept.fetch_sub(bytes, Ordering::Relaxed) - bytes;
+        }
+    }
+
+    /// The job after the last record.
+    pub(super) fn show(&mut self, view: Bytes) {
+        self.view = Some((self.seq, view));
+    }
+
+    /// Whether the job after the last record was shown.
+    pub(super) fn is_shown(&self) -> bool {
+        self.view.as_ref().is_some_and(|(seq, _)| *seq == self.seq)
+    }
+
+    /// What follows for a watcher that has taken every event up to `taken`, and the view after the
+    /// record `viewed`; nothing is shown to it as the job before the record `stored`.
+    pub(super) fn next(&self, taken: EventId, viewed: Option<Seq>, stored: Seq) -> Next {
+        let view = self.view.as_ref().filter(|(seq, _)| Some(*seq) > viewed && *seq >= stored);
+        // A view comes after its records, and before those that follow it.
+        let until = view.map_or(self.seq, |(seq, _)| *seq);
+        if taken < EventId::all_of(until) {
+            if taken < EventId::all_of(self.dropped) {
+                return Next::Missed(until);
+            }
+            let from = self.items.partition_point(|item| EventId::all_of(item.entry.seq) <= taken);
+            let items = self.items.range(from..).take_while(|item| item.entry.seq <= until);
+            let items: Vec<_> = items.take(BURST).cloned().collect();
+            if !items.is_empty() {
+                return Next::Items(items);
+            }
+        }
+        match (view, &self.end) {
+            (Some((seq, view)), _) => Next::View(*seq, view.clone()),
+            (None, Some(end)) => Next::End(end.clone()),
+            (None, None) => Next::Wait,
+        }
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.memory.kept.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// A record and its events.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) entry: Entry,
+    events: Vec<(EventId, Result<Bytes, Failure>)>,
+    record: OnceLock<Result<Bytes, Failure>>,
+}
+
+impl Item {
+    pub(super) fn new(entry: Entry, events: Vec<Event>) -> Self {
+        let written = |event: Event| (event.id, event_message(event));
+        let events = events.into_iter().map(written).collect();
+        Self { entry, events, record: OnceLock::new() }
+    }
+
+    /// The record as a message. It is written once, for the first watcher that wants it.
+    pub(super) fn record(&self) -> Result<Bytes, Failure> {
+        self.record.get_or_init(|| record_message(&self.entry)).clone()
+    }
+
+    /// Its events after a position, as messages.
+    pub(super) fn events_after(
+        &self,
+        after: EventId,
+    ) -> impl Iterator<Item = Result<Bytes, Failure>> {
+        self.events.iter().filter(move |(id, _)| *id > after).map(|(_, event)| event.clone())
+    }
+
+    /// About as much memory as it takes.
+    fn bytes(&self) -> usize {
+        let record = match self.entry.record.as_ref().map(|record| &record.body) {
+            Ok(Body::Inline(body)) => body.get().len(),
+            Ok(Body::Stored(_)) | Err(_) => 0,
+        };
+        let events = self.events.iter().map(|(_, event)| event.as_ref().map_or(0, Bytes::len));
+        OVERHEAD + 2 * record + events.sum::<usize>()
+    }
+}
+
+/// An event as a message.
+pub(super) fn event_message(event: Event) -> Result<Bytes, Failure> {
+    let event = Box::new(truncate::event(event)?);
+    truncate::bytes(&Watched::Event { event })
+}
+
+/// A record as a message.
+pub(super) fn record_message(entry: &Entry) -> Result<Bytes, Failure> {
+    truncate::bytes(&Watched::Record {
+        seq: entry.seq,
+        family: entry.family.to_string(),
+        time: entry.time,
+        record: truncate::record(&entry.record),
+    })
+}
+
+/// Nothing is wrong with the job, and the watcher should ask again.
+pub(super) fn again(why: &str) -> Failure {
+    let hint = "Watch again, with `after` set to the last position you saw.".to_owned();
+    Failure { hint, ..Failure::new(Code::Unavailable, why) }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use proto::{fact::Source, id::JobId, record::Unreadable, subject::Family};
+    use rstest::rstest;
+
+    use super::*;
+
+    /// Records 3, 5, 7 and 9, and the job after record 7. Each record takes [`OVERHEAD`] bytes.
+    fn feed(memory: usize) -> Feed {
+        let mut feed = Feed::new(Arc::new(Memory::of(memory)));
+        for seq in [3, 5, 7, 9] {
+            let (job, family) = (JobId::new("j").unwrap(), Family::In(Source::Crew));
+            let (time, record) = (Timestamp::UNIX_EPOCH, Err(Unreadable::Forged));
+            let entry = Entry { seq: Seq(seq), time, job, family, record, trace: None };
+            feed.push(Item::new(entry, Vec::new()));
+            if seq == 7 {
+                feed.show(Bytes::from_static(b"view"));
+            }
+        }
+        feed
+    }
+
+    fn next(feed: &Feed, taken: u64, viewed: Option<u64>, stored: u64) -> String {
+        let taken = EventId::all_of(Seq(taken));
+        match feed.next(taken, viewed.map(Seq), Seq(stored)) {
+            Next::Items(items) => {
+                format!("{:?}", items.iter().map(|i| i.entry.seq.0).collect::<Vec<_>>())
+            }
+            Next::Missed(until) => format!("missed to {until}"),
+            Next::View(seq, _) => format!("view {seq}"),
+            Next::End(_) => "end".to_owned(),
+            Next::Wait => "wait".to_owned(),
+        }
+    }
+
+    #[rstest]
+    #[case::records_up_to_the_view(0, None, 0, "[3, 5, 7]")]
+    #[case::the_view_after_its_records(7, None, 0, "view 7")]
+    #[case::records_after_the_view(7, Some(7), 0, "[9]")]
+    #[case::nothing_for_now(9, Some(7), 0, "wait")]
+    #[case::no_view_that_is_too_old(0, None, 9, "[3, 5, 7, 9]")]
+    #[case::nothing_after_those(9, None, 9, "wait")]
+    #[case::only_records_after_a_position(4, None, 0, "[5, 7]")]
+    #[case::the_view_for_a_position_to_come(50, None, 0, "view 7")]
+    fn a_watcher_gets_what_follows(
+        #[case] taken: u64,
+        #[case] viewed: Option<u64>,
+        #[case] stored: u64,
+        #[case] gets: &str,
+    ) {
+        assert_eq!(next(&feed(usize::MAX), taken, viewed, stored), gets);
+    }
+
+    #[test]
+    fn the_end_comes_after_everything_else() {
+        let mut feed = feed(usize::MAX);
+        feed.end = Some(Ok(()));
+        assert_eq!(next(&feed, 7, None, 9), "[9]");
+        assert_eq!(next(&feed, 9, None, 0), "view 7");
+        assert_eq!(next(&feed, 9, None, 9), "end");
+        assert_eq!(next(&feed, 9, Some(7), 0), "end");
+    }
+
+    #[test]
+    fn what_a_feed_keeps_no_longer_is_missed_and_memory_comes_back() {
+        let memory = Arc::new(Memory::of(2 * OVERHEAD));
+        let mut kept = feed(2 * OVERHEAD);
+        assert_eq!(next(&kept, 3, None, 0), "missed to 7");
+        assert_eq!(next(&kept, 5, None, 0), "[7]");
+        kept.memory = Arc::clone(&memory);
+        memory.kept.store(kept.bytes, Ordering::Relaxed);
+        drop(kept);
+        assert_eq!(memory.kept.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,183 @@
+//! The one reader of a watched job's log: it folds every record once and puts what follows from it
+//! into the job's feed.
+
+use std::{sync::Arc, time::Duration};
+
+use broker::log::Log;
+use bytes::Bytes;
+use futures::StreamExt;
+use machine::{Job, Replay, events::Projection};
+use proto::{
+    door::Watched,
+    entry::Entry,
+    error::Failure,
+    event::Event,
+    id::{JobId, Seq},
+};
+use tokio::{sync::watch, time::Instant};
+
+use super::feed::{BURST, Feed, Item, again};
+use crate::{fold, truncate};
+
+/// Between two views of a job there is as much time as the last one took to make, so many times, and
+/// once more for each watcher: a large job is shown less often, and its records as soon as ever.
+const VIEW_SHARE: u32 = 8;
+/// Longest such time.
+const VIEW_WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// Follows a job until it ends or its log gives nothing more; the feed says which.
+pub(super) async fn run(log: Arc<dyn Log>, id: JobId, feed: Arc<watch::Sender<Feed>>) {
+    let end = follow(&*log, id, &feed).await;
+    feed.send_modify(|feed| feed.end = Some(end));
+}
+
+async fn follow(log: &dyn Log, id: JobId, feed: &watch::Sender<Feed>) -> Result<(), Failure> {
+    let entries = fold::read(log, &id).await?;
+    let mut items = Vec::with_capacity(entries.len());
+    let folded = replay(&id, &entries, |_, events| items.push(events));
+    let events = items.into_iter().chain(std::iter::repeat_with(Vec::new));
+    let items = entries.into_iter().zip(events).map(|(entry, events)| Item::new(entry, events));
+    let items: Vec<_> = items.collect();
+    let (job, projection) = match folded {
+        Ok(folded) => folded,
+        Err(failure) => {
+            // Records are shown however far the fold got.
+            feed.send_modify(|feed| items.into_iter().for_each(|item| feed.push(item)));
+            return Err(failure);
+        }
+    };
+    let mut follower = Follower { log, job, projection, feed, due: Instant::now() };
+    follower.publish(items)?;
+    let tail = log.watch(&id, follower.job.seq()).await?;
+    let mut tail = tail.ready_chunks(BURST);
+    while follower.job.outcome().is_none() {
+        let is_shown = feed.borrow().is_shown();
+        tokio::select! {
+            entries = tail.next() => {
+                let entries = entries.ok_or_else(|| again("the log gives nothing more"))?;
+                follower.take(entries).await?;
+            }
+            () = tokio::time::sleep_until(follower.due), if !is_shown => follower.show()?,
+        }
+    }
+    Ok(())
+}
+
+/// Folds a whole log, and gives each record with its events.
+pub(super) fn replay(
+    id: &JobId,
+    entries: &[Entry],
+    mut each: impl FnMut(&Entry, Vec<Event>),
+) -> Result<(Job, Projection), Failure> {
+    fold::apart(id, || {
+        let (mut replay, mut projection) = (Replay::of(id, entries), Projection::default());
+        for entry in entries {
+            replay.take(entry);
+            each(entry, events(&mut projection, entry, replay.job()));
+        }
+        (replay.into_job(), projection)
+    })
+}
+
+fn events(projection: &mut Projection, entry: &Entry, after: &Job) -> Vec<Event> {
+    projection.take(entry.seq, entry.time, entry.known().as_ref(), after)
+}
+
+struct Follower<'a> {
+    log: &'a dyn Log,
+    job: Job,
+    projection: Projection,
+    feed: &'a watch::Sender<Feed>,
+    /// When the job may be shown again.
+    due: Instant,
+}
+
+impl Follower<'_> {
+    /// Folds records as they come, and passes on those before an error.
+    async fn take<E: Into<Failure>>(
+        &mut self,
+        entries: Vec<Result<Entry, E>>,
+    ) -> Result<(), Failure> {
+        let mut items = Vec::with_capacity(entries.len());
+        let mut taken = Ok(());
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    taken = Err(error.into());
+                    break;
+                }
+            };
+            if entry.seq <= self.job.seq() {
+                continue;
+            }
+            let events = match taken {
+                Ok(()) => self.fold(&entry).await,
+                Err(_) => Ok(Vec::new()),
+            };
+            let events = events.unwrap_or_else(|failure| {
+                taken = Err(failure);
+                Vec::new()
+            });
+            items.push(Item::new(entry, events));
+        }
+        match taken {
+            Ok(()) => self.publish(items),
+            Err(failure) => {
+                self.feed.send_modify(|feed| items.into_iter().for_each(|item| feed.push(item)));
+                Err(failure)
+            }
+        }
+    }
+
+    async fn fold(&mut self, entry: &Entry) -> Result<Vec<Event>, Failure> {
+        let id = self.job.id().clone();
+        fold::more(self.log, &mut self.job, std::slice::from_ref(entry)).await?;
+        fold::apart(&id, || events(&mut self.projection, entry, &self.job))
+    }
+
+    /// Passes records on at once, and the job after them when it may be shown again.
+    fn publish(&mut self, items: Vec<Item>) -> Result<(), Failure> {
+        let is_due = Instant::now() >= self.due || self.job.outcome().is_some();
+        let view = is_due.then(|| self.view()).transpose();
+        self.feed.send_modify(|feed| {
+            items.into_iter().for_each(|item| feed.push(item));
+            if let Ok(Some(view)) = &view {
+                feed.show(view.clone());
+            }
+        });
+        view.map(drop)
+    }
+
+    fn show(&mut self) -> Result<(), Failure> {
+        let view = self.view()?;
+        self.feed.send_modify(|feed| feed.show(view));
+        Ok(())
+    }
+
+    fn view(&mut self) -> Result<Bytes, Failure> {
+        let began = Instant::now();
+        let view = Box::new(truncate::view(fold::view(&self.job)?)?);
+        let message = truncate::bytes(&Watched::View { view })?;
+        let watchers = u32::try_from(self.feed.receiver_count()).unwrap_or(u32::MAX);
+        let wait = began.elapsed().saturating_mul(VIEW_SHARE.saturating_add(watchers));
+        self.due = Instant::now() + wait.min(VIEW_WAIT_MAX);
+        Ok(message)
+    }
+}
+
+/// Events after a position that the feed keeps no longer, up to a record.
+pub(super) fn events_between(
+    id: &JobId,
+    entries: &[Entry],
+    after: proto::event::EventId,
+    until: Seq,
+) -> Result<Vec<Event>, Failure> {
+    let mut found = Vec::new();
+    replay(id, entries, |entry, events| {
+        if entry.seq <= until {
+            found.extend(events.into_iter().filter(|event| event.id > after));
+        }
+    })?;
+    Ok(found)
+}

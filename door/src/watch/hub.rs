@@ -1,0 +1,212 @@
+//! The jobs that are watched in this process: one read of the log and one fold for each, however many
+//! watch it.
+//!
+//! A job's feed lives as long as somebody holds it. Watchers take from it at their own pace: a slow
+//! one holds nobody back, and reads the log for what the feed keeps no longer.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
+};
+
+use broker::Broker;
+use bytes::Bytes;
+use futures::StreamExt;
+use proto::{
+    door::Watched,
+    error::{Code, Failure},
+    id::{JobId, Seq},
+    wire::{self, Live, Said},
+};
+use tokio::sync::{OnceCell, broadcast, watch};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{
+    feed::{self, Feed, Memory},
+    follower,
+};
+use crate::truncate;
+
+/// Live messages that are kept for a slow watcher; older ones are dropped.
+const LIVE_MAX: usize = 256;
+
+/// All feeds of a process.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    broker: Broker,
+    jobs: Arc<Jobs>,
+    memory: Arc<Memory>,
+}
+
+type Jobs = Mutex<HashMap<JobId, Weak<WatchedJob>>>;
+
+/// A job that is watched. It is followed until the last watcher drops it.
+#[derive(Debug)]
+pub(super) struct WatchedJob {
+    id: JobId,
+    broker: Broker,
+    jobs: Arc<Jobs>,
+    feed: Arc<watch::Sender<Feed>>,
+    follower: OnceLock<AbortOnDropHandle<()>>,
+    live: OnceCell<(broadcast::Sender<Bytes>, AbortOnDropHandle<()>)>,
+}
+
+impl Hub {
+    /// Feeds may keep so many bytes together.
+    pub(crate) fn new(broker: Broker, bytes: usize) -> Self {
+        Self { broker, jobs: Arc::default(), memory: Arc::new(Memory::of(bytes)) }
+    }
+
+    /// The feed of a job. It starts with [`WatchedJob::follow`].
+    pub(super) fn join(&self, id: &JobId) -> Arc<WatchedJob> {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        // A feed that is over says nothing of what follows: an ended job may be rolled back.
+        let shared = jobs.get(id).and_then(Weak::upgrade).filter(|job| !job.is_over());
+        shared.unwrap_or_else(|| {
+            let feed = watch::Sender::new(Feed::new(Arc::clone(&self.memory)));
+            let job = Arc::new(WatchedJob {
+                id: id.clone(),
+                broker: self.broker.clone(),
+                jobs: Arc::clone(&self.jobs),
+                feed: Arc::new(feed),
+                follower: OnceLock::new(),
+                live: OnceCell::new(),
+            });
+            jobs.insert(id.clone(), Arc::downgrade(&job));
+            job
+        })
+    }
+}
+
+impl WatchedJob {
+    pub(super) fn id(&self) -> &JobId {
+        &self.id
+    }
+
+    fn is_over(&self) -> bool {
+        self.feed.borrow().end.is_some()
+    }
+
+    /// Subscribes to the feed, once it holds every record that is stored now.
+    ///
+    /// # Errors
+    /// `not_found` when there is no such job, or the error of its log.
+    pub(super) async fn follow(&self) -> Result<(watch::Receiver<Feed>, Seq), Failure> {
+        let mut feed = self.feed.subscribe();
+        let mut is_first = false;
+        self.follower.get_or_init(|| {
+            is_first = true;
+            let log = Arc::clone(&self.broker.log);
+            let (id, feed) = (self.id.clone(), Arc::clone(&self.feed));
+            AbortOnDropHandle::new(tokio::spawn(follower::run(log, id, feed)))
+        });
+        let begun = {
+            let feed = feed.wait_for(|feed| feed.seq > Seq(0) || feed.end.is_some()).await;
+            let feed = feed.map_err(|_| feed::again("the log is not followed any more"))?;
+            match &feed.end {
+                Some(Err(failure)) if feed.seq == Seq(0) => return Err(failure.clone()),
+                Some(_) | None => feed.seq,
+            }
+        };
+        feed.mark_changed();
+        if is_first {
+            return Ok((feed, begun));
+        }
+        // The fold may be a moment behind what this watcher knows to be stored.
+        let stored = self.broker.log.read(&self.id, begun).await?;
+        Ok((feed, stored.last().map_or(begun, |entry| entry.seq)))
+    }
+
+    /// Subscribes to output of work in progress.
+    pub(super) async fn live(&self) -> Result<broadcast::Receiver<Bytes>, Failure> {
+        let subscribe = async || {
+            let subject = self.broker.log.subjects().live(&self.id);
+            let messages = self.broker.bus.subscribe(subject).await;
+            let mut messages =
+                messages.map_err(|e| Failure::new(Code::Unavailable, e.to_string()))?;
+            let (sender, _) = broadcast::channel(LIVE_MAX);
+            let live = sender.clone();
+            let pass_on = tokio::spawn(async move {
+                while let Some(message) = messages.next().await {
+                    // Nobody may be listening at the moment.
+                    let _ = readable(&message.payload).map(|bytes| live.send(bytes));
+                }
+            });
+            Ok::<_, Failure>((sender, AbortOnDropHandle::new(pass_on)))
+        };
+        Ok(self.live.get_or_try_init(subscribe).await?.0.subscribe())
+    }
+}
+
+impl Drop for WatchedJob {
+    fn drop(&mut self) {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another feed of the job may have taken its place.
+        if jobs.get(&self.id).is_some_and(|job| job.strong_count() == 0) {
+            jobs.remove(&self.id);
+        }
+    }
+}
+
+/// A live message as watchers get it. It is ephemeral: one that cannot be read is dropped.
+fn readable(payload: &[u8]) -> Option<Bytes> {
+    let live: Live = wire::decode(payload)
+        .inspect_err(|error| tracing::debug!(%error, "a live message cannot be read"))
+        .ok()?;
+    let (what, text) = match live.said {
+        Said::Taken { worker } => ("taken", worker.to_string()),
+        Said::Text(text) => ("text", text),
+        Said::Thought(text) => ("thought", text),
+        Said::Tool { tool } => ("tool", tool.to_string()),
+    };
+    let message = Watched::Live {
+        work: live.work.to_string(),
+        attempt: live.attempt.0,
+        step: live.step.map(|step| step.to_string()),
+        index: live.index,
+        what: what.to_owned(),
+        text,
+    };
+    truncate::bytes(&message).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use broker::memory::{Memory, MemoryOptions};
+    use proto::{fact::Source, id::WorkerId, subject::Subjects};
+
+    use super::*;
+
+    fn hub() -> (Memory, Hub) {
+        let memory = Memory::new(Subjects::new("cb", 4).unwrap(), MemoryOptions::default());
+        let broker = memory.connect(WorkerId::new("door").unwrap());
+        (memory, Hub::new(broker, 1024))
+    }
+
+    #[test]
+    fn watchers_share_a_feed_that_ends_with_the_last_of_them() {
+        let (_memory, hub) = hub();
+        let job = JobId::new("j").unwrap();
+        let (first, second) = (hub.join(&job), hub.join(&job));
+        assert!(Arc::ptr_eq(&first, &second));
+        drop(first);
+        assert_eq!(hub.jobs.lock().unwrap().len(), 1);
+        drop(second);
+        assert!(hub.jobs.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_feed_that_is_over_makes_way_for_another_one() {
+        let (memory, hub) = hub();
+        let job = JobId::new("j").unwrap();
+        let first = hub.join(&job);
+        assert_eq!(first.follow().await.unwrap_err().code, Code::NotFound);
+        let subject = hub.broker.log.subjects().fact(&job, Source::Door);
+        memory.store_raw(&subject, Bytes::from_static(b"unreadable")).unwrap();
+        let second = hub.join(&job);
+        let (feed, stored) = second.follow().await.unwrap();
+        assert_eq!(feed.borrow().seq, stored);
+        drop(first);
+        assert_eq!(hub.jobs.lock().unwrap().len(), 1, "the second is still there");
+    }
+}

@@ -1,0 +1,219 @@
+//! `watch`: a job's records from a position on, then as they are stored; the job after each burst of
+//! them; on request output of work in progress.
+//!
+//! A watcher that asks again with the last position it saw gets exactly what it missed. A watch
+//! ends by itself after [`limits::WATCH_SECONDS_MAX`]: the server cannot see that a watcher went
+//! away, so a watch must not cost anything for ever.
+
+mod feed;
+mod follower;
+mod hub;
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use proto::{
+    door::{Watch, Watched},
+    error::{Code, Failure},
+    event::EventId,
+    id::{JobId, Seq},
+    limits, strict,
+};
+use runtime::{
+    config::Role,
+    service::{Call, Handled},
+};
+use tokio::{
+    sync::{broadcast, watch},
+    time::{Instant, MissedTickBehavior},
+};
+
+pub(super) use self::hub::Hub;
+use self::{
+    feed::{Feed, Item, Next, again, event_message, record_message},
+    follower::events_between,
+    hub::WatchedJob,
+};
+use super::{Door, fold, truncate};
+
+/// Why a watch ends before its job does.
+enum Cut {
+    /// The watcher cannot be reached.
+    Gone,
+    /// It is told why.
+    Because(Failure),
+}
+
+impl From<Failure> for Cut {
+    fn from(failure: Failure) -> Self {
+        Self::Because(failure)
+    }
+}
+
+impl Door {
+    pub(super) async fn watch(&self, call: &Call) -> Result<Handled, Failure> {
+        self.admit(call, Role::Read)?;
+        let request: Watch = strict::request(&call.payload)?;
+        let Ok(_place) = self.watches.try_acquire() else {
+            return Err(Failure::new(Code::Overloaded, "too many watches are in hand already"));
+        };
+        call.leave_queue();
+        let job = self.hub.join(&request.job);
+        // Subscribed before the log is read, so that nothing is missed in between.
+        let live = match request.live {
+            true => Some(job.live().await?),
+            false => None,
+        };
+        let (feed, stored) = job.follow().await?;
+        let (form, taken) = match request.events {
+            false => (Form::Records, EventId::all_of(request.after)),
+            true => {
+                let all = EventId::all_of(request.after);
+                (Form::Events, request.after_event.unwrap_or(all))
+            }
+        };
+        let log = &*self.broker.log;
+        let mut watcher = Watcher { call, log, job, feed, form, taken, viewed: None, stored };
+        let end = match watcher.follow(live).await {
+            Ok(()) => None,
+            Err(Cut::Because(failure)) => Some(Box::new(failure)),
+            Err(Cut::Gone) => return Ok(Handled::Streamed),
+        };
+        if let Ok(end) = truncate::bytes(&Watched::End { error: end }) {
+            let _ = watcher.send(end).await;
+        }
+        Ok(Handled::Streamed)
+    }
+}
+
+/// The form in which a watcher wants the log.
+#[derive(Clone, Copy)]
+enum Form {
+    Records,
+    Events,
+}
+
+struct Watcher<'a> {
+    call: &'a Call,
+    log: &'a dyn broker::log::Log,
+    job: Arc<WatchedJob>,
+    feed: watch::Receiver<Feed>,
+    form: Form,
+    /// Everything up to here was sent, or was not asked for.
+    taken: EventId,
+    /// The record after which the job was sent last.
+    viewed: Option<Seq>,
+    /// The last record that was stored when the watch began.
+    stored: Seq,
+}
+
+impl Watcher<'_> {
+    /// Sends what is there, then what comes, until the job has ended.
+    async fn follow(&mut self, mut live: Option<broadcast::Receiver<Bytes>>) -> Result<(), Cut> {
+        let mut quiet = tokio::time::interval(Duration::from_secs(limits::WATCH_HEARTBEAT_SECONDS));
+        quiet.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        quiet.reset();
+        let over = Instant::now() + Duration::from_secs(limits::WATCH_SECONDS_MAX);
+        let mut over = pin!(tokio::time::sleep_until(over));
+        let heartbeat = truncate::bytes(&Watched::Heartbeat)?;
+        loop {
+            tokio::select! {
+                changed = self.feed.changed() => {
+                    changed.map_err(|_| again("the log is not followed any more"))?;
+                    if self.catch_up().await? {
+                        return Ok(());
+                    }
+                }
+                said = heard(&mut live) => self.send(said).await?,
+                _ = quiet.tick() => self.send(heartbeat.clone()).await?,
+                () = &mut over => return Err(again("a watch lasts so long and no longer").into()),
+                () = self.call.closing.cancelled() => {
+                    return Err(again("the server is going away").into());
+                }
+            }
+        }
+    }
+
+    /// Sends all that the feed has; says whether the watch is over.
+    async fn catch_up(&mut self) -> Result<bool, Cut> {
+        loop {
+            let next = self.feed.borrow_and_update().next(self.taken, self.viewed, self.stored);
+            match next {
+                Next::Items(items) => {
+                    for item in items {
+                        self.item(&item).await?;
+                    }
+                }
+                Next::Missed(until) => self.missed(until).await?,
+                Next::View(seq, view) => {
+                    self.send(view).await?;
+                    self.viewed = Some(seq);
+                }
+                Next::End(end) => return end.map(|()| true).map_err(Cut::from),
+                Next::Wait => return Ok(false),
+            }
+        }
+    }
+
+    async fn item(&mut self, item: &Item) -> Result<(), Cut> {
+        match self.form {
+            Form::Records => self.send(item.record()?).await?,
+            Form::Events => {
+                for event in item.events_after(self.taken) {
+                    self.send(event?).await?;
+                }
+            }
+        }
+        self.taken = EventId::all_of(item.entry.seq);
+        Ok(())
+    }
+
+    /// Sends from the log what the feed keeps no longer.
+    async fn missed(&mut self, until: Seq) -> Result<(), Cut> {
+        let (id, taken) = (self.job.id().clone(), self.taken);
+        match self.form {
+            Form::Records => {
+                // Of the record of an event in the middle nothing was asked for as a record.
+                let entries = self.log.read(&id, taken.seq).await.map_err(Failure::from)?;
+                for entry in entries.iter().take_while(|entry| entry.seq <= until) {
+                    self.send(record_message(entry)?).await?;
+                }
+            }
+            Form::Events => {
+                for event in self.earlier_events(&id, until).await? {
+                    self.send(event_message(event)?).await?;
+                }
+            }
+        }
+        self.taken = EventId::all_of(until);
+        Ok(())
+    }
+
+    async fn earlier_events(
+        &self,
+        id: &JobId,
+        until: Seq,
+    ) -> Result<Vec<proto::event::Event>, Failure> {
+        let entries = fold::read(self.log, id).await?;
+        events_between(id, &entries, self.taken, until)
+    }
+
+    async fn send(&self, message: Bytes) -> Result<(), Cut> {
+        self.call.send(message).await.map_err(|error| {
+            tracing::debug!(job = %self.job.id(), %error, "a watcher cannot be reached");
+            Cut::Gone
+        })
+    }
+}
+
+/// The next output of work in progress. A slow watcher loses some.
+async fn heard(live: &mut Option<broadcast::Receiver<Bytes>>) -> Bytes {
+    let Some(receiver) = live else { return std::future::pending().await };
+    loop {
+        match receiver.recv().await {
+            Ok(message) => return message,
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => return std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Questions of a job's descendants: they wait for a person as its own do. Only the log of the job
+//! that asked says how a question ended.
+
+use proto::{
+    event::{Below, Happened, InteractionEvent},
+    family::ChildQuestion,
+};
+
+use super::{look::Look, memory::Before};
+
+/// Questions that have opened.
+pub(super) fn asked(before: Option<&Before>, after: &Look<'_>, events: &mut Vec<Happened>) {
+    let was_open = |one: &ChildQuestion| before.is_some_and(|before| before.has(one));
+    events.extend(after.descendants_questions().filter(|one| !was_open(one)).map(|asked| {
+        let below = Below { job: asked.job.clone(), path: asked.path.clone() };
+        let (question, below) = (asked.question.clone(), Some(Box::new(below)));
+        Happened::Interaction(InteractionEvent::Asked { question, below })
+    }));
+}
+
+/// Questions that have closed.
+pub(super) fn settled(before: Option<&Before>, after: &Look<'_>, events: &mut Vec<Happened>) {
+    let was_open = before.into_iter().flat_map(|before| &before.descendants);
+    let is_open = |ask, of: &Below| {
+        after.descendants_questions().any(|one| one.question.id == ask && one.job == of.job)
+    };
+    events.extend(was_open.filter(|(ask, of)| !is_open(ask.clone(), of)).map(|(ask, of)| {
+        let (ask, below) = (ask.clone(), Box::new(of.clone()));
+        Happened::Interaction(InteractionEvent::Settled { ask, below })
+    }));
+}
+
+impl Before {
+    fn has(&self, question: &ChildQuestion) -> bool {
+        self.descendants
+            .iter()
+            .any(|(ask, of)| *ask == question.question.id && of.job == question.job)
+    }
+}

@@ -1,0 +1,173 @@
+//! The part of a job's earlier state that its next record is compared with.
+//!
+//! It is updated in place: a field is copied only when it has changed.
+
+use std::sync::Arc;
+
+use proto::{
+    event::Below,
+    id::{AskId, StepId},
+    job::{JobState, SubStatus},
+    outline::Item,
+    plan::Step,
+    step::StepState,
+};
+
+use super::look::{Look, PlanLook, StepLook, tool};
+
+/// A job before the record that is taken.
+#[derive(Debug)]
+pub(super) struct Before {
+    pub(super) stands: (JobState, Option<SubStatus>),
+    pub(super) has_ended: bool,
+    pub(super) has_given_up: bool,
+    /// Whether it had a plan to show: the one that was told last.
+    pub(super) has_plan: bool,
+    pub(super) ignored: u64,
+    pub(super) outline: Vec<Item>,
+    /// Its open questions.
+    pub(super) questions: Vec<AskId>,
+    /// Open questions of its descendants.
+    pub(super) descendants: Vec<(AskId, Below)>,
+}
+
+impl Before {
+    pub(super) fn of(look: &Look<'_>) -> Self {
+        let mut before = Self {
+            stands: (look.state, look.sub_status),
+            has_ended: false,
+            has_given_up: false,
+            has_plan: false,
+            ignored: 0,
+            outline: Vec::new(),
+            questions: Vec::new(),
+            descendants: Vec::new(),
+        };
+        before.update(look);
+        before
+    }
+
+    pub(super) fn update(&mut self, look: &Look<'_>) {
+        self.stands = (look.state, look.sub_status);
+        self.has_ended = look.outcome().is_some();
+        self.has_given_up = look.has_given_up();
+        self.has_plan = look.plan().is_some();
+        self.ignored = look.ignored();
+        update(&mut self.outline, look.outline());
+        if !self.questions.iter().eq(look.questions().map(|question| &question.id)) {
+            self.questions = look.questions().map(|question| question.id.clone()).collect();
+        }
+        let waiting = look.descendants_questions();
+        if !self
+            .descendants
+            .iter()
+            .map(|(ask, of)| (ask, &of.job))
+            .eq(waiting.map(|waiting| (&waiting.question.id, &waiting.job)))
+        {
+            let waiting = look.descendants_questions();
+            let waiting = waiting.map(|one| {
+                let of = Below { job: one.job.clone(), path: one.path.clone() };
+                (one.question.id.clone(), of)
+            });
+            self.descendants = waiting.collect();
+        }
+    }
+
+    pub(super) fn is_poisoned(&self) -> bool {
+        self.stands.1 == Some(SubStatus::Poisoned)
+    }
+}
+
+/// The plan that was told last. While the next one is made, the job has none to show.
+#[derive(Debug, Default)]
+pub(super) struct ToldPlan {
+    title: String,
+    revision: u32,
+    confirmed: bool,
+    pub(super) steps: Vec<ToldStep>,
+}
+
+/// A step of it.
+#[derive(Debug)]
+pub(super) struct ToldStep {
+    step: Arc<Step>,
+    pub(super) state: StepState,
+    pub(super) attempts: u32,
+    pub(super) attachments: Vec<String>,
+    outline: Vec<Item>,
+}
+
+impl ToldPlan {
+    /// Whether a plan is this one but for the progress of its steps.
+    pub(super) fn is(&self, plan: &PlanLook<'_>) -> bool {
+        let mut steps = plan.steps();
+        (self.revision, self.confirmed) == (plan.revision, plan.confirmed)
+            && self.title == plan.title
+            && self.steps.iter().all(|told| steps.next().is_some_and(|step| told.is(step)))
+            && steps.next().is_none()
+    }
+
+    pub(super) fn update(&mut self, plan: &PlanLook<'_>) {
+        if self.title != plan.title {
+            plan.title.clone_into(&mut self.title);
+        }
+        (self.revision, self.confirmed) = (plan.revision, plan.confirmed);
+        let mut there = 0;
+        for step in plan.steps() {
+            match self.steps.get_mut(there) {
+                Some(told) if told.is_of(step) => told.update(step),
+                Some(told) => *told = ToldStep::of(step),
+                None => self.steps.push(ToldStep::of(step)),
+            }
+            there += 1;
+        }
+        self.steps.truncate(there);
+    }
+}
+
+impl ToldStep {
+    fn of(step: StepLook<'_>) -> Self {
+        Self {
+            step: step.shared(),
+            state: step.state(),
+            attempts: step.attempts(),
+            attachments: step.attachments().to_vec(),
+            outline: step.outline().to_vec(),
+        }
+    }
+
+    fn update(&mut self, step: StepLook<'_>) {
+        (self.state, self.attempts) = (step.state(), step.attempts());
+        update(&mut self.attachments, step.attachments());
+        update(&mut self.outline, step.outline());
+    }
+
+    pub(super) fn id(&self) -> &StepId {
+        &self.step.id
+    }
+
+    pub(super) fn label(&self) -> &str {
+        self.step.label()
+    }
+
+    fn is(&self, step: StepLook<'_>) -> bool {
+        self.is_of(step) && self.outline == step.outline()
+    }
+
+    /// Whether it tells of this step, as far as people see a step.
+    fn is_of(&self, step: StepLook<'_>) -> bool {
+        let (was, is) = (&*self.step, step.step());
+        std::ptr::eq(was, is)
+            || (was.id == is.id
+                && was.title == is.title
+                && was.description == is.description
+                && was.depends_on == is.depends_on
+                && tool(was) == tool(is))
+    }
+}
+
+fn update<T: Clone + PartialEq>(told: &mut Vec<T>, now: &[T]) {
+    if *told != now {
+        now.clone_into(told);
+    }
+}

@@ -1,0 +1,41 @@
+//! A supervisor's decisions, stored by hand.
+
+use broker::testing::jobs::{Jobs, trace};
+use machine::{Job, Tell, replay};
+use proto::{fact::Fact, id::JobId};
+
+/// The timers of a job that is moved by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timers {
+    /// Armed, as a supervisor arms them.
+    Armed,
+    /// Left out.
+    LeftOut,
+}
+
+/// Stores every decision that should follow, and what other jobs must be told before it. Returns the
+/// job as it is then.
+///
+/// # Panics
+/// When the broker does not do as it is told.
+pub async fn drive(jobs: &Jobs, job: &JobId, timers: Timers) -> Job {
+    loop {
+        let folded = replay(job, &jobs.read(job).await);
+        let Some(next) = folded.decide() else { return folded };
+        for timer in next.arm.iter().filter(|_| timers == Timers::Armed) {
+            let armed = jobs.broker.log.arm(job, &timer.timer, timer.at, trace()).await;
+            armed.expect("a timer is armed");
+        }
+        for told in next.tell {
+            match told {
+                Tell::Submit { job, submitted, .. } => {
+                    let fact = Fact::Submitted(*submitted);
+                    let stored = jobs.broker.log.submit(&job, &fact, trace()).await;
+                    stored.expect("a job below is submitted");
+                }
+                Tell::Say { job, fact } => _ = jobs.append(&job, *fact).await,
+            }
+        }
+        jobs.decide(job, &next.decision).await;
+    }
+}
