@@ -24,7 +24,10 @@ fn tables(file: &str) -> BTreeSet<String> {
 fn spoken(sources: &[Source]) -> BTreeMap<String, usize> {
     let mut spoken = BTreeMap::new();
     let calls = ["messages::texts!(", "messages::translations!("];
-    for source in sources.iter().filter(|source| !source.path.starts_with("messages/")) {
+    let is_itself = |source: &&Source| {
+        source.path.starts_with("messages/") || source.path == "tests/tests/it/languages.rs"
+    };
+    for source in sources.iter().filter(|source| !is_itself(source)) {
         for call in calls {
             for rest in source.text.split(call).skip(1) {
                 let table = rest.split(')').next().unwrap_or_default();
