@@ -13,6 +13,8 @@ use serde_json::json;
 
 use crate::outline;
 
+messages::texts!(finish);
+
 /// The function by which a model ends a step. No registered tool is offered or called under it.
 pub(crate) const FINISH: &str = "finish";
 
@@ -68,39 +70,25 @@ pub(crate) fn request(
 }
 
 fn finish(language: Language) -> ToolOffer {
-    let say = |en: &'static str, zh: &'static str| match language {
-        Language::En => en,
-        Language::Zh => zh,
-    };
     ToolOffer {
         name: FINISH.to_owned(),
-        description: say(
-            "End the step with its result. Call it alone, after everything else is done.",
-            "结束这个步骤并给出结果。其他事情都完成后单独调用。",
-        )
-        .to_owned(),
+        description: Text::Description.text(language),
         schema: json!({
             "type": "object",
             "properties": {
                 "success": {
                     "type": "boolean",
-                    "description": say("whether the step reached what it was for", "步骤是否达到目的")
+                    "description": Text::Success.text(language)
                 },
                 "response": {
                     "type": "string",
-                    "description": say(
-                        "the result, or why there is none",
-                        "结果；没有结果时说明原因",
-                    )
+                    "description": Text::Response.text(language)
                 },
                 "attachments": {
                     "type": "array",
                     "maxItems": limits::ATTACHMENTS_MAX,
                     "items": {"type": "string", "minLength": 1},
-                    "description": say(
-                        "paths or addresses of files that belong to the result, if there are any",
-                        "属于结果的文件路径或网址；没有则省略",
-                    )
+                    "description": Text::Attachments.text(language)
                 }
             },
             "required": ["success", "response"],

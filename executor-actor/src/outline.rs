@@ -17,8 +17,7 @@ pub(crate) const SET: &str = "set_plan";
 /// The function by which it says how far it is.
 pub(crate) const UPDATE: &str = "update_plan";
 
-/// How the advice of the gate begins, by which it is known to have been given.
-const ADVICE: [&str; 2] = ["The plan is not done", "计划尚未完成"];
+messages::texts!(set_plan);
 
 /// Whether a function is one of the two.
 pub(crate) fn is_ours(name: &str) -> bool {
@@ -27,10 +26,6 @@ pub(crate) fn is_ours(name: &str) -> bool {
 
 /// The two tools as they are offered.
 pub(crate) fn offers(language: Language) -> [ToolOffer; 2] {
-    let say = |en: &'static str, zh: &'static str| match language {
-        Language::En => en,
-        Language::Zh => zh,
-    };
     let statuses = ItemStatus::ALL.map(ItemStatus::as_str);
     let item = json!({
         "type": "object",
@@ -64,20 +59,12 @@ pub(crate) fn offers(language: Language) -> [ToolOffer; 2] {
     [
         ToolOffer {
             name: SET.to_owned(),
-            description: say(
-                "Write down the whole plan: what is to be done, in order. Call it before you begin, and again to add items. Keep every item that is there.",
-                "写下完整计划：按顺序列出要做的事。开始之前调用；需要增加事项时再次调用。已有的事项必须保留。",
-            )
-            .to_owned(),
+            description: Text::Set.text(language),
             schema: list("items", item),
         },
         ToolOffer {
             name: UPDATE.to_owned(),
-            description: say(
-                "Say how far the plan is: in_progress before an item, done after it, blocked or skipped with the reason in note. Items are never deleted.",
-                "更新计划进度：开始前标记 in_progress，完成后标记 done；受阻或不做时标记 blocked 或 skipped，并在 note 中说明原因。事项不会被删除。",
-            )
-            .to_owned(),
+            description: Text::Update.text(language),
             schema: list("updates", update),
         },
     ]
@@ -85,20 +72,9 @@ pub(crate) fn offers(language: Language) -> [ToolOffer; 2] {
 
 /// What a model is told of its plan before a run: how to keep it, and what it holds already.
 pub(crate) fn words(language: Language, items: &[Item]) -> String {
-    let mut words = match language {
-        Language::En => {
-            "\n\nKeep a plan: when there is more than one thing to do, call `set_plan` first, and `update_plan` whenever an item is begun, done, blocked or not needed any more."
-        }
-        Language::Zh => {
-            "\n\n维护一份计划：要做的事不止一件时，先调用 `set_plan`；每当某项开始、完成、受阻或不再需要时，调用 `update_plan`。"
-        }
-    }
-    .to_owned();
+    let mut words = Text::Keep.text(language);
     if !items.is_empty() {
-        words.push_str(match language {
-            Language::En => "\n\nThe plan so far:",
-            Language::Zh => "\n\n目前的计划：",
-        });
+        words.push_str(&Text::SoFar.text(language));
         for item in items {
             words.push_str(&format!("\n- {} [{}] {}", item.id, item.status.as_str(), item.title));
         }
@@ -111,14 +87,13 @@ pub(crate) fn words(language: Language, items: &[Item]) -> String {
 /// # Errors
 /// The argument that is not as it must be.
 pub(crate) fn target(name: &str, args: &Value, language: Language) -> Result<CallTarget, String> {
-    let say = |en, zh| said(language, en, zh);
     let Some(fields) = args.as_object() else {
-        let why = say("the arguments must be a JSON object", "参数必须是 JSON 对象");
+        let why = Text::NoObject.text(language);
         return Err(format!("{name}: {why}"));
     };
     let change = if name == SET {
         let listed = list(fields, &["items", "steps", "plan"])
-            .ok_or_else(|| format!("{name}: items: {}", say("must be a list", "必须是列表")))?;
+            .ok_or_else(|| format!("{name}: items: {}", Text::NoList.text(language)))?;
         OutlineChange::Set {
             items: items(listed, language).map_err(|why| format!("{name}: {why}"))?,
         }
@@ -151,7 +126,6 @@ fn list<'a>(fields: &'a Map<String, Value>, names: &[&str]) -> Option<&'a [Value
 }
 
 fn items(listed: &[Value], language: Language) -> Result<Vec<Item>, String> {
-    let say = |en, zh| said(language, en, zh);
     let mut taken: BTreeSet<String> = listed.iter().filter_map(id_of).collect();
     let mut found = Vec::with_capacity(listed.len());
     for (n, item) in listed.iter().enumerate() {
@@ -163,14 +137,14 @@ fn items(listed: &[Value], language: Language) -> Result<Vec<Item>, String> {
                     .iter()
                     .find_map(|name| fields.get(*name)?.as_str());
                 let title = title
-                    .ok_or_else(|| format!("{}: {}", at("title"), say("is missing", "缺失")))?;
+                    .ok_or_else(|| format!("{}: {}", at("title"), Text::Missing.text(language)))?;
                 let status = fields.get("status").filter(|status| !status.is_null());
                 let status = status
                     .map_or(Ok(ItemStatus::Pending), |s| status_of(s, &at("status"), language))?;
                 (title.trim().to_owned(), status, note_of(fields))
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-                let why = say("must be an object or a text", "必须是对象或文本");
+                let why = Text::NoItem.text(language);
                 return Err(format!("items[{n}]: {why}"));
             }
         };
@@ -189,18 +163,17 @@ fn free(n: usize, taken: &mut BTreeSet<String>) -> String {
 }
 
 fn updates(listed: &[Value], language: Language) -> Result<Vec<ItemUpdate>, String> {
-    let say = |en, zh| said(language, en, zh);
     if listed.is_empty() {
-        let why = say("must be a list of at least one", "必须是至少包含一项的列表");
+        let why = Text::NoUpdates.text(language);
         return Err(format!("updates: {why}"));
     }
     let of = |(n, update): (usize, &Value)| {
         let at = |field: &str| format!("updates[{n}].{field}");
         let fields = update
             .as_object()
-            .ok_or_else(|| format!("updates[{n}]: {}", say("must be an object", "必须是对象")))?;
-        let id =
-            id_of(update).ok_or_else(|| format!("{}: {}", at("id"), say("is missing", "缺失")))?;
+            .ok_or_else(|| format!("updates[{n}]: {}", Text::NoUpdate.text(language)))?;
+        let id = id_of(update)
+            .ok_or_else(|| format!("{}: {}", at("id"), Text::Missing.text(language)))?;
         let id = StepId::new(id).map_err(|why| format!("{}: {why}", at("id")))?;
         let status = fields.get("status").unwrap_or(&Value::Null);
         Ok(ItemUpdate {
@@ -229,25 +202,7 @@ fn status_of(status: &Value, at: &str, language: Language) -> Result<ItemStatus,
     let word = status.as_str().unwrap_or_default().trim().to_lowercase().replace(['-', ' '], "_");
     let word = if word == "completed" { "done" } else { word.as_str() };
     let known = ItemStatus::ALL.into_iter().find(|status| status.as_str() == word);
-    known.ok_or_else(|| {
-        let why = said(
-            language,
-            "must be pending, in_progress, done, blocked or skipped",
-            "必须是 pending、in_progress、done、blocked 或 skipped",
-        );
-        format!("{at}{}{why}", colon(language))
-    })
-}
-
-fn colon(language: Language) -> &'static str {
-    said(language, ": ", "：")
-}
-
-fn said(language: Language, en: &'static str, zh: &'static str) -> &'static str {
-    match language {
-        Language::En => en,
-        Language::Zh => zh,
-    }
+    known.ok_or_else(|| Text::Status { at: &at }.text(language))
 }
 
 /// What a model is told that wants to finish with items that are open; once, and then it may.
@@ -257,24 +212,16 @@ pub(crate) fn advice(language: Language, outline: &[Item], told: &[Message]) -> 
         .filter(|item| item.status.is_open())
         .map(|item| format!("{} ({})", item.id, item.title))
         .collect();
+    let heads: Vec<_> = Language::ALL.iter().map(|one| Text::AdviceHead.text(*one)).collect();
     let given = |message: &Message| match message {
-        Message::Tool { text, .. } => ADVICE.iter().any(|advice| text.starts_with(advice)),
+        Message::Tool { text, .. } => heads.iter().any(|head| text.starts_with(head)),
         Message::System { .. } | Message::User { .. } | Message::Assistant { .. } => false,
     };
     if open.is_empty() || told.iter().any(given) {
         return None;
     }
-    let (open, [en, zh]) = (open.join(", "), ADVICE);
-    Some(match language {
-        Language::En => format!(
-            "{en}: {open}. Do what is missing, or mark it done or skipped with update_plan; then finish again."
-        ),
-        Language::Zh => {
-            format!(
-                "{zh}：{open}。请完成剩下的事，或用 update_plan 标记为 done 或 skipped，然后再次结束。"
-            )
-        }
-    })
+    let head = Text::AdviceHead.text(language);
+    Some(Text::Advice { head: &head, open: &open.join(", ") }.text(language))
 }
 
 /// The end of a step, put off: the call by which it was asked for, refused with the advice.

@@ -14,25 +14,7 @@ use proto::{
     step::StepState,
 };
 
-macro_rules! templates {
-    ($($name:literal),*) => {[$(
-        (concat!("en/", $name), include_str!(concat!("../prompts/en/", $name, ".md"))),
-        (concat!("zh/", $name), include_str!(concat!("../prompts/zh/", $name, ".md"))),
-    )*]};
-}
-
-const FILES: [(&str, &str); 20] = templates!(
-    "system",
-    "task",
-    "last",
-    "steered",
-    "summary",
-    "summary_of",
-    "summarised",
-    "result",
-    "result_of",
-    "shortened"
-);
+messages::texts!(dependency);
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut env = Environment::new();
@@ -43,7 +25,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         .build()
         .expect("the usual delimiters are valid");
     env.set_syntax(syntax);
-    for (name, source) in FILES {
+    for (name, source) in messages::files!("prompts") {
         env.add_template(name, source).expect("the templates are compiled by a test");
     }
     env
@@ -145,21 +127,17 @@ pub(crate) fn last(language: Language) -> String {
 
 /// What is said of a dependency that did not complete.
 fn mark(language: Language, step: &StepEnd) -> String {
-    let words = match (step.state, language) {
-        (StepState::Completed, Language::En) if step.unsuccessful => {
-            return " (completed without success)".to_owned();
-        }
-        (StepState::Completed, Language::Zh) if step.unsuccessful => "已完成但未成功",
-        (StepState::Completed, _) => return String::new(),
-        (StepState::Failed, Language::Zh) => "失败",
-        (StepState::Skipped, Language::Zh) => "已跳过",
-        (StepState::Blocked, Language::Zh) => "受阻",
-        (StepState::Canceled, Language::Zh) => "已取消",
-        (
-            StepState::Pending | StepState::Ready | StepState::Running | StepState::Waiting,
-            Language::Zh,
-        ) => "未完成",
-        (state, Language::En) => return format!(" ({state})"),
+    let text = match step.state {
+        StepState::Completed if step.unsuccessful => Text::Unsuccessful,
+        StepState::Completed => return String::new(),
+        StepState::Failed => Text::Failed,
+        StepState::Skipped => Text::Skipped,
+        StepState::Blocked => Text::Blocked,
+        StepState::Canceled => Text::Canceled,
+        StepState::Pending => Text::Pending,
+        StepState::Ready => Text::Ready,
+        StepState::Running => Text::Running,
+        StepState::Waiting => Text::Waiting,
     };
-    format!("（{words}）")
+    text.text(language)
 }

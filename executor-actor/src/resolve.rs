@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::{
     offer::{self, FINISH},
     outline,
-    words::{self, Unfinished},
+    words::{Text, Unfinished},
 };
 
 /// The registered tool that ends a step when it is called alone.
@@ -182,7 +182,10 @@ struct Resolver<'a> {
 impl Resolver<'_> {
     fn call(&self, n: usize, call: &ModelCall) -> TurnCall {
         if n >= limits::CALLS_PER_TURN_MAX {
-            return refused(call, words::too_many_calls(self.work.language));
+            return refused(
+                call,
+                Text::TooManyCalls { max: &limits::CALLS_PER_TURN_MAX }.text(self.work.language),
+            );
         }
         match self.target(call) {
             Ok(target) => of_call(call, target),
@@ -193,14 +196,14 @@ impl Resolver<'_> {
     fn target(&self, call: &ModelCall) -> Result<CallTarget, String> {
         let language = self.work.language;
         if call.name == FINISH {
-            return Err(words::alone(language, FINISH));
+            return Err(Text::Alone { name: &FINISH }.text(language));
         }
         if offer::is_last(self.work) {
-            return Err(words::no_more_tools(language));
+            return Err(Text::NoMoreTools.text(language));
         }
         if call.name == asking::ASK_USER {
             if !self.work.may_ask {
-                return Err(words::no_more_questions(language));
+                return Err(Text::NoMoreQuestions.text(language));
             }
             let question =
                 asking::parse(&call.args, &self.work.ask_kinds).map_err(|e| e.text(language))?;
@@ -211,10 +214,10 @@ impl Resolver<'_> {
         }
         let tool = self.tools.find(&call.name).map_err(|e| e.text(language))?;
         if tool.name.as_str() == STOP {
-            return Err(words::alone(language, STOP));
+            return Err(Text::Alone { name: &STOP }.text(language));
         }
         (self.check_args)(tool, &call.args)
-            .map_err(|why| words::misfit(language, tool.name.as_str(), &why))?;
+            .map_err(|why| Text::Misfit { tool: &tool.name, why: &why }.text(language))?;
         Ok(CallTarget::Tool { tool: tool.name.clone(), binding: tool.binding() })
     }
 }

@@ -15,17 +15,16 @@ use proto::{
 
 use crate::{prompt, transcript};
 
+messages::texts!(summary);
+
 /// What each text of a turn is cut to, in characters of each end, until all of them fit the model
 /// that is to summarise them.
 const ENDS: [usize; 7] = [usize::MAX / 4, 4_000, 2_000, 1_000, 400, 150, 50];
 /// A result is not put in fewer characters than these.
 const SHORT_MIN: usize = 100;
 /// Characters of a summary for each token there is room for: English has about four, Chinese one.
-const fn chars_per_token(language: Language) -> usize {
-    match language {
-        Language::En => 3,
-        Language::Zh => 1,
-    }
+fn chars_per_token(language: Language) -> usize {
+    Text::CharsPerToken.text(language).parse().expect("it is a number, a test reads it")
 }
 
 /// The summaries made before a turn.
@@ -151,10 +150,7 @@ fn request(
 /// The exchanges as a text.
 fn done(language: Language, messages: &[Message], ends: usize) -> String {
     let cut = |text: &str| excerpt::ends(text, ends);
-    let said = match language {
-        Language::En => "assistant",
-        Language::Zh => "助手",
-    };
+    let said = Text::Assistant.text(language);
     let mut lines = Vec::new();
     for message in messages {
         match message {
@@ -188,6 +184,18 @@ fn bounded(text: &str, room: usize, model: &dyn Model) -> Option<String> {
         chars = chars * 3 / 4;
         if chars < 16 {
             return None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_language_says_how_many_characters_a_token_has() {
+        for language in Language::ALL {
+            assert!((1..=8).contains(&chars_per_token(*language)), "{language:?}");
         }
     }
 }

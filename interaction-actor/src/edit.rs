@@ -22,6 +22,8 @@ use runtime::{
 };
 use serde_json::Value;
 
+messages::texts!(edit);
+
 /// The rules that a changed plan is held to.
 pub(crate) struct Rules<'a> {
     /// The policies of the job.
@@ -87,20 +89,12 @@ pub(crate) fn plan(question: &Question, value: Value, rules: &Rules<'_>) -> Resu
         draft::plan(draft, &frame).map_err(|unsound| wrong("value", unsound.text(language)))?;
     if plan.steps.is_empty() {
         let empty = PlanError::Empty.text(language);
-        let why = match language {
-            Language::En => format!("{empty}; reject it to end the job"),
-            Language::Zh => format!("{empty}；要结束任务请拒绝它"),
-        };
+        let why = Text::Empty { why: &empty }.text(language);
         return Err(wrong("value.steps", why));
     }
     let exec = rules.agent.step.exec;
     if let Some(step) = plan.steps.iter().find(|step| !exec.allows(&step.action)) {
-        let why = match language {
-            Language::En => {
-                format!("step {} cannot be carried out the way this agent does", step.id)
-            }
-            Language::Zh => format!("步骤 {} 不能按该智能体的方式执行", step.id),
-        };
+        let why = Text::NotExecutable { step: &step.id }.text(language);
         return Err(wrong("value.steps", why));
     }
     Ok(plan)

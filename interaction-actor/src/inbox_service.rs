@@ -187,10 +187,6 @@ impl InboxService {
             Failure::new(Code::Internal, format!("the question has no usable schema: {error}"))
         })?;
         let misfits = schema.check(value);
-        let colon = match language {
-            Language::En => ": ",
-            Language::Zh => "：",
-        };
         let Some(first) = misfits.first() else { return Ok(()) };
         let inside = |field: &str| match field {
             "." => "value".to_owned(),
@@ -199,7 +195,10 @@ impl InboxService {
         };
         let all: Vec<_> = misfits
             .iter()
-            .map(|m| format!("{}{colon}{}", inside(&m.field), m.why_in(language)))
+            .map(|m| {
+                let (field, why) = (inside(&m.field), m.why_in(language));
+                edit::Text::At { field: &field, why: &why }.text(language)
+            })
             .collect();
         Err(Failure::new(Code::InvalidAnswer, all.join("; ")).at(inside(&first.field)))
     }

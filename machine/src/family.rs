@@ -64,7 +64,7 @@ impl Open {
         let family = &self.family;
         for step in self.execution.steps_mut() {
             // A model can do it by itself; for a step of a plan there is nothing else to do.
-            let no_further = no_further.filter(|_| matches!(step.exec, Exec::Acting(_)));
+            let no_further = no_further.as_ref().filter(|_| matches!(step.exec, Exec::Acting(_)));
             step.calls_mut(&mut |call| {
                 if !call.is_agent() || call.end.is_some() || call.attempts.count() > 0 {
                     return;

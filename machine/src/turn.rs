@@ -179,7 +179,7 @@ impl Acting {
                         UnitKind::Tool(Box::new(Call::new(work, tool, binding, args)))
                     }
                     CallTarget::Person { .. } if left == Some(0) => {
-                        UnitKind::Refused(text::no_more_questions(language).into())
+                        UnitKind::Refused(text::no_more_questions(language))
                     }
                     CallTarget::Person { .. } if open == 0 => {
                         UnitKind::Refused(text::too_many_open_questions(language))

@@ -21,7 +21,7 @@ use proto::{
 use serde_json::json;
 
 use self::shown::shown;
-use crate::{prompt, protocol};
+use crate::{prompt, protocol, words::Text};
 
 /// What the model is asked.
 pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>) -> ModelRequest {
@@ -73,13 +73,9 @@ fn framed(work: &PlanWork, mut messages: Vec<Message>) -> Vec<Message> {
 fn offers(work: &PlanWork) -> Vec<ToolOffer> {
     let mut offers = Vec::new();
     if work.output == PlanOutput::Tool {
-        let description = match work.language {
-            Language::En => "Hand over the reply. Call it once, alone.",
-            Language::Zh => "提交回复。单独调用一次。",
-        };
         offers.push(ToolOffer {
             name: protocol::function(work.protocol).to_owned(),
-            description: description.to_owned(),
+            description: Text::HandOver.text(work.language),
             schema: protocol::schema(work.protocol, work.may_be_empty),
         });
     }
@@ -138,7 +134,7 @@ fn messages(work: &PlanWork, tools: &Toolbox<'_>) -> Vec<Message> {
                 messages.push(said(shown(plan, work).to_string()));
                 let mut steps = steps.clone();
                 for old in steps.iter_mut().take(too_many) {
-                    old.response = prompt::left_out(language).to_owned();
+                    old.response = Text::LeftOut.text(language);
                 }
                 too_many = too_many.saturating_sub(steps.len());
                 let text = prompt::replan(language, &steps, kept, *because);

@@ -17,12 +17,12 @@ use crate::{
     prompt,
 };
 
-/// The patterns, one a line. A goal may mix languages, so all of them are looked for.
-const PATTERNS: [&str; 2] =
-    [include_str!("../patterns/zh.txt"), include_str!("../patterns/en.txt")];
+/// The patterns, one a line. A goal may mix languages, so those of all languages are looked for.
+const PATTERNS: &[(&str, &str)] = &messages::files!("patterns");
 
 static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    let lines = PATTERNS.iter().flat_map(|file| file.lines()).filter(|line| !line.is_empty());
+    let lines =
+        PATTERNS.iter().rev().flat_map(|(_, file)| file.lines()).filter(|line| !line.is_empty());
     let compiled = lines.map(|line| RegexBuilder::new(line).case_insensitive(true).build());
     compiled.collect::<Result<_, _>>().expect("the patterns are compiled by a test")
 });

@@ -18,34 +18,7 @@ use proto::{
 
 use crate::{course::Course, parse::choice::Phase, protocol, summary};
 
-macro_rules! templates {
-    ($($name:literal),*) => {[$(
-        (concat!("en/", $name), include_str!(concat!("../prompts/en/", $name, ".md"))),
-        (concat!("zh/", $name), include_str!(concat!("../prompts/zh/", $name, ".md"))),
-    )*]};
-}
-
-const FILES: [(&str, &str); 38] = templates!(
-    "system",
-    "task_steps",
-    "title_steps",
-    "action_steps",
-    "decision",
-    "phased",
-    "tools",
-    "asking",
-    "reply",
-    "plan",
-    "goal",
-    "phase",
-    "observed",
-    "detect",
-    "answer",
-    "revise",
-    "rejected",
-    "replan",
-    "steered"
-);
+messages::texts!(step_state);
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut env = Environment::new();
@@ -56,7 +29,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         .build()
         .expect("the usual delimiters are valid");
     env.set_syntax(syntax);
-    for (name, source) in FILES {
+    for (name, source) in messages::files!("prompts") {
         env.add_template(name, source).expect("the templates are compiled by a test");
     }
     env
@@ -163,14 +136,6 @@ pub(crate) fn steered(language: Language, words: &str) -> String {
     render(language, "steered", context! { words }).trim_end().to_owned()
 }
 
-/// What stands in the place of a result that is not shown any more.
-pub(crate) fn left_out(language: Language) -> &'static str {
-    match language {
-        Language::En => "[left out]",
-        Language::Zh => "[已省略]",
-    }
-}
-
 /// How far a plan got, which of its steps stay, and why the rest is made anew.
 pub(crate) fn replan(
     language: Language,
@@ -206,29 +171,19 @@ pub(crate) fn replan(
 
 /// How a step ended.
 fn ended(language: Language, step: &StepEnd) -> String {
-    match language {
-        Language::En if step.unsuccessful => "completed without success".to_owned(),
-        Language::Zh if step.unsuccessful => "已完成但未成功".to_owned(),
-        Language::En | Language::Zh => state(language, step.state),
-    }
-}
-
-fn state(language: Language, state: StepState) -> String {
-    match language {
-        Language::En => state.to_string(),
-        Language::Zh => match state {
-            StepState::Pending => "未开始",
-            StepState::Ready => "就绪",
-            StepState::Running => "执行中",
-            StepState::Waiting => "等待中",
-            StepState::Completed => "已完成",
-            StepState::Failed => "失败",
-            StepState::Blocked => "受阻",
-            StepState::Skipped => "已跳过",
-            StepState::Canceled => "已取消",
-        }
-        .to_owned(),
-    }
+    let text = match step.state {
+        StepState::Pending => Text::Pending,
+        StepState::Ready => Text::Ready,
+        StepState::Running => Text::Running,
+        StepState::Waiting => Text::Waiting,
+        _ if step.unsuccessful => Text::Unsuccessful,
+        StepState::Completed => Text::Completed,
+        StepState::Failed => Text::Failed,
+        StepState::Blocked => Text::Blocked,
+        StepState::Skipped => Text::Skipped,
+        StepState::Canceled => Text::Canceled,
+    };
+    text.text(language)
 }
 
 /// A tool's description must not look like a heading or a rule of the prompt.

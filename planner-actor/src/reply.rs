@@ -19,7 +19,8 @@ use serde_json::Value;
 use crate::{
     conversation,
     parse::{self, Wanted},
-    protocol, words,
+    protocol,
+    words::Text,
 };
 
 /// What a reply means, and what is intended beyond it.
@@ -84,14 +85,14 @@ fn said(reply: &Reply, work: &PlanWork) -> Result<Said, String> {
     }
     match reply.stop {
         StopReason::Length => {
-            return Err(words::cut(work.language).to_owned());
+            return Err(Text::Cut.text(work.language));
         }
         StopReason::End | StopReason::ToolCalls | StopReason::ContentFilter => {}
     }
     let mut calls = reply.calls.iter().filter(handed_over);
     let wanted = if work.protocol.is_turn_by_turn() { Wanted::Choice } else { Wanted::Plan };
     match (calls.next(), calls.next()) {
-        (Some(_), Some(_)) => Err(words::one_plan(work.language).to_owned()),
+        (Some(_), Some(_)) => Err(Text::OnePlan.text(work.language)),
         // Providers hand over as a text what they could not read themselves.
         (Some(ModelCall { args: Value::String(text), .. }), None) => {
             parse::value(text, wanted).map(Said::Value).map_err(|e| e.text(work.language))
@@ -126,17 +127,17 @@ fn question(calls: &[ModelCall], work: &PlanWork) -> Result<proto::fact::Asked, 
         |call: &&ModelCall| call.name != asking::ASK_USER && !protocol::is_function(&call.name);
     if let Some(other) = calls.iter().find(foreign) {
         let name: String = other.name.chars().take(80).collect();
-        return Err(words::no_calls(work.language, &name));
+        return Err(Text::NoCalls { name: &name }.text(work.language));
     }
     if !work.may_ask {
-        return Err(words::only_a_plan(work.language).to_owned());
+        return Err(Text::OnlyAPlan.text(work.language));
     }
     let mut questions = calls.iter().filter(|call| call.name == asking::ASK_USER);
     match (questions.next(), questions.next()) {
         (Some(one), None) => {
             asking::parse(&one.args, &work.ask_kinds).map_err(|e| e.text(work.language))
         }
-        (Some(_), Some(_)) | (None, _) => Err(words::one_question(work.language).to_owned()),
+        (Some(_), Some(_)) | (None, _) => Err(Text::OneQuestion.text(work.language)),
     }
 }
 

@@ -24,6 +24,8 @@ pub use self::{
     kinds::{ASK_USER, AskKind, AskKinds},
 };
 
+messages::texts!(ask_user);
+
 /// Longest prompt of a question, in bytes.
 const PROMPT_BYTES_MAX: usize = 8 * 1024;
 
@@ -34,47 +36,34 @@ fn wrong<T>(field: impl Into<String>, flaw: Flaw) -> Result<T, Unaskable> {
 /// The tool as it is offered to a model that may ask questions of these kinds.
 #[must_use]
 pub fn offer(language: Language, kinds: &AskKinds) -> ToolOffer {
-    let say = |en: &'static str, zh: &'static str| match language {
-        Language::En => en,
-        Language::Zh => zh,
-    };
-    let description = say(
-        "Ask the user for something that only they can know or decide. One question at a time; do not ask for what can be found out otherwise.",
-        "向用户询问只有他们才能知道或决定的事情。一次只问一个问题；能用其他方式得知的不要问。",
-    );
-    let about: Vec<_> = kinds.iter().map(|kind| kind.about(language)).collect();
-    let about = match language {
-        Language::En => about.join("; "),
-        Language::Zh => format!("交互模式：{}", about.join("，")),
-    };
+    let about: Vec<_> = kinds.iter().map(|kind| kind.about().text(language)).collect();
+    let about = about.join(&Text::ModesComma.text(language));
+    let about = Text::Modes { modes: &about }.text(language);
     let words: Vec<_> = kinds.iter().map(AskKind::as_str).collect();
     let mut properties = json!({
         "mode": {"type": "string", "enum": words, "description": about},
-        "prompt": {"type": "string", "description": say("what the user is asked", "提示文本，描述需要用户提供什么信息")},
+        "prompt": {"type": "string", "description": Text::Prompt.text(language)},
     });
     if kinds.has(AskKind::Select) {
-        properties["options"] = json!({"type": "array", "items": {"type": "string"}, "description": say("for select: the options", "select 模式的选项列表")});
-        properties["multiple"] = json!({"type": "boolean", "description": say("for select: whether several may be chosen", "select 模式：是否可多选")});
+        properties["options"] = json!({"type": "array", "items": {"type": "string"}, "description": Text::Options.text(language)});
+        properties["multiple"] =
+            json!({"type": "boolean", "description": Text::Multiple.text(language)});
     }
     if kinds.has(AskKind::Form) {
-        properties["fields"] = json!({"type": "array", "items": offered_field(language), "description": say("for form: the fields", "form 模式的表单字段定义")});
+        properties["fields"] = json!({"type": "array", "items": offered_field(language), "description": Text::Fields.text(language)});
     }
     let schema =
         json!({"type": "object", "properties": properties, "required": ["mode", "prompt"]});
-    ToolOffer { name: ASK_USER.to_owned(), description: description.to_owned(), schema }
+    ToolOffer { name: ASK_USER.to_owned(), description: Text::Description.text(language), schema }
 }
 
 fn offered_field(language: Language) -> Value {
-    let say = |en: &'static str, zh: &'static str| match language {
-        Language::En => en,
-        Language::Zh => zh,
-    };
     json!({
         "type": "object",
         "properties": {
             "type": {"type": "string", "enum": ["text", "textarea", "number", "boolean", "select"]},
-            "key": {"type": "string", "description": say("name of the field in the answer", "回答中的字段名")},
-            "label": {"type": "string", "description": say("what the user reads", "用户看到的名称")},
+            "key": {"type": "string", "description": Text::Key.text(language)},
+            "label": {"type": "string", "description": Text::Label.text(language)},
             "description": {"type": "string"},
             "required": {"type": "boolean"},
             "default": {},

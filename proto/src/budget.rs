@@ -13,6 +13,8 @@ use crate::{
 
 pub use crate::price::Price;
 
+messages::texts!(gauge);
+
 /// Most steps, turns or calls a budget may name.
 const COUNT_MAX: u32 = 100_000;
 
@@ -294,29 +296,21 @@ impl Gauge {
     /// The figures in words: `18 of 20 steps`.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
-        let (used, limit) = (self.used, self.limit);
-        match (language, self.axis) {
-            (Language::En, Axis::Steps) => format!("{used} of {limit} steps"),
-            (Language::En, Axis::Turns) => format!("{used} of {limit} model turns"),
-            (Language::En, Axis::TokensIn) => format!("{used} of {limit} input tokens"),
-            (Language::En, Axis::TokensOut) => format!("{used} of {limit} output tokens"),
-            (Language::En, Axis::Tokens) => format!("{used} of {limit} tokens"),
-            (Language::En, Axis::Money) => format!("${used:.4} of ${limit:.4}"),
-            (Language::En, Axis::Time) => {
-                format!("{:.0} of {:.0} seconds", used / 1e3, limit / 1e3)
+        let (used, limit) = (&self.used, &self.limit);
+        let text = match self.axis {
+            Axis::Steps => Text::Steps { used, limit },
+            Axis::Turns => Text::Turns { used, limit },
+            Axis::TokensIn => Text::TokensIn { used, limit },
+            Axis::TokensOut => Text::TokensOut { used, limit },
+            Axis::Tokens => Text::Tokens { used, limit },
+            Axis::Money => Text::Money { used, limit },
+            Axis::Time => {
+                return Text::Time { used: &(used / 1e3), limit: &(limit / 1e3) }.text(language);
             }
-            (Language::En, Axis::Depth) => format!("{used} of {limit} levels of jobs"),
-            (Language::En, Axis::Children) => format!("{used} of {limit} child jobs"),
-            (Language::Zh, Axis::Steps) => format!("{used}/{limit} 步"),
-            (Language::Zh, Axis::Turns) => format!("{used}/{limit} 轮模型调用"),
-            (Language::Zh, Axis::TokensIn) => format!("{used}/{limit} 个输入 token"),
-            (Language::Zh, Axis::TokensOut) => format!("{used}/{limit} 个输出 token"),
-            (Language::Zh, Axis::Tokens) => format!("{used}/{limit} 个 token"),
-            (Language::Zh, Axis::Money) => format!("{used:.4}/{limit:.4} 美元"),
-            (Language::Zh, Axis::Time) => format!("{:.0}/{:.0} 秒", used / 1e3, limit / 1e3),
-            (Language::Zh, Axis::Depth) => format!("{used}/{limit} 层任务"),
-            (Language::Zh, Axis::Children) => format!("{used}/{limit} 个子任务"),
-        }
+            Axis::Depth => Text::Depth { used, limit },
+            Axis::Children => Text::Children { used, limit },
+        };
+        text.text(language)
     }
 }
 

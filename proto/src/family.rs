@@ -18,6 +18,8 @@ use crate::{
     tool::{Approval, Effect, ToolSpec},
 };
 
+messages::texts!(agents);
+
 /// Characters of the parent's id that are kept in a child's.
 const KEPT_OF_PARENT: usize = 40;
 /// Hexadecimal digits that tell the children of one parent apart.
@@ -193,30 +195,23 @@ pub struct Task {
 /// Agents as models and planners are offered them: like tools.
 #[must_use]
 pub fn as_tools(offered: &[Offered], language: Language) -> Vec<ToolSpec> {
-    let say = |en: &'static str, zh: &'static str| match language {
-        Language::En => en,
-        Language::Zh => zh,
-    };
-    let spec = |one: &Offered| {
-        ToolSpec {
+    let spec = |one: &Offered| ToolSpec {
         name: ToolName::new(one.name.as_str()).expect("names of agents and tools are of one kind"),
-        description: match language {
-            Language::En => format!("Hands a task to the agent {}, which works on it by itself and answers with its result. {}", one.name, one.about),
-            Language::Zh => format!("把一项任务交给智能体 {}，由它独立完成并返回结果。{}", one.name, one.about),
-        }
-        .trim_end()
-        .to_owned(),
+        description: Text::Description { name: &one.name, about: &one.about }
+            .text(language)
+            .trim_end()
+            .to_owned(),
         schema: serde_json::json!({
             "type": "object",
             "properties": {
                 "goal": {
                     "type": "string",
                     "minLength": 1,
-                    "description": say("what the agent is to reach, complete in itself", "要达到的目标，须自成一体")
+                    "description": Text::Goal.text(language)
                 },
                 "context": {
                     "type": "string",
-                    "description": say("what it must know for that", "完成任务所需的信息")
+                    "description": Text::Context.text(language)
                 }
             },
             "required": ["goal"],
@@ -229,7 +224,6 @@ pub fn as_tools(offered: &[Offered], language: Language) -> Vec<ToolSpec> {
         approval: Approval::Never,
         version: "1".to_owned(),
         commands: Vec::new(),
-    }
     };
     offered.iter().map(spec).collect()
 }

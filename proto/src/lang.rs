@@ -1,10 +1,8 @@
 //! The language a job speaks: the texts that agents and people read follow it.
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 
-/// A language Callboard has texts for.
+/// A language Callboard has texts for: a variant for each file of `messages/languages/`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
@@ -15,6 +13,8 @@ pub enum Language {
     Zh,
 }
 
+messages::languages!(Language);
+
 impl Language {
     /// The language of a text: Chinese when it holds a Han character, English otherwise.
     #[must_use]
@@ -23,37 +23,29 @@ impl Language {
         if text.chars().any(han) { Self::Zh } else { Self::En }
     }
 
-    /// The code used in records and prompts' file names.
+    /// The language of a code.
     #[must_use]
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::En => "en",
-            Self::Zh => "zh",
-        }
+    pub fn of_code(code: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|language| language.code() == code)
     }
 }
 
-/// The same words in every language there are texts for.
+/// A text in every language.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Words {
-    en: Cow<'static, str>,
-    zh: Cow<'static, str>,
-}
+pub struct Words(Vec<(Language, String)>);
 
 impl Words {
-    /// Words in English and in Chinese.
+    /// The text that `text` gives in each language.
     #[must_use]
-    pub fn new(en: impl Into<Cow<'static, str>>, zh: impl Into<Cow<'static, str>>) -> Self {
-        Self { en: en.into(), zh: zh.into() }
+    pub fn new(text: impl Fn(Language) -> String) -> Self {
+        Self(Language::ALL.iter().map(|language| (*language, text(*language))).collect())
     }
 
-    /// The words in one language.
+    /// The text in one language.
     #[must_use]
     pub fn text(&self, language: Language) -> &str {
-        match language {
-            Language::En => &self.en,
-            Language::Zh => &self.zh,
-        }
+        let found = self.0.iter().find(|(of, _)| *of == language);
+        found.map_or("", |(_, text)| text)
     }
 }
 
@@ -66,5 +58,15 @@ mod tests {
         assert_eq!(Language::detect("完成 task 62"), Language::Zh);
         assert_eq!(Language::detect("finish task 62, naïvely"), Language::En);
         assert_eq!(Language::detect(""), Language::En);
+    }
+
+    #[test]
+    fn every_language_is_written_in_records_as_its_code() {
+        assert_eq!(Language::ALL, [Language::En, Language::Zh]);
+        for language in Language::ALL {
+            assert_eq!(serde_json::to_value(language).unwrap(), language.code());
+            assert_eq!(Language::of_code(language.code()), Some(*language));
+        }
+        assert_eq!(Language::of_code("EN"), None);
     }
 }

@@ -4,6 +4,9 @@
 //! Architecture invariant: this crate is pure. It has no tokio, no NATS, no clock and no
 //! randomness; what needs one of those takes the value as an argument.
 
+// The generated messages name this crate as other crates do.
+extern crate self as proto;
+
 pub mod agent;
 pub mod asking;
 pub mod budget;

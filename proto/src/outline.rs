@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{id::StepId, lang::Language, limits};
 
+messages::texts!(outline);
+
 /// Something that is intended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -101,27 +103,21 @@ pub struct ItemUpdate {
 
 /// Why a change is refused, in words the model can act upon. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.text(Language::En))]
 pub enum OutlineError {
     /// A list without items.
-    #[error("the plan needs at least one item")]
     Empty,
     /// More than [`limits::PLAN_STEPS_MAX`].
-    #[error("the plan has {0} items; at most {max} are allowed", max = limits::PLAN_STEPS_MAX)]
     TooMany(usize),
     /// Two items with one id.
-    #[error("two items have the id {0}")]
     Duplicate(StepId),
     /// An item without a title.
-    #[error("item {0} has no title")]
     NoTitle(StepId),
     /// A text beyond its bound.
-    #[error("the words of item {0} are longer than {max} bytes", max = limits::TITLE_BYTES_MAX)]
     TooLong(StepId),
-    /// An item that is there and is left out.
-    #[error("items are never taken away; keep {0} and mark it skipped if it is not needed")]
+    /// An item that the new list leaves out.
     Removed(StepId),
-    /// An item that is not there.
-    #[error("there is no item {unknown}; the items are: {known}")]
+    /// An item that does not exist.
     Unknown {
         /// What was named.
         unknown: StepId,
@@ -134,21 +130,16 @@ impl OutlineError {
     /// The same, in a language.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
-        let (items, bytes) = (limits::PLAN_STEPS_MAX, limits::TITLE_BYTES_MAX);
-        match (language, self) {
-            (Language::En, _) => self.to_string(),
-            (Language::Zh, Self::Empty) => "计划至少需要一项".to_owned(),
-            (Language::Zh, Self::TooMany(n)) => format!("计划有 {n} 项；最多 {items} 项"),
-            (Language::Zh, Self::Duplicate(id)) => format!("两项的 id 都是 {id}"),
-            (Language::Zh, Self::NoTitle(id)) => format!("第 {id} 项没有标题"),
-            (Language::Zh, Self::TooLong(id)) => format!("第 {id} 项的文字超过 {bytes} 字节"),
-            (Language::Zh, Self::Removed(id)) => {
-                format!("已有的项不能删除；请保留 {id}，不需要时标为 skipped")
-            }
-            (Language::Zh, Self::Unknown { unknown, known }) => {
-                format!("没有 {unknown} 这一项；现有的项：{known}")
-            }
-        }
+        let text = match self {
+            Self::Empty => Text::Empty,
+            Self::TooMany(count) => Text::TooMany { count, max: &limits::PLAN_STEPS_MAX },
+            Self::Duplicate(id) => Text::Duplicate { id },
+            Self::NoTitle(id) => Text::NoTitle { id },
+            Self::TooLong(id) => Text::TooLong { id, max: &limits::TITLE_BYTES_MAX },
+            Self::Removed(id) => Text::Removed { id },
+            Self::Unknown { unknown, known } => Text::Unknown { unknown, known },
+        };
+        text.text(language)
     }
 }
 

@@ -13,6 +13,8 @@ use crate::{
     tool::Binding,
 };
 
+messages::texts!(plan);
+
 /// The steps of a job, in the order the planner gave them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -94,27 +96,21 @@ pub enum Action {
 
 /// What is wrong with a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.text(Language::En))]
 pub enum PlanError {
     /// No steps at all.
-    #[error("the plan has no steps")]
     Empty,
     /// More steps than [`limits::PLAN_STEPS_MAX`].
-    #[error("the plan has {0} steps; at most {max} are allowed", max = limits::PLAN_STEPS_MAX)]
     TooManySteps(usize),
     /// Two steps with one id.
-    #[error("two steps have the id {0}")]
     DuplicateId(StepId),
     /// A step with the id of one that has completed already.
-    #[error("step {0} has completed already and cannot be planned again; use another id")]
     Completed(StepId),
     /// A step with the id of one that stays in the plan.
-    #[error("step {0} is still part of the plan; use another id")]
     Kept(StepId),
     /// An unknown step to replan after.
-    #[error("replan names {0}, which is not a step of the plan")]
     Replan(StepId),
-    /// A dependency that is no step.
-    #[error("step {step} depends on {on}, which is not a step of the plan")]
+    /// A dependency on a step that does not exist.
     Dangling {
         /// The step.
         step: StepId,
@@ -122,19 +118,14 @@ pub enum PlanError {
         on: StepId,
     },
     /// A step that depends on itself.
-    #[error("step {0} depends on itself")]
     SelfDependency(StepId),
     /// Steps that wait for each other.
-    #[error("Circular dependency detected in plan steps: {}", .0.iter().map(StepId::as_str).collect::<Vec<_>>().join(" → "))]
     Cycle(Vec<StepId>),
     /// A step with too many dependencies.
-    #[error("step {0} has more than {max} dependencies", max = limits::STEP_DEPENDENCIES_MAX)]
     TooManyDependencies(StepId),
     /// A step without a description.
-    #[error("step {0} has no description")]
     NoDescription(StepId),
     /// A text beyond its bound.
-    #[error("{what} of step {step} is longer than {max} bytes")]
     TooLong {
         /// The step.
         step: StepId,
@@ -144,7 +135,6 @@ pub enum PlanError {
         max: usize,
     },
     /// A placeholder that reads a step this one does not come after.
-    #[error("step {step} reads {{{{{on}…}}}} but does not depend on {on}")]
     Undeclared {
         /// The step.
         step: StepId,
@@ -157,39 +147,27 @@ impl PlanError {
     /// What is wrong, in a language.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
-        match language {
-            Language::En => self.to_string(),
-            Language::Zh => self.in_chinese(),
-        }
-    }
-
-    fn in_chinese(&self) -> String {
-        match self {
-            Self::Empty => "计划没有步骤".to_owned(),
-            Self::TooManySteps(n) => {
-                format!("计划有 {n} 个步骤，最多允许 {} 个", limits::PLAN_STEPS_MAX)
-            }
-            Self::DuplicateId(id) => format!("有两个步骤的 ID 都是 {id}"),
-            Self::Completed(id) => format!("步骤 {id} 已经完成，不能再次规划；请使用其他 ID"),
-            Self::Kept(id) => format!("步骤 {id} 仍在计划中；请使用其他 ID"),
-            Self::Replan(id) => format!("replan 中的 {id} 不是计划的步骤"),
-            Self::Dangling { step, on } => format!("步骤 {step} 依赖的 {on} 不是计划的步骤"),
-            Self::SelfDependency(id) => format!("步骤 {id} 依赖它自己"),
+        let text = match self {
+            Self::Empty => Text::Empty,
+            Self::TooManySteps(count) => Text::TooManySteps { count, max: &limits::PLAN_STEPS_MAX },
+            Self::DuplicateId(id) => Text::DuplicateId { id },
+            Self::Completed(id) => Text::Completed { id },
+            Self::Kept(id) => Text::Kept { id },
+            Self::Replan(id) => Text::Replan { id },
+            Self::Dangling { step, on } => Text::Dangling { step, on },
+            Self::SelfDependency(id) => Text::SelfDependency { id },
             Self::Cycle(ids) => {
                 let ids: Vec<_> = ids.iter().map(StepId::as_str).collect();
-                format!("计划步骤存在循环依赖：{}", ids.join(" → "))
+                return Text::Cycle { ids: &ids.join(" → ") }.text(language);
             }
             Self::TooManyDependencies(id) => {
-                format!("步骤 {id} 的依赖超过 {} 个", limits::STEP_DEPENDENCIES_MAX)
+                Text::TooManyDependencies { id, max: &limits::STEP_DEPENDENCIES_MAX }
             }
-            Self::NoDescription(id) => format!("步骤 {id} 没有描述"),
-            Self::TooLong { step, what, max } => {
-                format!("步骤 {step} 过长（{what}），最多 {max} 字节")
-            }
-            Self::Undeclared { step, on } => {
-                format!("步骤 {step} 读取 {{{{{on}…}}}}，但没有声明依赖 {on}")
-            }
-        }
+            Self::NoDescription(id) => Text::NoDescription { id },
+            Self::TooLong { step, what, max } => Text::TooLong { step, what, max },
+            Self::Undeclared { step, on } => Text::Undeclared { step, on },
+        };
+        text.text(language)
     }
 }
 

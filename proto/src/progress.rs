@@ -8,28 +8,24 @@ use crate::{
     view::{JobView, StepView},
 };
 
+messages::texts!(progress);
+
 /// There is a plan: the first one, or another one after `revision` others.
 #[must_use]
 pub fn planned(language: Language, revision: u32, steps: usize) -> String {
-    match (language, revision) {
-        (Language::En, 0) => format!("planning is done ({})", counted(steps)),
-        (Language::En, _) => format!("planning anew is done ({})", counted(steps)),
-        (Language::Zh, 0) => format!("规划完成（共 {steps} 个步骤）"),
-        (Language::Zh, _) => format!("重规划完成（共 {steps} 个步骤）"),
-    }
-}
-
-fn counted(steps: usize) -> String {
-    if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") }
+    let text = match (revision, steps) {
+        (0, 1) => Text::PlannedOne,
+        (0, _) => Text::Planned { steps: &steps },
+        (_, 1) => Text::ReplannedOne,
+        (_, _) => Text::Replanned { steps: &steps },
+    };
+    text.text(language)
 }
 
 /// A step is carried out: the `number`th of `steps`, counted from 1.
 #[must_use]
 pub fn step(language: Language, number: usize, steps: usize, label: &str) -> String {
-    match language {
-        Language::En => format!("step {number}/{steps}: {label}"),
-        Language::Zh => format!("执行步骤 {number}/{steps}：{label}"),
-    }
+    Text::Step { number: &number, steps: &steps, label: &label }.text(language)
 }
 
 /// At which step of its plan a job has failed, counted from 1; nothing when no step is why.
@@ -44,10 +40,7 @@ pub fn failed(job: &JobView) -> Option<String> {
     let named = |step: &StepView| message.contains(&format!(" {} ", step.id));
     let place = steps.iter().rposition(|step| failed(step) && named(step));
     let number = place.or_else(|| steps.iter().rposition(failed))? + 1;
-    Some(match job.language {
-        Language::En => format!("execution failed at step {number}"),
-        Language::Zh => format!("执行失败于步骤 {number}"),
-    })
+    Some(Text::Failed { number: &number }.text(job.language))
 }
 
 #[cfg(test)]

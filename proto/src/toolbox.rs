@@ -3,6 +3,8 @@
 
 use crate::{id::ToolName, lang::Language, tool::ToolSpec};
 
+messages::texts!(toolbox);
+
 /// The tools an agent may use.
 #[derive(Debug, Clone)]
 pub struct Toolbox<'a> {
@@ -12,9 +14,9 @@ pub struct Toolbox<'a> {
 
 /// A name that is not that of a tool the agent may use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.text(Language::En))]
 pub enum NoTool {
     /// Nothing is registered under the name.
-    #[error("there is no tool \"{name}\"; {}the tools are: {tools}", meant(near.as_ref()))]
     Unknown {
         /// The name, with everything that is not ASCII written out.
         name: String,
@@ -24,7 +26,6 @@ pub enum NoTool {
         tools: String,
     },
     /// It is registered, but not for this agent.
-    #[error("the tool \"{name}\" is not allowed here; the tools are: {tools}")]
     NotAllowed {
         /// The name.
         name: String,
@@ -49,33 +50,29 @@ impl NoTool {
     /// What is wrong, in a language.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
-        match (language, self) {
-            (Language::En, _) => self.to_string(),
-            (Language::Zh, Self::Unknown { name, near, tools }) => {
-                let meant =
-                    near.as_ref().map(|near| format!("是否指 {near}？")).unwrap_or_default();
-                format!("未知的工具：{name}；{meant}可用的工具：{}", listed(tools))
+        match self {
+            Self::Unknown { name, near, tools } => {
+                let (meant, tools) = (meant(near.as_ref(), language), listed(tools, language));
+                Text::Unknown { name, meant: &meant, tools: &tools }.text(language)
             }
-            (Language::Zh, Self::NotAllowed { name, tools }) => {
-                format!("不允许使用工具 {name}；可用的工具：{}", listed(tools))
+            Self::NotAllowed { name, tools } => {
+                Text::NotAllowed { name, tools: &listed(tools, language) }.text(language)
             }
         }
     }
 }
 
-fn listed(tools: &str) -> &str {
-    if tools == NONE { "无" } else { tools }
+fn listed(tools: &str, language: Language) -> String {
+    if tools.is_empty() { Text::None.text(language) } else { tools.to_owned() }
 }
 
 /// How like a name must be for it to be suggested, from 0.0 to 1.0.
 const LIKENESS_MIN: f64 = 0.7;
 
-fn meant(near: Option<&ToolName>) -> String {
-    near.map(|name| format!("did you mean {name}? ")).unwrap_or_default()
+fn meant(near: Option<&ToolName>, language: Language) -> String {
+    near.map(|name| Text::Meant { name }.text(language)).unwrap_or_default()
 }
 
-/// What stands for the names where there are none.
-const NONE: &str = "none";
 /// Most names that an error lists.
 const NAMES_MAX: usize = 50;
 
@@ -140,7 +137,7 @@ impl<'a> Toolbox<'a> {
         let absent = named.iter().filter(|name| !is_there(name));
         absent
             .map(|name| {
-                let meant = meant(self.near(name.as_str()).as_ref());
+                let meant = meant(self.near(name.as_str()).as_ref(), Language::En);
                 format!(
                     "tools: no worker announces {name}; {meant}it is offered to nobody until one does"
                 )
@@ -169,9 +166,6 @@ fn shown(name: &str) -> String {
 
 fn listing<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<_> = names.take(NAMES_MAX + 1).collect();
-    if names.is_empty() {
-        return NONE.to_owned();
-    }
     if let Some(last) = names.get_mut(NAMES_MAX) {
         *last = "…";
     }

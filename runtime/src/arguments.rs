@@ -5,7 +5,7 @@
 
 use proto::{
     excerpt,
-    lang::{Language, Words},
+    lang::Language,
     limits,
     placeholder::{self, Unknown},
     strict::is_deep,
@@ -14,6 +14,8 @@ use proto::{
 use serde_json::{Map, Value};
 
 use crate::schema::Schemas;
+
+messages::texts!(arguments);
 
 /// Most mistakes that are told at a time.
 const MISTAKES_MAX: usize = 5;
@@ -53,19 +55,14 @@ pub fn check_in(
     args: &Value,
     placeholders: Placeholders,
 ) -> Result<(), String> {
-    let (colon, semicolon) = match language {
-        Language::En => (": ", "; "),
-        Language::Zh => ("：", "；"),
-    };
     let Some(given) = args.as_object() else {
-        let words = Words::new("the arguments must be a JSON object", "参数必须是 JSON 对象");
-        return Err(words.text(language).to_owned());
+        return Err(Text::NoObject.text(language));
     };
     if is_deep(args) {
-        let max = limits::JSON_DEPTH_MAX;
-        let en = format!("nested deeper than {max} levels");
-        return Err(Words::new(en, format!("嵌套超过 {max} 层")).text(language).to_owned());
+        return Err(Text::TooDeep { max: &limits::JSON_DEPTH_MAX }.text(language));
     }
+    let at =
+        |field: &str, why: &str| Text::At { field: &cut(field), why: &cut(why) }.text(language);
     let schema = schemas.get(&tool.schema).map_err(|e| e.to_string())?;
     let mut mistakes: Vec<String> = match placeholders {
         Placeholders::Literal => schema.check(args),
@@ -74,17 +71,16 @@ pub fn check_in(
     .iter()
     .map(|misfit| match misfit.field.as_str() {
         "." => cut(misfit.why_in(language)),
-        field => format!("{}{colon}{}", cut(field), cut(misfit.why_in(language))),
+        field => at(field, misfit.why_in(language)),
     })
     .collect();
     if let Some(names) = closed(&tool.schema) {
         let extra = given.keys().filter(|name| !names.contains_key(*name));
-        let words = Words::new("is not an argument of this tool", "不是该工具的参数");
-        let why = words.text(language);
-        mistakes.extend(extra.map(|name| format!("{}{colon}{why}", cut(name))));
+        let why = Text::Extra.text(language);
+        mistakes.extend(extra.map(|name| at(name, &why)));
     }
     mistakes.truncate(MISTAKES_MAX);
-    if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join(semicolon)) }
+    if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join(&Text::Semicolon.text(language))) }
 }
 
 /// The names a schema knows, when it means to know all of them: a schema that lists properties and

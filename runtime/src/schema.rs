@@ -3,7 +3,7 @@
 //! A schema comes from the announcer of a tool, so it is not trusted: nothing is fetched, patterns
 //! run in linear time, and its size is bounded. `format` is asserted.
 
-mod chinese;
+mod translated;
 
 use std::{
     collections::HashMap,
@@ -35,20 +35,18 @@ pub struct InvalidSchema(pub String);
 pub struct Misfit {
     /// The field's path, dotted (`to[0].address`); `.` for the value itself.
     pub field: String,
-    /// What is wrong with it.
+    /// What is wrong with it, in the library's words.
     pub why: String,
-    /// The same in Chinese, where there are words for it.
-    zh: Option<String>,
+    /// The same in other languages, where there are words for it.
+    translated: Vec<(Language, String)>,
 }
 
 impl Misfit {
     /// What is wrong with it, in a language.
     #[must_use]
     pub fn why_in(&self, language: Language) -> &str {
-        match language {
-            Language::En => &self.why,
-            Language::Zh => self.zh.as_ref().unwrap_or(&self.why),
-        }
+        let found = self.translated.iter().find(|(of, _)| *of == language);
+        found.map_or(&self.why, |(_, why)| why)
     }
 }
 
@@ -117,8 +115,10 @@ impl Schema {
                 {
                     field = inside(&field, one);
                 }
-                let zh = chinese::why(error.kind()).map(|why| cut(&why));
-                Misfit { field, why: cut(&error.to_string()), zh }
+                let why =
+                    |language| Some((language, cut(&translated::why(error.kind(), language)?)));
+                let translated = Language::ALL.iter().copied().filter_map(why).collect();
+                Misfit { field, why: cut(&error.to_string()), translated }
             })
             .collect()
     }

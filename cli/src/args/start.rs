@@ -198,9 +198,8 @@ pub(crate) enum Person {
 }
 
 pub(super) fn language(text: &str) -> Result<Language, String> {
-    match text {
-        "en" => Ok(Language::En),
-        "zh" => Ok(Language::Zh),
-        _ => Err("the languages are en and zh".to_owned()),
-    }
+    Language::of_code(text).ok_or_else(|| {
+        let codes: Vec<_> = Language::ALL.iter().map(|language| language.code()).collect();
+        format!("the languages are {}", codes.join(" and "))
+    })
 }

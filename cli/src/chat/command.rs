@@ -8,6 +8,8 @@ use proto::{
 };
 use serde_json::{Map, Value};
 
+use super::words::Text;
+
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Slash {
@@ -23,27 +25,14 @@ pub(crate) enum Slash {
     Call(DirectCall),
 }
 
-/// The commands of the conversation itself, with what they do in English and in Chinese. No tool can
-/// take their place.
-pub(crate) const OWN: [(&str, [&str; 2]); 5] = [
-    ("help", ["Shows what can be typed", "显示可以输入的内容"]),
-    ("status", ["Shows the current task", "显示当前任务"]),
-    ("tools", ["Shows the tools", "显示可用工具"]),
-    ("cancel", ["Cancels the current task", "取消当前任务"]),
-    ("quit", ["Leaves; what runs goes on", "离开；进行中的任务会继续"]),
+/// The commands of the conversation itself, with what they do. No tool can take their place.
+pub(crate) const OWN: [(&str, Text); 5] = [
+    ("help", Text::Help),
+    ("status", Text::Status),
+    ("tools", Text::Tools),
+    ("cancel", Text::Cancel),
+    ("quit", Text::Quit),
 ];
-
-/// What can be typed beside the commands.
-pub(crate) fn beside(language: Language) -> &'static str {
-    match language {
-        Language::En => {
-            "  /TOOL {json}, /TOOL words: calls a tool by its name; /tools lists them\n  anything else: a task, or the answer to the question that is open\n"
-        }
-        Language::Zh => {
-            "  /工具名 {json} 或 /工具名 文字：按名称调用工具；/tools 列出工具\n  其他内容：一项任务，或对当前问题的回答\n"
-        }
-    }
-}
 
 /// Finds out what a command is.
 ///
@@ -73,13 +62,7 @@ pub(crate) fn resolve(name: &str, rest: &str, tools: &[ToolSpec]) -> Result<Slas
 
 /// A command that begins like another one would be a trap; so words complete nothing, and are listed.
 pub(crate) fn all(tools: &[ToolSpec], language: Language) -> Vec<(String, String)> {
-    let own = OWN.iter().map(|(name, [en, zh])| {
-        let about = match language {
-            Language::En => en,
-            Language::Zh => zh,
-        };
-        ((*name).to_owned(), (*about).to_owned())
-    });
+    let own = OWN.iter().map(|(name, about)| ((*name).to_owned(), about.text(language)));
     let is_own = |command: &&SlashCommand| OWN.iter().all(|(own, _)| *own != command.name.as_str());
     let declared = tools.iter().flat_map(|tool| {
         tool.commands.iter().filter(is_own).map(|c| (c.name.to_string(), c.about.clone()))
@@ -263,6 +246,6 @@ mod tests {
         for (name, about) in all(&[], Language::Zh) {
             assert!(!about.is_ascii(), "/{name} is explained in English: {about}");
         }
-        assert!(beside(Language::Zh).contains("/工具名"));
+        assert!(Text::Beside.text(Language::Zh).contains("/工具名 {json}"));
     }
 }

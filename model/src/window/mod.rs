@@ -28,6 +28,8 @@ pub use self::{
 };
 use crate::{Model, ModelError, ModelRequest, ModelStream};
 
+messages::texts!(window);
+
 /// The tokens of a message beside its text.
 const PER_MESSAGE: usize = 4;
 /// The tokens of a call or of a tool's description beside its text.
@@ -202,10 +204,7 @@ fn fitted(
 }
 
 fn note(language: Language, left_out: usize) -> String {
-    match language {
-        Language::En => format!("[{left_out} earlier exchanges are left out]"),
-        Language::Zh => format!("[此前的 {left_out} 轮已省略]"),
-    }
+    Text::LeftOut { count: &left_out }.text(language)
 }
 
 /// Cuts results until an exchange costs no more than `room`, the longest first, or as far as they

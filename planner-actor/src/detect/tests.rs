@@ -57,7 +57,7 @@ fn without_tools_nothing_needs_a_plan() {
 
 #[test]
 fn the_third_pattern_of_seven_is_there_too() {
-    assert_eq!(PATTERNS.map(|file| file.lines().count()), [7, 7]);
+    assert!(PATTERNS.iter().all(|(_, file)| file.lines().count() == 7));
     assert_eq!(COMPILED.len(), 14);
 }
 

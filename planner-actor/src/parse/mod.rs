@@ -19,6 +19,8 @@ use serde_json::Value;
 
 use self::places::Place;
 
+messages::texts!(reply);
+
 /// What is looked for in a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
@@ -51,50 +53,40 @@ impl Wanted {
 
 /// Why a reply holds no JSON that could be a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.text(Language::En))]
 pub(crate) enum NotJson {
     /// Only words, or nothing at all.
-    #[error("there is no JSON object in the reply; reply with the plan as one JSON object")]
     Missing,
     /// JSON without the field that is looked for.
-    #[error("the JSON in the reply is not what is asked for: it has no `{0}`")]
     Another(&'static str),
     /// More than one plan.
-    #[error("the reply holds {0} different plans; reply with exactly one")]
     Several(usize),
     /// Too long to be looked at.
-    #[error("the reply is longer than {max} bytes", max = limits::REQUEST_BYTES_MAX)]
     TooLong,
     /// An example beside a question.
-    #[error("the JSON in the reply is an example beside a question; reply with the JSON alone")]
     Example,
     /// Cut in the middle of something.
-    #[error("the JSON ends in the middle of a step; reply with the whole plan")]
     Cut,
     /// Malformed in a way that could be read as more than one thing.
-    #[error("the JSON is malformed; reply with valid JSON")]
     Garbled,
     /// Malformed beyond repair.
-    #[error("the JSON cannot be read: {0}")]
     Malformed(String),
 }
 
 impl NotJson {
     /// What is wrong, in a language.
     pub(crate) fn text(&self, language: Language) -> String {
-        let zh = match self {
-            Self::Missing => "回复中没有 JSON 对象；请以一个 JSON 对象给出计划".to_owned(),
-            Self::Another(mark) => format!("回复中的 JSON 不符合要求：缺少 `{mark}`"),
-            Self::Several(n) => format!("回复中有 {n} 个不同的计划；请只给出一个"),
-            Self::TooLong => format!("回复超过 {} 字节", limits::REQUEST_BYTES_MAX),
-            Self::Example => "回复中的 JSON 只是提问时的示例；请只给出 JSON".to_owned(),
-            Self::Cut => "JSON 在步骤中间被截断；请给出完整的计划".to_owned(),
-            Self::Garbled => "JSON 格式错误；请给出有效的 JSON".to_owned(),
-            Self::Malformed(why) => format!("无法读取 JSON：{why}"),
+        let text = match self {
+            Self::Missing => Text::Missing,
+            Self::Another(mark) => Text::Another { mark },
+            Self::Several(count) => Text::Several { count },
+            Self::TooLong => Text::TooLong { max: &limits::REQUEST_BYTES_MAX },
+            Self::Example => Text::Example,
+            Self::Cut => Text::Cut,
+            Self::Garbled => Text::Garbled,
+            Self::Malformed(why) => Text::Malformed { why },
         };
-        match language {
-            Language::En => self.to_string(),
-            Language::Zh => zh,
-        }
+        text.text(language)
     }
 }
 

@@ -18,7 +18,8 @@ use super::Understood;
 use crate::{
     course::Course,
     parse::choice::{self, Choice, Phase},
-    summary, words,
+    summary,
+    words::Text,
 };
 
 /// Characters of an input that a step's description shows, at each end.
@@ -40,9 +41,7 @@ pub(super) fn choose(
             let plan = one_step(&tool, input, &outline, frame, work.language)?;
             Ok(Understood { reply: PlanReply::Plan { plan }, outline })
         }
-        Choice::Ask { .. } if !work.may_ask => {
-            Err(words::no_more_questions(work.language).to_owned())
-        }
+        Choice::Ask { .. } if !work.may_ask => Err(Text::NoMoreQuestions.text(work.language)),
         Choice::Ask { plan, question } => {
             let question = question.map_or_else(|| unasked(work), Ok)?;
             let question = Asked { prompt: question, kind: AskedKind::Query, default: None };
@@ -62,7 +61,7 @@ pub(super) fn choose(
         }
         Choice::Done { response } => {
             let response = response.or_else(|| course.reached.map(str::to_owned));
-            let response = response.ok_or(words::no_answer(work.language))?;
+            let response = response.ok_or_else(|| Text::NoAnswer.text(work.language))?;
             let outline = course.closed();
             Ok(Understood { reply: PlanReply::Finished { response }, outline })
         }
@@ -72,12 +71,12 @@ pub(super) fn choose(
 /// What a person is asked who is to be asked, nobody says what. The model is told once that words are
 /// missing; when it wants an answer all the same, the question is a fixed one.
 fn unasked(work: &PlanWork) -> Result<String, String> {
-    let missing = words::question_without_words(work.language);
+    let missing = Text::QuestionWithoutWords.text(work.language);
     let last = work.dialogue.last();
-    if matches!(last, Some(PlanTalk::Rejected { error, .. }) if error == missing) {
-        Ok(words::say_what_is_missing(work.language).to_owned())
+    if matches!(last, Some(PlanTalk::Rejected { error, .. }) if *error == missing) {
+        Ok(Text::SayWhatIsMissing.text(work.language))
     } else {
-        Err(missing.to_owned())
+        Err(missing)
     }
 }
 

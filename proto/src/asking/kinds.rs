@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::Text;
 use crate::{fact::AskedKind, lang::Language};
 
 /// The name the tool is offered under. No registered tool is offered or called under it.
@@ -36,14 +37,11 @@ impl AskKind {
     }
 
     /// What it is, for models.
-    pub(super) fn about(self, language: Language) -> &'static str {
-        match (language, self) {
-            (Language::En, Self::Query) => "query: free text",
-            (Language::En, Self::Select) => "select: choose from options",
-            (Language::En, Self::Form) => "form: fill in fields",
-            (Language::Zh, Self::Query) => "query-文本输入",
-            (Language::Zh, Self::Select) => "select-选项选择",
-            (Language::Zh, Self::Form) => "form-表单输入",
+    pub(super) fn about(self) -> Text<'static> {
+        match self {
+            Self::Query => Text::Query,
+            Self::Select => Text::Select,
+            Self::Form => Text::Form,
         }
     }
 

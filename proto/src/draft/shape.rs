@@ -6,14 +6,14 @@
 //! `{summary, steps:[{id, action, params, description, dependsOn}]}`, the shape the prompt asks
 //! for, `{"plan": …}` around any of them, and a bare list of steps.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value};
 
 use crate::{
     lang::{Language, Words},
     policy::PlanProtocol,
 };
+
+messages::texts!(draft);
 
 /// A plan as it was written, before anything is known of tools and dependencies.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -59,20 +59,12 @@ impl Misshapen {
     /// What is wrong, with the field.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
-        let (field, why) = (&self.field, self.why.text(language));
-        match language {
-            Language::En => format!("{field}: {why}"),
-            Language::Zh => format!("{field}：{why}"),
-        }
+        Text::At { field: &self.field, why: &self.why.text(language) }.text(language)
     }
 }
 
-fn wrong<T>(
-    field: impl Into<String>,
-    en: impl Into<Cow<'static, str>>,
-    zh: impl Into<Cow<'static, str>>,
-) -> Result<T, Misshapen> {
-    Err(Misshapen { field: field.into(), why: Words::new(en, zh) })
+fn wrong<T>(field: impl Into<String>, why: Text<'_>) -> Result<T, Misshapen> {
+    Err(Misshapen { field: field.into(), why: Words::new(|language| why.text(language)) })
 }
 
 const PLAN_TITLE: &[&str] = &["title", "task", "summary"];
@@ -103,11 +95,11 @@ pub fn of(value: Value) -> Result<Draft, Misshapen> {
                 plan(fields)
             }
             Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
-                wrong("plan", "must be an object with steps", "必须是包含 steps 的对象")
+                wrong("plan", Text::NoPlan)
             }
         },
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            wrong(".", "must be an object with steps", "必须是包含 steps 的对象")
+            wrong(".", Text::NoPlan)
         }
     }
 }
@@ -115,8 +107,8 @@ pub fn of(value: Value) -> Result<Draft, Misshapen> {
 fn plan(mut fields: Map<String, Value>) -> Result<Draft, Misshapen> {
     let steps = match fields.remove("steps") {
         Some(Value::Array(items)) => steps(items)?,
-        Some(_) => return wrong("steps", "must be a list of steps", "必须是步骤列表"),
-        None => return wrong("steps", "is missing", "缺失"),
+        Some(_) => return wrong("steps", Text::NoSteps),
+        None => return wrong("steps", Text::Missing),
     };
     let title = first_text(&mut fields, PLAN_TITLE, "")?.unwrap_or_default();
     let replan = match fields.remove("replan") {
@@ -144,20 +136,13 @@ impl Draft {
         let at = |n: usize, field: &str| format!("steps[{n}].{field}");
         let with_tool = || self.steps.iter().position(|step| step.tool.is_some());
         match protocol {
-            PlanProtocol::TaskSteps if self.title.is_empty() => {
-                wrong("task", "must say what the plan is for", "必须说明计划的目的")
+            PlanProtocol::TaskSteps if self.title.is_empty() => wrong("task", Text::NoPurpose),
+            PlanProtocol::TaskSteps | PlanProtocol::TitleSteps => {
+                with_tool().map_or(Ok(()), |n| wrong(at(n, "tool"), Text::CallsATool))
             }
-            PlanProtocol::TaskSteps | PlanProtocol::TitleSteps => with_tool().map_or(Ok(()), |n| {
-                wrong(
-                    at(n, "tool"),
-                    "steps of this plan call no tool themselves; name it in the description as @tool", "该计划的步骤不直接调用工具；请在 description 中以 @tool 注明",
-                )
-            }),
             PlanProtocol::ActionSteps => {
                 let without = self.steps.iter().position(|step| step.tool.is_none());
-                without.map_or(Ok(()), |n| {
-                    wrong(at(n, "action"), "is missing; every step of this plan is one tool call", "缺失；该计划的每一步都是一次工具调用")
-                })
+                without.map_or(Ok(()), |n| wrong(at(n, "action"), Text::CallsNoTool))
             }
             PlanProtocol::Steps
             | PlanProtocol::Decision
@@ -172,11 +157,7 @@ fn only_ignored(fields: &Map<String, Value>, at: &str) -> Result<(), Misshapen> 
     match fields.keys().find(|name| !ignored.contains(&name.as_str())) {
         Some(unknown) => {
             let shown: String = unknown.chars().take(80).collect();
-            wrong(
-                format!("{at}{shown}"),
-                "is not a field of a plan; leave it out",
-                "不是计划的字段；请去掉",
-            )
+            wrong(format!("{at}{shown}"), Text::Unknown)
         }
         None => Ok(()),
     }
@@ -192,7 +173,7 @@ fn steps(items: Vec<Value>) -> Result<Vec<DraftStep>, Misshapen> {
             }
             Value::Object(fields) => step(fields, &format!("steps[{n}].")),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-                wrong(format!("steps[{n}]"), "must be an object or a text", "必须是对象或文本")
+                wrong(format!("steps[{n}]"), Text::NoStep)
             }
         })
         .collect()
@@ -201,10 +182,7 @@ fn steps(items: Vec<Value>) -> Result<Vec<DraftStep>, Misshapen> {
 fn step(mut fields: Map<String, Value>, at: &str) -> Result<DraftStep, Misshapen> {
     let id = match fields.remove("id") {
         None | Some(Value::Null) => None,
-        Some(id) => Some(
-            name(&id)
-                .map_or_else(|| wrong(format!("{at}id"), "must be a text", "必须是文本"), Ok)?,
-        ),
+        Some(id) => Some(name(&id).map_or_else(|| wrong(format!("{at}id"), Text::NoString), Ok)?),
     };
     let title = first_text(&mut fields, &["title"], at)?.unwrap_or_default();
     let description = first_text(&mut fields, &["description"], at)?;
@@ -225,18 +203,13 @@ fn dependencies(list: &Value, at: &str) -> Result<Vec<String>, Misshapen> {
         Value::Array(items) => items.as_slice(),
         one @ (Value::String(_) | Value::Number(_)) => std::slice::from_ref(one),
         Value::Null | Value::Bool(_) | Value::Object(_) => {
-            return wrong(at, "must be a list of step ids", "必须是步骤 id 的列表");
+            return wrong(at, Text::NoStepIds);
         }
     };
     items
         .iter()
         .enumerate()
-        .map(|(n, item)| {
-            name(item).map_or_else(
-                || wrong(format!("{at}[{n}]"), "must be the id of a step", "必须是某一步骤的 id"),
-                Ok,
-            )
-        })
+        .map(|(n, item)| name(item).map_or_else(|| wrong(format!("{at}[{n}]"), Text::NoStepId), Ok))
         .collect()
 }
 
@@ -268,17 +241,13 @@ fn first_text(
                     && names == STEP_TOOL
                     && before != text
                 {
-                    return wrong(
-                        format!("{at}{name}"),
-                        format!("contradicts `{}`", names[0]),
-                        format!("与 `{}` 矛盾", names[0]),
-                    );
+                    return wrong(format!("{at}{name}"), Text::Contradicts { name: &names[0] });
                 }
                 if found.as_ref().is_none_or(String::is_empty) {
                     found = Some(text.to_owned());
                 }
             }
-            Some(_) => return wrong(format!("{at}{name}"), "must be a text", "必须是文本"),
+            Some(_) => return wrong(format!("{at}{name}"), Text::NoString),
         }
     }
     Ok(found)
@@ -294,11 +263,7 @@ fn one_of(
         match fields.remove(*name) {
             None | Some(Value::Null) => {}
             Some(value) if found.as_ref().is_some_and(|before| *before != value) => {
-                return wrong(
-                    format!("{at}{name}"),
-                    "is given twice, in two spellings",
-                    "以两种写法重复给出",
-                );
+                return wrong(format!("{at}{name}"), Text::Twice);
             }
             Some(value) => found = Some(value),
         }

@@ -19,14 +19,16 @@ use crate::{
     toolbox::{NoTool, Toolbox},
 };
 
+messages::texts!(step);
+
 /// Says what is wrong with a tool's arguments, some of which may hold placeholders.
 pub type CheckArgs<'a> = &'a dyn Fn(&ToolSpec, &Value) -> Result<(), String>;
 
-/// Why a draft is no plan, in words the model can act upon.
+/// Why a draft cannot become a plan, in words the model can act upon.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.text(Language::En))]
 pub enum Unsound {
     /// An id that is not valid.
-    #[error("{field}: {why}")]
     Id {
         /// Where it stands.
         field: String,
@@ -34,7 +36,6 @@ pub enum Unsound {
         why: InvalidId,
     },
     /// A tool that cannot be used.
-    #[error("step {step}: {why}")]
     Tool {
         /// The step.
         step: StepId,
@@ -42,12 +43,8 @@ pub enum Unsound {
         why: NoTool,
     },
     /// Arguments without a tool.
-    #[error("step {0} has arguments but names no tool")]
     NoTool(StepId),
     /// A text that begins like a path into a step's result without being one.
-    #[error(
-        "step {step}: {written} is no placeholder; write {{{{{of}}}}}, {{{{{of}.field}}}} or {{{{{of}.items[0]}}}}"
-    )]
     Malformed {
         /// The step.
         step: StepId,
@@ -56,10 +53,7 @@ pub enum Unsound {
         /// What is written there.
         written: String,
     },
-    /// A placeholder that reads what is no step at all.
-    #[error(
-        "step {step} reads {{{{{on}…}}}}, but there is no step {on}; where braces are meant as they are, write {{{{\"{{{{\"}}}} for the first two"
-    )]
+    /// A placeholder for the result of a step that does not exist.
     NoStep {
         /// The step.
         step: StepId,
@@ -67,7 +61,6 @@ pub enum Unsound {
         on: StepId,
     },
     /// Arguments that do not fit.
-    #[error("step {step}: the arguments of {tool} do not fit: {why}")]
     Args {
         /// The step.
         step: StepId,
@@ -85,23 +78,18 @@ impl Unsound {
     /// What is wrong, in a language.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
-        match (language, self) {
-            (Language::En, _) | (Language::Zh, Self::Id { .. }) => self.to_string(),
-            (Language::Zh, Self::Tool { step, why }) => {
-                format!("步骤 {step}：{}", why.text(language))
+        let text = match self {
+            Self::Id { field, why } => Text::Id { field, why },
+            Self::Tool { step, why } => {
+                return Text::Tool { step, why: &why.text(language) }.text(language);
             }
-            (Language::Zh, Self::NoTool(step)) => format!("步骤 {step} 有参数但没有指定工具"),
-            (Language::Zh, Self::Args { step, tool, why }) => {
-                format!("步骤 {step}：{tool} 的参数不符合要求：{why}")
-            }
-            (Language::Zh, Self::Malformed { step, of, written }) => format!(
-                "步骤 {step}：{written} 不是占位符；请写成 {{{{{of}}}}}、{{{{{of}.field}}}} 或 {{{{{of}.items[0]}}}}"
-            ),
-            (Language::Zh, Self::NoStep { step, on }) => format!(
-                "步骤 {step} 引用了 {{{{{on}…}}}}，但没有步骤 {on}；如果花括号就是原文，请把前两个写成 {{{{\"{{{{\"}}}}"
-            ),
-            (Language::Zh, Self::Plan(why)) => why.text(language),
-        }
+            Self::NoTool(step) => Text::NoTool { step },
+            Self::Args { step, tool, why } => Text::Args { step, tool, why },
+            Self::Malformed { step, of, written } => Text::Malformed { step, of, written },
+            Self::NoStep { step, on } => Text::NoStep { step, on },
+            Self::Plan(why) => return why.text(language),
+        };
+        text.text(language)
     }
 }
 

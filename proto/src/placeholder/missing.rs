@@ -5,6 +5,8 @@ use serde_json::Value;
 
 use crate::{excerpt, id::StepId, lang::Language};
 
+messages::texts!(placeholder);
+
 /// Names of fields that are shown at most.
 const SHOWN_MAX: usize = 8;
 
@@ -86,34 +88,20 @@ impl Missing {
     }
 
     fn text(&self, language: Language) -> String {
-        match (language, self) {
-            (Language::En, Self::Result { step }) => format!("step {step} has no result"),
-            (Language::Zh, Self::Result { step }) => format!("步骤 {step} 没有结果"),
-            (Language::En, Self::Field { of, name, fields }) if fields.is_empty() => {
-                format!("the result {of} is an object without fields; it has no {name:?}")
+        let text = match self {
+            Self::Result { step } => Text::Result { step },
+            Self::Field { of, name, fields } if fields.is_empty() => Text::NoFields { of, name },
+            Self::Field { of, name, fields } => {
+                let fields = listed(fields, &Text::Comma.text(language));
+                return Text::Field { of, name, fields: &fields }.text(language);
             }
-            (Language::Zh, Self::Field { of, name, fields }) if fields.is_empty() => {
-                format!("结果 {of} 是空对象，没有 {name:?}")
+            Self::Item { of, name, items } => Text::Item { of, name, items },
+            Self::Inside { of, name, found } => {
+                let found = found.word().text(language);
+                return Text::Inside { of, name, found: &found }.text(language);
             }
-            (Language::En, Self::Field { of, name, fields }) => {
-                format!("the result {of} has no {name:?}; it has {}", listed(fields, ", "))
-            }
-            (Language::Zh, Self::Field { of, name, fields }) => {
-                format!("结果 {of} 中没有 {name:?}，只有 {}", listed(fields, "、"))
-            }
-            (Language::En, Self::Item { of, name, items }) => {
-                format!("the result {of} is a list of {items}; it has no {name:?}")
-            }
-            (Language::Zh, Self::Item { of, name, items }) => {
-                format!("结果 {of} 是 {items} 项的列表，没有 {name:?}")
-            }
-            (Language::En, Self::Inside { of, name, found }) => {
-                format!("the result {of} is {}; it has no {name:?}", found.word(language))
-            }
-            (Language::Zh, Self::Inside { of, name, found }) => {
-                format!("结果 {of} 是{}，没有 {name:?}", found.word(language))
-            }
-        }
+        };
+        text.text(language)
     }
 }
 
@@ -126,16 +114,12 @@ fn listed(fields: &[String], comma: &str) -> String {
 }
 
 impl Kind {
-    fn word(self, language: Language) -> &'static str {
-        match (language, self) {
-            (Language::En, Self::Null) => "null",
-            (Language::En, Self::Bool) => "true or false",
-            (Language::En, Self::Number) => "a number",
-            (Language::En, Self::Text) => "a text",
-            (Language::Zh, Self::Null) => "空值",
-            (Language::Zh, Self::Bool) => "布尔值",
-            (Language::Zh, Self::Number) => "数字",
-            (Language::Zh, Self::Text) => "文本",
+    fn word(self) -> Text<'static> {
+        match self {
+            Self::Null => Text::Null,
+            Self::Bool => Text::Bool,
+            Self::Number => Text::Number,
+            Self::Text => Text::String,
         }
     }
 }
@@ -145,10 +129,7 @@ impl Unresolved {
     #[must_use]
     pub fn text(&self, language: Language) -> String {
         let Self { placeholder, missing } = self;
-        match language {
-            Language::En => format!("{placeholder}: {}", missing.text(language)),
-            Language::Zh => format!("{placeholder}（{}）", missing.text(language)),
-        }
+        Text::Unresolved { placeholder, why: &missing.text(language) }.text(language)
     }
 }
 

@@ -20,6 +20,7 @@ enum Reach {
 
 use Reach::{Composes, Only};
 
+const MESSAGES: &str = "callboard-messages";
 const PROTO: &str = "callboard-proto";
 const MACHINE: &str = "callboard-machine";
 const BROKER: &str = "callboard-broker";
@@ -30,19 +31,20 @@ const MODEL: &str = "callboard-model";
 /// Who may know whom. The actors never know each other: they meet in subjects, and that is what
 /// lets each of them run anywhere and be replaced alone.
 const ARROWS: &[(&str, Reach)] = &[
-    (PROTO, Only(&[])),
-    (MACHINE, Only(&[PROTO])),
+    (MESSAGES, Only(&[])),
+    (PROTO, Only(&[MESSAGES])),
+    (MACHINE, Only(&[MESSAGES, PROTO])),
     (BROKER, Only(&[PROTO])),
-    (RUNTIME, Only(&[PROTO, MACHINE, BROKER])),
-    (MODEL, Only(&[PROTO])),
+    (RUNTIME, Only(&[MESSAGES, PROTO, MACHINE, BROKER])),
+    (MODEL, Only(&[MESSAGES, PROTO])),
     ("callboard-client", Only(&[PROTO, BROKER, RUNTIME])),
     (OPERATOR, Only(&[PROTO, MACHINE, BROKER, RUNTIME])),
     ("callboard-door", Only(&[PROTO, MACHINE, BROKER, RUNTIME, OPERATOR])),
     ("callboard-supervisor", Only(&[PROTO, MACHINE, BROKER, RUNTIME])),
-    ("callboard-planner-actor", Only(&[PROTO, MACHINE, BROKER, RUNTIME, MODEL])),
-    ("callboard-executor-actor", Only(&[PROTO, MACHINE, BROKER, RUNTIME, MODEL])),
-    ("callboard-tool-actors", Only(&[PROTO, MACHINE, BROKER, RUNTIME, MODEL])),
-    ("callboard-interaction-actor", Only(&[PROTO, MACHINE, BROKER, RUNTIME])),
+    ("callboard-planner-actor", Only(&[MESSAGES, PROTO, MACHINE, BROKER, RUNTIME, MODEL])),
+    ("callboard-executor-actor", Only(&[MESSAGES, PROTO, MACHINE, BROKER, RUNTIME, MODEL])),
+    ("callboard-tool-actors", Only(&[MESSAGES, PROTO, MACHINE, BROKER, RUNTIME, MODEL])),
+    ("callboard-interaction-actor", Only(&[MESSAGES, PROTO, MACHINE, BROKER, RUNTIME])),
     ("callboard", Composes),
     (BENCH, Composes),
     ("callboard-simulation", Composes),

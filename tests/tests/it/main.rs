@@ -25,6 +25,7 @@ mod family;
 mod forging;
 mod fsck;
 mod histories;
+mod languages;
 mod late;
 mod limits;
 mod log_readers;

@@ -5,7 +5,7 @@ use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{id_schema, no_such_task, object, read, say, spec};
+use super::{Text, id_schema, no_such_task, object, read, spec};
 use crate::{
     tasks::{Status, TaskList},
     tool::{CallContext, Tool, ToolFault},
@@ -32,11 +32,8 @@ impl Tool for CompleteTask {
         let changed = self.0.change(id, &context.idempotency_key, |task| {
             task.status = Status::Completed;
             let title = task.title();
-            ToolResult::ok(json!({"id": id, "title": title})).with_message(say(
-                context.language,
-                || format!("任务 \"{title}\" 已标记为完成"),
-                || format!("Task \"{title}\" was marked as completed"),
-            ))
+            ToolResult::ok(json!({"id": id, "title": title}))
+                .with_message(Text::TaskCompleted { title: &title }.text(context.language))
         });
         Ok(changed.await?.unwrap_or_else(|| no_such_task(context.language, id)))
     }

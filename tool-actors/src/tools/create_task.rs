@@ -5,8 +5,8 @@ use proto::tool::{Effect, SlashCommand, Split, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 use super::{
-    command, deadline_schema, description_schema, id_schema, no_such_task, object, priority_schema,
-    read, say, spec, title_schema,
+    Text, command, deadline_schema, description_schema, id_schema, no_such_task, object,
+    priority_schema, read, spec, title_schema,
 };
 use crate::{
     tasks::{Fields, TaskList},
@@ -51,11 +51,8 @@ impl Tool for CreateTask {
         }
         let made = self.0.create(&context.idempotency_key, fields, |task| {
             let title = task.title();
-            ToolResult::ok(json!({"id": task.id, "title": title})).with_message(say(
-                context.language,
-                || format!("任务 \"{title}\" 创建成功"),
-                || format!("Task \"{title}\" was created"),
-            ))
+            ToolResult::ok(json!({"id": task.id, "title": title}))
+                .with_message(Text::TaskCreated { title: &title }.text(context.language))
         });
         Ok(made.await?)
     }

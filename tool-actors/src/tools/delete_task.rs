@@ -5,7 +5,7 @@ use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{id_schema, no_such_task, object, read, say, spec};
+use super::{Text, id_schema, no_such_task, object, read, spec};
 use crate::{
     tasks::{Status, TaskList},
     tool::{CallContext, Tool, ToolFault},
@@ -32,11 +32,8 @@ impl Tool for DeleteTask {
         let changed = self.0.change(id, &context.idempotency_key, |task| {
             task.status = Status::Deleted;
             let title = task.title();
-            ToolResult::ok(json!({"id": id, "title": title})).with_message(say(
-                context.language,
-                || format!("任务 \"{title}\" 已删除"),
-                || format!("Task \"{title}\" was deleted"),
-            ))
+            ToolResult::ok(json!({"id": id, "title": title}))
+                .with_message(Text::TaskDeleted { title: &title }.text(context.language))
         });
         Ok(changed.await?.unwrap_or_else(|| no_such_task(context.language, id)))
     }

@@ -5,7 +5,7 @@ use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{command, object, read, say, spec};
+use super::{Text, command, object, read, spec};
 use crate::{
     tasks::{Status, TaskList},
     tool::{CallContext, Tool, ToolFault},
@@ -44,10 +44,6 @@ impl Tool for ListTasks {
         tasks.truncate(TASKS_MAX);
         let truncated = count > tasks.len();
         let data = json!({"tasks": tasks, "count": count, "truncated": truncated});
-        Ok(ToolResult::ok(data).with_message(say(
-            context.language,
-            || format!("共 {count} 个任务"),
-            || format!("{count} task(s)"),
-        )))
+        Ok(ToolResult::ok(data).with_message(Text::Tasks { count: &count }.text(context.language)))
     }
 }

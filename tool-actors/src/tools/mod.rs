@@ -33,6 +33,8 @@ pub use self::{
 };
 use crate::{tasks::TaskError, tool::ToolFault, workspace::FileError};
 
+messages::texts!(tools);
+
 /// Largest number a tool takes or gives as an id: what JSON readers everywhere hold exactly.
 const ID_MAX: u64 = (1 << 53) - 1;
 
@@ -78,20 +80,8 @@ fn read<T: DeserializeOwned>(args: Value) -> Result<T, ToolFault> {
     serde_json::from_value(args).map_err(|e| ToolFault::invalid(e.to_string()))
 }
 
-/// The text in the language of the job.
-fn say(language: Language, zh: impl FnOnce() -> String, en: impl FnOnce() -> String) -> String {
-    match language {
-        Language::Zh => zh(),
-        Language::En => en(),
-    }
-}
-
 fn no_such_task(language: Language, id: u64) -> ToolResult {
-    ToolResult::failed(say(
-        language,
-        || format!("任务 ID:{id} 不存在"),
-        || format!("There is no task with ID {id}"),
-    ))
+    ToolResult::failed(Text::NoSuchTask { id: &id }.text(language))
 }
 
 impl From<TaskError> for ToolFault {

@@ -10,7 +10,7 @@ use proto::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{object, read, say, spec};
+use super::{Text, object, read, spec};
 use crate::{
     egress::{Egress, Get},
     tool::{CallContext, Tool, ToolFault},
@@ -111,11 +111,7 @@ impl Tool for ReadAttachment {
         let names: Vec<_> = found.iter().map(|(_, file)| file.name.as_str()).collect();
         let names = names.join(", ");
         let read = ToolResult::ok(json!({"files": given}));
-        Ok(read.with_message(say(
-            language,
-            || format!("已读取附件 {names}"),
-            || format!("Read {names}"),
-        )))
+        Ok(read.with_message(Text::AttachmentsRead { names: &names }.text(language)))
     }
 }
 
@@ -181,7 +177,7 @@ fn words(language: Language, bytes: &[u8], part: Part) -> Value {
     let size = bytes.len();
     // A cut character at the end of what was fetched is no sign of anything; a zero byte is.
     if bytes.contains(&0) {
-        let why = say(language, || "不是文本文件".to_owned(), || "is not a text file".to_owned());
+        let why = Text::NotATextFile.text(language);
         return json!({"bytes": size, "error": why});
     }
     let whole = String::from_utf8_lossy(bytes);
@@ -198,12 +194,10 @@ fn missing(language: Language, which: &Which, files: &[File]) -> String {
     };
     let told: Vec<_> = files.iter().map(File::told).collect();
     let there = proto::file::told(language, &told);
-    match (language, there.is_empty()) {
-        (Language::En, true) => "No files came with the task.".to_owned(),
-        (Language::Zh, true) => "任务没有附带文件。".to_owned(),
-        (Language::En, false) => format!("There is no file {which}. {there}"),
-        (Language::Zh, false) => format!("没有文件 {which}。{there}"),
+    if there.is_empty() {
+        return Text::NoAttachments.text(language);
     }
+    Text::NoSuchAttachment { which: &which, there: &there }.text(language)
 }
 
 #[cfg(test)]

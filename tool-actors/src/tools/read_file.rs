@@ -5,7 +5,7 @@ use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{not_done, object, read, say, spec, text, unblocked};
+use super::{Text, not_done, object, read, spec, text, unblocked};
 use crate::{
     tool::{CallContext, Tool, ToolFault},
     workspace::Workspace,
@@ -44,11 +44,9 @@ impl Tool for ReadFile {
                     "truncated": content.truncated || text.truncated,
                 }));
                 // People are told what was read; the content is for the model and later steps.
-                Ok(read.with_message(say(
-                    context.language,
-                    || format!("已读取文件 {path}（{bytes} 字节）"),
-                    || format!("Read {path} ({bytes} bytes)"),
-                )))
+                Ok(read.with_message(
+                    Text::FileRead { path: &path, bytes: &bytes }.text(context.language),
+                ))
             }
         }
     }

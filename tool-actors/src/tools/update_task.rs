@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    deadline_schema, description_schema, id_schema, no_such_task, object, priority_schema, read,
-    say, spec, title_schema,
+    Text, deadline_schema, description_schema, id_schema, no_such_task, object, priority_schema,
+    read, spec, title_schema,
 };
 use crate::{
     tasks::{Fields, TaskList},
@@ -48,11 +48,7 @@ impl Tool for UpdateTask {
         let Args { id, fields } = read(args)?;
         let changed = self.0.change(id, &context.idempotency_key, |task| {
             task.fields.merge(fields.clone());
-            ToolResult::ok(json!({"id": id})).with_message(say(
-                context.language,
-                || "任务已更新".to_owned(),
-                || "Task updated".to_owned(),
-            ))
+            ToolResult::ok(json!({"id": id})).with_message(Text::TaskUpdated.text(context.language))
         });
         Ok(changed.await?.unwrap_or_else(|| no_such_task(context.language, id)))
     }

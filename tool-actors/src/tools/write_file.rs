@@ -5,7 +5,7 @@ use proto::tool::{Effect, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{not_done, object, read, say, spec, unblocked};
+use super::{Text, not_done, object, read, spec, unblocked};
 use crate::{
     tool::{CallContext, Tool, ToolFault},
     workspace::{Workspace, Write},
@@ -50,11 +50,8 @@ impl Tool for WriteFile {
             Err(error) => not_done(&error, context.language),
             Ok(written) => {
                 let path = written.path.clone();
-                Ok(ToolResult::ok(json!(written)).with_message(say(
-                    context.language,
-                    || format!("文件 {path} 已写入"),
-                    || format!("File {path} was written"),
-                )))
+                Ok(ToolResult::ok(json!(written))
+                    .with_message(Text::FileWritten { path: &path }.text(context.language)))
             }
         }
     }

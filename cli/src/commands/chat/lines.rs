@@ -19,7 +19,7 @@ use crate::{
         answering::{Answering, Took},
         command::{self, Slash},
         line::{self, Line},
-        words::Words,
+        words::Text,
     },
     failure::CliError,
     look::Tone,
@@ -94,23 +94,23 @@ impl Session {
         let language = self.language.unwrap_or(language);
         // A command stands before the task, which waits for it.
         let Some(front) = self.front() else {
-            return self.say(&format!("{}\n", Words::NothingToCancel.text(language)));
+            return self.say(&format!("{}\n", Text::NothingToCancel.text(language)));
         };
         let (job, signal) = (front.job.clone(), Signal::Cancel);
         let request = SendSignal { job, signal: signal.into(), reason: None, by: caller() };
         match self.client.signal(&request).await {
             Ok(_) if self.command.take().is_some() => {
-                self.say(&format!("{}\n", Words::CommandCanceled.text(language)))?;
+                self.say(&format!("{}\n", Text::CommandCanceled.text(language)))?;
                 self.remind()
             }
             Ok(_) => {
                 self.task = None;
                 self.exit = crate::exit::Exit::Canceled;
-                self.say(&format!("{}\n", Words::Canceled.text(language)))
+                self.say(&format!("{}\n", Text::Canceled.text(language)))
             }
             // It ended while somebody typed: the watch tells how.
             Err(failure) if failure.code == Code::JobEnded => {
-                self.say(&format!("{}\n", Words::NothingToCancel.text(language)))
+                self.say(&format!("{}\n", Text::NothingToCancel.text(language)))
             }
             Err(failure) => Err(failure.into()),
         }
@@ -170,7 +170,7 @@ impl Session {
             let about = proto::escape::line(about);
             words.push_str(&format!("  /{name:width$}  {about}\n"));
         }
-        words.push_str(command::beside(language));
+        words.push_str(&Text::Beside.text(language));
         self.say(&words)
     }
 
@@ -189,7 +189,7 @@ impl Session {
             }
             None => {
                 let language = self.tongue();
-                self.say(&format!("{}\n", Words::NothingToCancel.text(language)))
+                self.say(&format!("{}\n", Text::NothingToCancel.text(language)))
             }
         }
     }
@@ -209,7 +209,7 @@ impl Session {
         let request =
             SendSignal { job: task.job.clone(), signal: signal.into(), reason: None, by: caller() };
         match self.client.signal(&request).await {
-            Ok(_) => self.say(&format!("{}\n", Words::Told.text(language))),
+            Ok(_) => self.say(&format!("{}\n", Text::Told.text(language))),
             Err(failure) if failure.code == Code::JobEnded => {
                 self.next_task(&request.job, words, language).await
             }
@@ -236,7 +236,7 @@ impl Session {
         let mut pools = crew.workers.iter().flat_map(|worker| &worker.pools);
         if !pools.any(|load| load.pool.starts_with("plan.") || load.pool.starts_with("turn.")) {
             self.exit = crate::exit::Exit::Unavailable;
-            return self.say(&format!("{}\n", Words::NoModel.text(language)));
+            return self.say(&format!("{}\n", Text::NoModel.text(language)));
         }
         let submit = Submit {
             id: Some(client::new_id()),
