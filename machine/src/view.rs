@@ -10,7 +10,6 @@ use proto::{
 };
 
 use super::{
-    attempts::Attempts,
     call::Call,
     excerpt,
     state::{Job, Open, Stage},

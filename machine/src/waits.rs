@@ -126,7 +126,10 @@ impl Open {
     pub(super) fn backing_off(&self) -> Option<String> {
         let backing = |attempts: &Attempts| match attempts {
             Attempts::Backing { until, reason, .. } => Some(format!("until {until}: {reason}")),
-            Attempts::Idle | Attempts::Out { .. } | Attempts::Broken { .. } | Attempts::Due { .. } => None,
+            Attempts::Idle
+            | Attempts::Out { .. }
+            | Attempts::Broken { .. }
+            | Attempts::Due { .. } => None,
         };
         if let Some(attempts) = self.planning.stage().attempts() {
             return backing(attempts);

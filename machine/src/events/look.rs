@@ -156,7 +156,7 @@ impl<'a> StepLook<'a> {
     }
 
     pub(super) fn attempts(self) -> u32 {
-        self.run().map_or(0, |run| run.attempts)
+        self.run().map_or(0, |run| run.attempted)
     }
 
     pub(super) fn attachments(self) -> &'a [String] {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::Text;
-use crate::{fact::AskedKind, lang::Language};
+use crate::fact::AskedKind;
 
 /// The name the tool is offered under. No registered tool is offered or called under it.
 pub const ASK_USER: &str = "ask_user";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use broker::{
     Broker,
     kv::KvError,
-    log::{Delivery, CasOutcome, LogError, Submission},
+    log::{CasOutcome, Delivery, LogError, Submission},
 };
 use proto::{
     decision::{Decision, DecisionKind},

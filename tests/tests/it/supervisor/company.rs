@@ -30,7 +30,6 @@ use runtime::{
     actor::{Child, Restarts, Tree},
     presence::{Beacon, Crew, Status},
     registry::Registry,
-    telemetry::new_trace,
     testing::{AnyCommand, FnRole},
     worker::{PoolArgs, PoolOptions, Task},
 };
