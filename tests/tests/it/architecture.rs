@@ -31,8 +31,8 @@ const MODEL: &str = "callboard-model";
 /// Who may know whom. The actors never know each other: they meet in subjects, and that is what
 /// lets each of them run anywhere and be replaced alone.
 const ARROWS: &[(&str, Reach)] = &[
-    (MESSAGES, Only(&[])),
     (PROTO, Only(&[MESSAGES])),
+    (MESSAGES, Only(&[])),
     (MACHINE, Only(&[MESSAGES, PROTO])),
     (BROKER, Only(&[PROTO])),
     (RUNTIME, Only(&[MESSAGES, PROTO, MACHINE, BROKER])),
