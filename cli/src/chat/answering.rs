@@ -169,7 +169,7 @@ mod tests {
         let mut choice =
             question(&json!({"kind": "choice", "options": options, "multiple": false}));
         assert!(
-            matches!(choice.take("3"), Took::Refused(why) if why.contains("none of the options"))
+            matches!(choice.take("3"), Took::Refused(why) if why.contains("not one of the options"))
         );
         assert_eq!(value(choice.take("1")), "r");
         assert_eq!(value(choice.take("Red")), "r");

@@ -88,7 +88,7 @@ fn questions_are_answered_in_place_and_the_tree_is_drawn() {
     terminal.types("how it is to change:", "");
     terminal.types("how it is to change:", "c");
     terminal.types("number:", "7");
-    terminal.types("none of the options", "the cast");
+    terminal.types("not one of the options", "the cast");
     let shown = terminal.ends(0);
     for part in ["✓", "step3", "for the cast", "completed", "\u{1b}[?2026h", "\u{1b}[32m"] {
         assert!(shown.contains(part), "{part:?} is not in {shown}");
