@@ -6,6 +6,7 @@
 
 mod flaw;
 mod kinds;
+mod text;
 
 use std::collections::BTreeSet;
 
@@ -19,12 +20,11 @@ use crate::{
     message::ToolOffer,
 };
 
+use self::text::Text;
 pub use self::{
     flaw::{Flaw, Unaskable},
     kinds::{ASK_USER, AskKind, AskKinds},
 };
-
-messages::texts!(ask_user);
 
 /// Longest prompt of a question, in bytes.
 const PROMPT_BYTES_MAX: usize = 8 * 1024;

@@ -1,3 +1,5 @@
+//! Logs whose questions are read.
+
 use jiff::Timestamp;
 use proto::{
     fact::{Fact, Submitted},

@@ -1,6 +1,6 @@
 //! Why a question cannot be asked, in words that a model can act upon.
 
-use super::{ASK_USER, AskKind, AskKinds, Text};
+use super::{ASK_USER, AskKind, AskKinds, text::Text};
 use crate::{fact::AskedKind, lang::Language, limits};
 
 /// A question that cannot be asked: the argument, and what is wrong with it.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::Text;
+use super::text::Text;
 use crate::fact::AskedKind;
 
 /// The name the tool is offered under. No registered tool is offered or called under it.
