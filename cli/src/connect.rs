@@ -110,7 +110,7 @@ pub(crate) fn writer() -> WorkerId {
 /// The job of an id, or of the beginning of one when no other begins so.
 ///
 /// # Errors
-/// When there is none, or more than one.
+/// When no server or more than one is found.
 pub(crate) async fn job(client: &Client, named: &str) -> Result<JobView, CliError> {
     let id = JobId::new(named).map_err(proto::error::Failure::from)?;
     let missing = match client.get(&id).await {

@@ -60,7 +60,7 @@ pub(super) fn submission(
     let mut agent = agent(&request, agents)?;
     pricing::of_job(&mut agent, prices)?;
     let language = request.language.or(agent.language).unwrap_or_else(|| Language::detect(&goal));
-    // What stands in it is read by whoever stores the job: nothing is read here.
+    // The verb that stores the job reads its content: nothing is read here.
     let agents = callees(&agent, agents, prices)?;
     let conversation =
         request.conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
@@ -166,7 +166,7 @@ fn version(value: &Value) -> Result<(), Failure> {
 }
 
 /// By what a repeated submission is told from another one: the body as it was sent, without the id
-/// and the version. Not what became of it: an agent that is configured anew, or a new default of
+/// and the version. Not what became of it: an agent that is reconfigured, or a new default of
 /// a newer Callboard, must not turn a repeated request into a conflict.
 fn digest_of(body: &Value) -> String {
     let mut body = body.clone();

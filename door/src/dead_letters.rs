@@ -1,4 +1,4 @@
-//! `dead`: what stands still until somebody does something, newest jobs first.
+//! `dead`: dead letters, newest jobs first.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ impl Door {
         let log = &*self.broker.log;
         let found = match request.job {
             Some(job) => {
-                // Somebody who names a job wants to be told when there is none.
+                // A request that names an unknown job is an error.
                 fold::read(log, &job).await?;
                 DeadLetters { letters: letters(log, job).await?, more: false }
             }

@@ -1,5 +1,5 @@
-//! What jobs that work for another one have begun that cannot be taken back: whoever takes that one
-//! back, or goes on from it elsewhere, has their work done anew by others. Reads their logs and
+//! Irreversible calls that descendants of a job have begun: a caller that takes the job
+//! back, or continues it elsewhere, repeats their work in other jobs. Reads their logs and
 //! decides nothing.
 
 use broker::log::Log;

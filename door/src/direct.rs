@@ -43,7 +43,7 @@ pub(super) fn plan(
         toolbox.find(call.tool.as_str()).map_err(|e| refused("call.tool", e.to_string()))?;
     arguments::check(schemas, tool, &call.args, Placeholders::Literal)
         .map_err(|why| refused("call.args", why))?;
-    // The step would look for another step's result, and there is none.
+    // The step would look for another step's result, which does not exist.
     if let Some(step) = placeholder::references(&call.args).first() {
         let why = format!("a call by itself has no results to read: there is no step {step}");
         return Err(refused("call.args", why));
@@ -63,7 +63,7 @@ pub(super) fn plan(
     Ok(())
 }
 
-/// What would have a plan made anew, or a model asked, is taken out of the job's policies.
+/// Policies that would replan or ask a model are taken out of the job's.
 fn without_models(agent: &mut Agent) {
     let usual = Agent::default();
     agent.confirm = false;

@@ -1,5 +1,5 @@
 //! Which record a job is to go back to, or another job to begin from; and what would be done again
-//! that cannot be taken back. Pure over a job's entries: whoever stores a roll-back names a record.
+//! that cannot be taken back. Pure over a job's entries: a roll-back names a record.
 
 use machine::{Effects, Job, Repeated, Replay, replay};
 use proto::{

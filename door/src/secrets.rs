@@ -1,5 +1,5 @@
 //! Notices text that looks as if a secret was pasted into it. A goal is stored as it was given, in
-//! a log that is kept, so whoever runs the installation should know.
+//! a log that is kept, so the operator should know.
 //!
 //! It must never show what it found, not even in part.
 

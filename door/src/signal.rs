@@ -210,7 +210,7 @@ fn room_for(job: &Job, name: &SnapshotName) -> Result<(), Failure> {
     Err(Failure::new(Code::TooLarge, why).at("signal.snapshot.name"))
 }
 
-/// A retry that changes nothing is not stored: whoever named the wrong job should hear of it.
+/// A retry that changes nothing is not stored: a user who named the wrong job gets an error.
 fn something_to_retry(job: &Job) -> Result<(), Failure> {
     let waits = job.waits();
     if waits.backing_off || !waits.given_up.is_empty() {

@@ -87,7 +87,7 @@ pub(crate) fn summary(language: Language, chars: usize) -> String {
     render(language, "summary", context! { chars }).trim_end().to_owned()
 }
 
-/// What is to be put in short: the summary before, and what was done since.
+/// The input of a summary: the summary before, and the work since.
 pub(crate) fn summary_of(
     language: Language,
     task: &StepTask,
@@ -109,7 +109,7 @@ pub(crate) fn result(language: Language, chars: usize) -> String {
     render(language, "result", context! { chars }).trim_end().to_owned()
 }
 
-/// The result that is to be put in short, and what it is needed for.
+/// The result to summarise, and its purpose.
 pub(crate) fn result_of(language: Language, task: &StepTask, tool: &str, result: &str) -> String {
     let description = task.description.as_str();
     render(language, "result_of", context! { description, tool, result }).trim_end().to_owned()

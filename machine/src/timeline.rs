@@ -3,8 +3,7 @@
 //! All readers of a log must agree on it, so it is derived here, from the records alone. A rollback
 //! takes out the records after another one and goes on from there. It counts when that record is in the
 //! timeline at that moment, and when no `once` tool was begun that its author had not seen; another one
-//! changes nothing. Nor does any once it is settled what a job comes to that works
-//! for another one: that one has been told, and nothing tells it otherwise.
+//! changes nothing. No rollback of a child counts once its outcome is settled: its parent has been told.
 
 use proto::{
     decision::{Decision, Note},

@@ -136,7 +136,7 @@ pub(crate) fn steered(language: Language, words: &str) -> String {
     render(language, "steered", context! { words }).trim_end().to_owned()
 }
 
-/// How far a plan got, which of its steps stay, and why the rest is made anew.
+/// The progress of a plan, the steps that stay, and the reason for the replan.
 pub(crate) fn replan(
     language: Language,
     steps: &[StepEnd],

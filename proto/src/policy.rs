@@ -23,7 +23,7 @@ pub enum PlanProtocol {
     /// One action at a time, decided again after each: `{status, plan, next_action, response}`.
     Decision,
     /// The same in three phases: a list of items once, thoughts on the current one, and the list
-    /// anew after each.
+    /// again after each.
     Phased,
     /// No planner: the executor's loop keeps a list of its own with two tools.
     InlineTools,

@@ -1,6 +1,6 @@
 //! How much may happen in a world: one that goes on for ever must fail, and say what it was doing.
 //!
-//! Messages are counted, not time: where everybody is busy, time stands still. What never sends
+//! Messages are counted, not time: where everybody is busy, time is paused. What never sends
 //! anything again is not seen here; a test run ends that.
 
 use std::{

@@ -82,7 +82,7 @@ impl Running {
 }
 
 impl Hand {
-    /// The effect comes to pass.
+    /// The effect happens.
     pub(crate) fn effect(&self) {
         self.ledger.lock()[self.at].effect_at = Some(Instant::now());
     }

@@ -154,7 +154,7 @@ impl People {
                 }
                 // It had ended before; then there is nothing more to say to it.
                 Heard::Refused(Code::JobEnded, _) => return,
-                // Nothing of it stands still any more.
+                // None of it waits for an operator any more.
                 Heard::Refused(Code::NotFound, _) if signal == Signal::Retry => return,
                 Heard::Refused(code, why) => {
                     let what = format!("{signal:?} to {job} was refused: {code}: {why}");

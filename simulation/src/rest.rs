@@ -75,7 +75,7 @@ fn alone(id: &JobId, job: &Job, told: &Told, below: &mut dyn FnMut(&JobId) -> Re
         return Rest::Moving;
     }
     if view.sub_status == Some(SubStatus::Paused) {
-        // Whoever has something to say to it is still busy.
+        // A person who has something to say to it is still busy.
         return if told.busy == 0 { Rest::Forgotten } else { Rest::Moving };
     }
     let ignored = |ask: &AskId| told.ignored.contains(&(id.clone(), ask.clone()));

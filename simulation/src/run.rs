@@ -61,7 +61,7 @@ fn once(seed: u64, plant: Option<Plant>, with_story: bool) -> Outcome {
 pub fn judge(seed: u64, plant: Option<Plant>) -> Judged {
     let first = once(seed, plant, false);
     let mut wrong = first.wrong.clone();
-    // One that fails is replayed by whoever looks into it.
+    // A developer replays one that fails.
     if wrong.is_empty() {
         let second = once(seed, plant, false);
         if verdict::hash(&first.transcript) != verdict::hash(&second.transcript) {

@@ -59,7 +59,7 @@ pub(crate) struct Outcome {
     pub(crate) story: Vec<Line>,
 }
 
-/// Runs the world of a seed. Must be called where time stands still until everybody waits.
+/// Runs the world of a seed. Must be called where time is paused until everybody waits.
 pub(crate) async fn run(seed: u64, plant: Option<Plant>, with_story: bool) -> Outcome {
     let begin = Instant::now();
     let story = Story::begin(with_story);

@@ -55,7 +55,7 @@ impl Default for FilesConfig {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EgressConfig {
     /// Whether addresses may be reached that are not of the public internet. Anything a private
-    /// network trusts by address is then open to whoever can write a goal.
+    /// network trusts by address is then open to everybody who can write a goal.
     pub allow_private: bool,
     /// If any are given, only these hosts may be reached: a host, or `*.` and a domain for all hosts
     /// below it.

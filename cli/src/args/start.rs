@@ -101,7 +101,7 @@ pub(crate) struct JobArgs {
     /// The agent: a name the server knows, or @agent.json with its policies
     #[arg(long, value_name = "NAME|@FILE")]
     pub(crate) agent: Option<String>,
-    /// The conversation it goes on with: it is told of the jobs before it; begun when there is none
+    /// The conversation it continues, whose earlier jobs it is told of; a new one for an unknown id
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<ConversationId>,
     /// The language agents and people are spoken to in [default: that of the goal]

@@ -130,7 +130,7 @@ async fn reopen(broker: &Broker, kept: &Mutex<Catalogue>) -> Changes {
     }
 }
 
-/// Takes over the whole bucket. Agents that were read before stay where a value is none now.
+/// Takes over the whole bucket. An agent that was read before stays when its value is no longer an agent.
 fn fill(catalogue: &mut Catalogue, stored: Vec<(AgentName, Stored)>) {
     let names: BTreeSet<_> = stored.iter().map(|(name, _)| name.clone()).collect();
     catalogue.keep(Layer::Bucket, &names);

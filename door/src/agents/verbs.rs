@@ -52,7 +52,7 @@ impl Door {
         self.agents.look(|all| self.fits(all, &source))?;
         let (value, key) = (Bytes::from(source.text.clone()), name.as_str());
         let revision = self.broker.kv.put(Bucket::Agents, key, value).await.map_err(unavailable)?;
-        // Whoever was answered finds it here at once; the other processes follow.
+        // The caller finds it here at once; the other processes follow.
         self.agents.change(|all| all.set(Layer::Bucket, [source]));
         tracing::info!(agent = %name, revision, "an agent was put into the bucket");
         let warnings = self.agents.look(|all| match all.get(&name) {
@@ -98,7 +98,7 @@ impl Door {
     }
 }
 
-/// What helps whoever named one that is not there.
+/// The hint for an unknown name.
 const LIST: &str = "`callboard agents ls` lists the agents and where each comes from.";
 
 fn may_go(all: &Catalogue, name: &AgentName) -> Result<(), Failure> {

@@ -81,7 +81,7 @@ fn the_first_file_that_cannot_be_taken_is_named() {
     }
 }
 
-/// What a fork keeps is as safe from whoever collects as what was uploaded just now.
+/// The collector keeps the files of a fork as it keeps fresh uploads.
 #[tokio::test(start_paused = true)]
 async fn files_that_a_fork_keeps_are_stored_anew_and_one_that_is_gone_is_named() {
     let options = MemoryOptions { clock: Arc::new(VirtualClock::new()), ..Default::default() };

@@ -108,7 +108,7 @@ fn a_sub_agent_pays_the_price_of_its_own_models(
     assert_eq!(found.map(|()| booked(&agent)), expected);
 }
 
-/// Whoever is somewhere below a limit is limited, and nobody else.
+/// A caller below a limit is limited, and no other.
 #[test]
 fn a_limit_holds_for_everybody_below_it() {
     let callee = |policies: Value| Callee { about: String::new(), agent: agent(policies) };

@@ -1,4 +1,4 @@
-//! What models say in a turn, and what the turn comes to.
+//! Replies of models in a turn, and the turn's outcome.
 
 use proto::message::Usage;
 use rstest::rstest;

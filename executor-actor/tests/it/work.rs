@@ -349,7 +349,7 @@ async fn what_cannot_be_summarised_is_left_out_and_no_turn_fails_for_it() {
     }
 }
 
-/// A result that is too long is put in short by the model, which sees it whole.
+/// The model summarises a result that is too long, and sees it whole.
 #[tokio::test]
 async fn a_long_result_is_put_in_short_from_all_of_it() {
     let script = r#"

@@ -31,7 +31,7 @@ fn reported(success: bool, response: &str) -> TurnReply {
 }
 
 /// What an agent reports without success is by policy a step that completed so: it is not run again,
-/// what needs it goes on and is told, and so are the planner and whoever watches or compares.
+/// dependants go on and are told, and so are the planner and every watcher.
 #[test]
 fn a_step_may_complete_without_success() {
     let mut p = Play::planned(
@@ -97,7 +97,7 @@ fn a_point_before_and_one_after_differ_where_a_step_completed_otherwise() {
     assert_eq!((success.from, success.to), (Some(false), Some(true)));
 }
 
-/// What is planned anew after each step hears it too.
+/// A plan that is replanned after each step hears it too.
 #[test]
 fn a_planner_hears_of_a_step_without_success() {
     let presets = Catalogue::presets();

@@ -348,7 +348,7 @@ fn effects(play: &Play) -> BTreeMap<String, u32> {
     times
 }
 
-/// At every record of a log: what is not held back comes to pass once, and what is held back would
+/// At every record of a log: what is not held back happens once, and what is held back would
 /// have come to pass again.
 #[rstest]
 #[case::two_attempts(tried_twice("result 2", None).play, paying("a"))]

@@ -1,5 +1,5 @@
 //! A job and its log, driven by hand. Every record goes through the live path, and after each one
-//! the job is folded anew from the whole log: a replay that differs is a failed test.
+//! the job is folded again from the whole log: a replay that differs is a failed test.
 
 use std::collections::BTreeMap;
 

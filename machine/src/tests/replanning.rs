@@ -1,4 +1,4 @@
-//! When a plan is made anew, what of it stays, and how it is shown.
+//! Replanning: its causes, the steps that stay, and the view of it.
 
 use proto::{
     agent::{Agent, Dispatch, Listed, OnFailure, ReplanApply, ReplanWhen},

@@ -1,4 +1,4 @@
-//! Rolling a job back: what stays, what is decided anew, and what is fenced.
+//! Rolling a job back: what stays, what is decided again, and what is fenced.
 
 use jiff::SignedDuration;
 use proto::{

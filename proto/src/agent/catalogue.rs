@@ -451,7 +451,7 @@ pub fn bucket_place(name: &AgentName) -> String {
     format!("bucket:{name}")
 }
 
-/// That the bucket's value is no agent, to follow a sentence that there is none.
+/// The addition to a not-found sentence: the bucket's value is no agent.
 #[must_use]
 pub fn not_an_agent(why: &Mistakes) -> String {
     let first = why.0.first().map(ToString::to_string).unwrap_or_default();

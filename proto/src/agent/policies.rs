@@ -59,7 +59,7 @@ pub struct Agent {
     pub step: Stepping,
     /// How tool calls are retried.
     pub tool: Calling,
-    /// When the rest of the plan is made anew.
+    /// When the rest of the plan is replanned.
     pub replan: Replanning,
     /// What it may spend.
     #[serde(skip_serializing_if = "Budget::is_default")]
@@ -123,7 +123,7 @@ impl Agent {
         self.calls_per_turn() == step::calls_max()
     }
 
-    /// Whether a planner makes its plans, so that one can be made anew.
+    /// Whether a planner makes its plans, so that it can replan.
     #[must_use]
     pub fn has_planner(&self) -> bool {
         match self.plan.when {
@@ -186,7 +186,7 @@ impl Agent {
         Ok(())
     }
 
-    /// When the rest of the plan is made anew: what is said, or what its protocol brings with it.
+    /// When the rest of the plan is replanned: as stated, or as the protocol implies.
     #[must_use]
     pub fn replan_when(&self) -> ReplanWhen {
         match (self.replan.when, self.plan.protocol) {

@@ -7,7 +7,7 @@ use rstest::rstest;
 
 use crate::targets;
 
-/// Changes of the seeds of one target. An agent file has all agents resolved anew, which takes long.
+/// Changes of the seeds of one target. An agent file has all agents resolved again, which takes long.
 fn changes(target: &str) -> usize {
     if target == "agents" { 200 } else { 3_000 }
 }

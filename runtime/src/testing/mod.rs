@@ -110,7 +110,7 @@ impl RoleStage {
     /// Waits for the next fact in the log, and gives its position.
     ///
     /// # Panics
-    /// When there is none in time, or a record cannot be read.
+    /// When no fact arrives in time, or a record cannot be read.
     pub async fn fact(&mut self) -> (Seq, Fact) {
         loop {
             let entry = soon("a fact", self.entries.next()).await.expect("the log does not end");

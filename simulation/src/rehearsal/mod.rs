@@ -42,7 +42,7 @@ pub struct Played {
     pub effects: BTreeMap<String, u32>,
     /// What is wrong with its log.
     pub wrong: Vec<String>,
-    /// Its records, a line each, for whoever looks into it.
+    /// Its records, a line each, for debugging.
     pub story: Vec<String>,
 }
 

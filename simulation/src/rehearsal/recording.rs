@@ -34,7 +34,7 @@ impl Recording {
     /// Reads a recording, a record on each line.
     ///
     /// # Panics
-    /// When it is none: the tests of recordings say what is wrong with it.
+    /// When it is not a recording: the tests of recordings say what is wrong with it.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let lines: Vec<Value> =

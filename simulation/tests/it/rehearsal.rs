@@ -124,8 +124,8 @@ fn commands_that_are_delivered_twice_change_nothing() {
             what: format!("{name}, {mishap:?}"),
             recording: recording.clone(),
             cut: 1,
-            // Whoever is handed a call that may run once while another runs it cannot know how that
-            // will end, and says so: the one end or the other, and the effect once.
+            // A worker that gets a `once` call while another runs it cannot know how that will end,
+            // and says so: the one end or the other, and the effect once.
             end: (!once || mishap != Mishap::Twice).then(|| whole.clone()),
             mishap,
         })

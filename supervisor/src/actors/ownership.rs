@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use proto::id::{Shard, WorkerId};
 
-/// The live supervisor that should own a shard, or nothing when there is none.
+/// The live supervisor that should own a shard; `None` without live supervisors.
 ///
 /// Capacity is bounded: no supervisor is given more than its share, rounded up, as long as another
 /// one has room. With few shards plain rendezvous hashing may leave one with none.

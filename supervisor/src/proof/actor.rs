@@ -170,7 +170,7 @@ impl Memory {
                 None
             }
             Input::Done => {
-                // An early effect is none that the activation waits for.
+                // The activation does not wait for an early effect.
                 if !next.owes && !matches!(next.activation.effect(), Effect::Store { .. }) {
                     next.done(Outcome::Done);
                 }

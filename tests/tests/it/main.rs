@@ -52,3 +52,4 @@ mod tidy;
 mod tracing;
 mod turning;
 mod upgrade;
+mod voice;

@@ -21,7 +21,7 @@ mod timers;
 pub(crate) mod words;
 
 /// Makes a test of each case for each broker; a broker is added to the contract here and in
-/// [`race_on_every_broker`]. In memory time is tokio's and stands still but for
+/// [`race_on_every_broker`]. In memory time is tokio's and is paused but for
 /// waiting, so that cases that wait take none.
 macro_rules! on_every_broker {
     ($($name:ident),* $(,)?) => {

@@ -6,7 +6,7 @@ use crate::render::findings::Finding;
 
 /// From this part on, in percent, somebody should make room.
 const TIGHT: u128 = 80;
-/// From this part on jobs will stand still soon.
+/// From this part on jobs will stop soon.
 const FULL: u128 = 95;
 
 /// What the account takes.

@@ -23,7 +23,7 @@ fn a_child_of_a_job_that_went_back_is_ended_and_another_one_begun() {
     assert_eq!(kin.jobs.len(), 3);
 }
 
-/// Whoever decided it did not know of the roll-back, and had begun the child when he stored that.
+/// The supervisor that decided it did not know of the roll-back, and had begun the child when it stored that.
 #[rstest]
 #[case::before_it_was_noted(false)]
 #[case::and_noted(true)]

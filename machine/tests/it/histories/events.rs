@@ -110,7 +110,7 @@ fn events_tell_a_story_without_gaps() {
                 Happened::Message(said) if said.stream == Stream::Result && said.work.is_none() => {
                     answer += 1;
                 }
-                // What it came to before is taken out, and it comes to something anew.
+                // Its earlier outcome is taken out, and it gets a new one.
                 Happened::Interaction(InteractionEvent::Signaled { signal, .. })
                     if signal == "roll_back" =>
                 {

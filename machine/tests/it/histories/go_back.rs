@@ -105,7 +105,7 @@ impl GoBack {
     /// Goes on to the end of what was recorded.
     pub(super) fn through(mut self, rest: &[Entry]) -> Job {
         self.drive();
-        // What is sent anew breaks anew, as often as it had broken.
+        // A command that is sent again breaks again, as often as it had broken.
         let again: Vec<Entry> =
             self.earlier.iter().filter(|entry| self.is_anew(entry)).cloned().collect();
         for entry in again.iter().chain(rest) {
@@ -118,7 +118,7 @@ impl GoBack {
         self.job
     }
 
-    /// Whether it is a fact about work that was sent anew.
+    /// Whether it is a fact about work that was sent again.
     fn is_anew(&self, entry: &Entry) -> bool {
         let Some(Known::Fact(fact)) = known(entry) else { return false };
         let work = match &*fact {

@@ -169,7 +169,7 @@ fn after_the_last_roll_back(entries: &[proto::entry::Entry]) -> usize {
     entries.iter().rposition(|entry| rollback_target(entry).is_some()).map_or(0, |n| n + 1)
 }
 
-/// The records before it is settled what a job comes to that works for another one.
+/// The records before the outcome of a child is settled.
 fn until_it_is_settled(entries: &[proto::entry::Entry]) -> usize {
     let is_settled = |entry: &proto::entry::Entry| {
         matches!(known(entry), Some(Known::Decision(decision))
@@ -182,7 +182,7 @@ fn until_it_is_settled(entries: &[proto::entry::Entry]) -> usize {
 fn a_job_taken_back_to_any_record_goes_on_to_the_same_end() {
     for History { name, job, entries, .. } in file::all() {
         let whole = end(&replay(&job, &entries));
-        // A job that works for another one goes back no more once that one hears what it comes to.
+        // A child cannot go back once its parent hears its outcome.
         let (open, _) = entries.split_at(until_it_is_settled(&entries));
         for cut in after_the_last_roll_back(open).max(1)..=open.len() {
             let (before, rest) = entries.split_at(cut);

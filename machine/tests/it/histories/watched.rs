@@ -1,4 +1,4 @@
-//! Whoever watches a recorded job over any number of connections, each of which breaks anywhere, has
+//! A watcher of a recorded job over any number of connections, each of which breaks anywhere, has
 //! seen in the end what one who was never interrupted sees: no event is missing, none comes twice.
 
 use std::collections::BTreeSet;
@@ -59,7 +59,7 @@ fn what_an_agent_says_in_a_turn_is_told_once() {
                     let fresh = told.insert(said.work.clone());
                     assert!(fresh, "{name} {id}: {:?} once more", said.work);
                 }
-                // A job that goes back comes to something anew.
+                // A job that goes back gets a new outcome.
                 Happened::Interaction(InteractionEvent::Signaled { signal, .. })
                     if signal == "roll_back" =>
                 {

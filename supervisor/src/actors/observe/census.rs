@@ -1,5 +1,5 @@
 //! How many jobs of a shard stand where, and which questions have waited longest. Counted once by
-//! walking through the shard, then kept current by every look; counted anew with every sweep, so
+//! walking through the shard, then kept current by every look; counted again with every sweep, so
 //! that what was missed is mended. Takes a fixed amount of memory, however many jobs there are.
 
 use std::{
@@ -62,7 +62,7 @@ impl Census {
         }
     }
 
-    /// Begins to count anew.
+    /// Starts a new count.
     pub(in crate::actors) fn begin(&self) {
         self.lock().walk = Some(Walk::new());
     }
@@ -98,7 +98,7 @@ impl Census {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Figures are not worth a panic in whoever looks next.
+        // Figures are not worth a panic in the next activation.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -108,7 +108,7 @@ type Shown = BTreeMap<Shard, Weak<Census>>;
 /// The censuses that are shown. Instruments live as long as the process, and so does this.
 static SHOWN: Mutex<Shown> = Mutex::new(BTreeMap::new());
 
-/// Registers what shows them. Not under the lock that showing takes: whoever shows holds a lock of
+/// Registers the gauges. Not under the lock that a scrape takes: a scrape holds a lock of
 /// the instruments, and registering takes that one.
 static OBSERVED: Once = Once::new();
 

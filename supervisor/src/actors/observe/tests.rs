@@ -87,7 +87,7 @@ fn waiting(first: u64, asked: u64) -> Job {
     job
 }
 
-/// What is counted, without what is none.
+/// The counts, without zeros.
 fn counted(figures: &Figures) -> BTreeMap<String, i64> {
     let name = |(_, state, status): &(_, &str, &str)| format!("{state} {status}");
     figures.jobs.iter().filter(|(_, n)| **n != 0).map(|(group, n)| (name(group), *n)).collect()
@@ -119,7 +119,7 @@ fn a_job_that_moves_while_its_page_is_read_is_counted_where_it_stands() {
         }
         moved(&mut walk, Some(&before), &now);
         if !read_first {
-            // It was read before it moved, and the walk comes to say so afterwards.
+            // It was read before it moved, and the walk reports it afterwards.
             walk.passed(&before);
         }
         let figures = walk.finish(&labels());
@@ -135,7 +135,7 @@ fn a_job_that_was_read_ahead_of_its_look_is_counted_once() {
     let (before, now) = (planning(15), waiting(15, 300));
     walk.passed(&now);
     walk.turn(Seq(9), Seq(5), &labels());
-    // Its decision was stored and read; only now its look comes to be counted.
+    // Its decision was stored and read; only now its activation is counted.
     moved(&mut walk, Some(&before), &now);
     walk.turn(Seq(4), Seq(1), &labels());
     expect(&walk.finish(&labels()), &[("input-required parked", 1)]);

@@ -2,7 +2,7 @@
 //!
 //! A job is read at one moment and looked at in others, and a look is counted a little after its
 //! decisions are stored. So the jobs of the page that is being read, and of the one before, are kept
-//! by name, each as whoever knew most of it said; only then are they added up. Reads nothing itself.
+//! by name, each by its latest report; only then are they added up. Reads nothing itself.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -28,7 +28,7 @@ pub(super) struct Walk {
 #[derive(Debug)]
 struct Seen {
     first: Seq,
-    /// The last record that was known to whoever saw it.
+    /// The last record that the reporter knew.
     seq: Seq,
     standing: Standing,
 }
