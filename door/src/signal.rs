@@ -221,7 +221,7 @@ fn something_to_retry(job: &Job) -> Result<(), Failure> {
         "nothing of job {id} was given up or waits for the clock: there is nothing to try again"
     );
     let next = format!(
-        "`callboard jobs dead ls` lists what stands still; `callboard jobs describe {id}` says what this job waits for."
+        "`callboard jobs dead ls` lists dead letters; `callboard jobs describe {id}` says what this job waits for."
     );
     Err(Failure::new(Code::NotFound, why).at("signal").advise(next))
 }

@@ -90,7 +90,7 @@ pub(super) async fn open(
                 }
                 Event::Ended { lane, left } => queue.ended(lane, left),
                 Event::Broken(why) => {
-                    tracing::warn!(commands = what, why, "commands are asked for anew");
+                    tracing::warn!(commands = what, why, "commands are requested again");
                     queue.reserved = None;
                     queue.demand = Demand::new(queue.puller.lanes.len());
                     if let Err(error) = queue.puller.reopen().await {

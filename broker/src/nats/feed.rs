@@ -66,7 +66,7 @@ pub(super) async fn open(
                 }
                 Event::Ended { .. } => {}
                 Event::Broken(why) => {
-                    tracing::warn!(%shard, why, "facts are asked for anew");
+                    tracing::warn!(%shard, why, "facts are requested again");
                     match line.begin_anew().await {
                         Ok(()) => yield Ok(Feed::Reset),
                         Err(error) => {

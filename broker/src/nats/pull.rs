@@ -321,7 +321,7 @@ impl Puller {
                     info.num_pending
                 ))));
             } else {
-                tracing::warn!(stream, consumer = name, "nothing is delivered; asking anew");
+                tracing::warn!(stream, consumer = name, "nothing is delivered; asking again");
                 return Some(Event::Broken("nothing is delivered"));
             }
         }

@@ -64,7 +64,7 @@ NOW = [
     ),
     stat(
         "Shards without a supervisor",
-        "Jobs of these shards stand still. Must be 0, except for seconds while supervisors change.",
+        "Jobs of these shards do not advance. Must be 0, except for seconds while supervisors change.",
         f"max({select('callboard_shards')}) - sum({select('callboard_shards_owned')})",
         thresholds=kit.steps((None, kit.GREEN), (1, kit.RED)),
         panel_links=[kit.to("callboard-queues", "Queues and workers")],

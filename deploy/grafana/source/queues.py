@@ -38,7 +38,7 @@ NOW = [
     ),
     stat(
         "Shards without a supervisor",
-        "Jobs of these shards stand still. Must be 0, except for seconds while supervisors change.",
+        "Jobs of these shards do not advance. Must be 0, except for seconds while supervisors change.",
         f"max({select('callboard_shards')}) - sum({select('callboard_shards_owned')})",
         thresholds=kit.steps((None, kit.GREEN), (1, kit.RED)),
     ),
@@ -175,7 +175,7 @@ SHARDS = [
     series(
         "Open jobs, by shard",
         "Jobs that have not ended. Shards are filled evenly by the hash of the id; one that grows alone "
-        "stands still.",
+        "does not advance.",
         [query(by("callboard_shard", select("callboard_jobs_open")), "shard {{callboard_shard}}")],
         stack=True,
     ),

@@ -236,7 +236,7 @@ async fn alive(client: &Client, config: &Config) -> Vec<Finding> {
     let shards = usize::from(config.nats.shards);
     if owned.len() < shards && plays(&Role::Supervisor) {
         let found = format!("{} of {shards} shards have an owner", owned.len());
-        let advice = "wait a few seconds and look again; jobs of the others stand still until then";
+        let advice = "wait a few seconds and look again; jobs of the other shards wait until then";
         all.push(Finding::warning("shards", found, advice));
     }
     all.push(match client.tools().await {

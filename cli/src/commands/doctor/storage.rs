@@ -26,7 +26,7 @@ pub(super) fn judged(check: &'static str, who: &str, used: u64, limit: Option<u6
     };
     let percent = u128::from(used) * 100 / u128::from(limit);
     let words = format!("{who} stores {} of {} ({percent} %)", mib(used), mib(limit));
-    let advice = "raise max_file in nats-server's configuration, add disk, or remove logs of ended jobs; at the limit writes are refused and jobs stand still, and none is lost";
+    let advice = "raise max_file in nats-server's configuration, add disk, or remove logs of ended jobs; at the limit writes are refused and jobs wait; nothing is lost";
     if percent >= FULL {
         Finding::bad(check, words, advice)
     } else if percent >= TIGHT {
