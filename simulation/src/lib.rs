@@ -11,27 +11,27 @@
 mod agents;
 mod bound;
 mod chance;
-mod customs;
-mod desk;
-mod errand;
-mod ground;
-mod kin;
+mod door_client;
+mod environment;
+mod fault_rates;
+mod flaky_model;
 mod ledger;
 mod link;
-mod mind;
+mod operator_actions;
 mod people;
 mod plant;
-mod post;
 mod process;
+mod process_slot;
+mod quiescence;
 pub mod rehearsal;
-mod rest;
 mod run;
 mod story;
+mod sub_agents;
 mod tools;
 mod trouble;
 mod verdict;
-mod weather;
 mod wire;
+mod workload;
 mod world;
 
 pub use self::{

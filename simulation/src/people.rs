@@ -23,9 +23,9 @@ use tokio::time::Instant;
 
 use crate::{
     chance::Chance,
-    desk::{Counter, Heard},
-    errand::Errand,
+    door_client::{Counter, Heard},
     story::Story,
+    workload::Workload,
 };
 
 /// Questions of one job that are answered. Where a planner never says anything that can be used, a
@@ -71,17 +71,17 @@ pub(crate) struct Told {
 }
 
 impl People {
-    /// People who begin with their errands now.
+    /// People who begin with their workloads now.
     pub(crate) fn begin(
         counter: Counter,
         chance: Chance,
         story: Story,
-        errands: Vec<Errand>,
+        workloads: Vec<Workload>,
     ) -> Self {
         let people = Self { counter, chance, story, told: Arc::default() };
-        people.lock().busy = errands.len();
-        for errand in errands {
-            tokio::spawn(people.clone().run(errand));
+        people.lock().busy = workloads.len();
+        for workload in workloads {
+            tokio::spawn(people.clone().run(workload));
         }
         tokio::spawn(people.clone().look_into_the_inbox());
         people
@@ -92,10 +92,10 @@ impl People {
         self.lock().clone()
     }
 
-    async fn run(self, errand: Errand) {
-        tokio::time::sleep(errand.at).await;
-        if errand.twice {
-            let second = self.clone().submit(errand.clone());
+    async fn run(self, workload: Workload) {
+        tokio::time::sleep(workload.at).await;
+        if workload.twice {
+            let second = self.clone().submit(workload.clone());
             self.lock().busy += 1;
             let people = self.clone();
             tokio::spawn(async move {
@@ -103,26 +103,26 @@ impl People {
                 people.lock().busy -= 1;
             });
         }
-        self.clone().submit(errand.clone()).await;
-        if !errand.deeds.is_empty() {
+        self.clone().submit(workload.clone()).await;
+        if !workload.deeds.is_empty() {
             self.lock().busy += 1;
-            let (people, errand) = (self.clone(), errand.clone());
+            let (people, workload) = (self.clone(), workload.clone());
             tokio::spawn(async move {
-                people.do_all(&errand).await;
+                people.do_all(&workload).await;
                 people.lock().busy -= 1;
             });
         }
-        for (after, signal) in &errand.signals {
+        for (after, signal) in &workload.signals {
             tokio::time::sleep(*after).await;
-            self.signal(&errand.job, signal.clone()).await;
+            self.signal(&workload.job, signal.clone()).await;
         }
         self.lock().busy -= 1;
     }
 
-    async fn submit(self, errand: Errand) {
-        let job = &errand.job;
+    async fn submit(self, workload: Workload) {
+        let job = &workload.job;
         loop {
-            match self.counter.ask(verbs::SUBMIT, &errand.body).await {
+            match self.counter.ask(verbs::SUBMIT, &workload.body).await {
                 Heard::Reply(reply) => {
                     let created = reply["created"] == json!(true);
                     self.story.tell("people", || format!("{job} is accepted, created: {created}"));

@@ -30,15 +30,15 @@ use supervisor::actors::{SupervisorActor, SupervisorArgs, SupervisorOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    kin,
     rehearsal::{self, Stage},
+    sub_agents,
     tools::{self, Bench},
 };
 
 /// The agents that come with the program, and those that tasks are handed to, read once for all
 /// worlds.
 static AGENTS: LazyLock<Catalogue> =
-    LazyLock::new(|| Catalogue::presets().with_given(kin::helpers()));
+    LazyLock::new(|| Catalogue::presets().with_given(sub_agents::helpers()));
 
 /// What a process is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use tool_actors::{CallContext, InvalidToolset, Tool, ToolFault, Toolset};
 
 use crate::{
     chance::Chance,
+    fault_rates::FaultRates,
     ledger::{Ledger, Run, Running},
     link::Link,
     story::Story,
-    weather::Weather,
 };
 
 /// What tools are made of.
@@ -27,7 +27,7 @@ pub(crate) struct Bench {
     pub(crate) link: Arc<Link>,
     pub(crate) ledger: Ledger,
     pub(crate) chance: Chance,
-    pub(crate) weather: Weather,
+    pub(crate) fault_rates: FaultRates,
     pub(crate) story: Story,
     pub(crate) process: String,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Bench {
 /// How a tool behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manner {
-    /// It works, as far as the weather lets it.
+    /// It works, as far as the fault rates let it.
     Works,
     /// It is often not there.
     Flaky,
@@ -43,7 +43,7 @@ enum Manner {
     Doomed,
 }
 
-struct Errand {
+struct Workload {
     name: &'static str,
     effect: Effect,
     approval: Approval,
@@ -66,13 +66,13 @@ pub(crate) fn toolset(bench: &Bench) -> Result<Toolset, InvalidToolset> {
     ];
     let tools = all.into_iter().map(|(name, effect, approval, manner)| {
         let bench = bench.clone();
-        Arc::new(Errand { name, effect, approval, manner, bench }) as Arc<dyn Tool>
+        Arc::new(Workload { name, effect, approval, manner, bench }) as Arc<dyn Tool>
     });
     Toolset::new(pools::builtin(), tools.collect())
 }
 
 #[async_trait]
-impl Tool for Errand {
+impl Tool for Workload {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: ToolName::new(self.name).expect("plain words are names of tools"),
@@ -94,8 +94,8 @@ impl Tool for Errand {
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
         let running = self.begin(&context);
-        let Bench { chance, weather, link, story, process, .. } = &self.bench;
-        let rough = weather.tools_percent();
+        let Bench { chance, fault_rates, link, story, process, .. } = &self.bench;
+        let rough = fault_rates.tools_percent();
         let longest = if chance.percent(10) { 12_000 } else { 400 };
         tokio::time::sleep(chance.millis(1..=longest)).await;
         // What it reaches is not the broker: it goes on while its process runs.
@@ -135,7 +135,7 @@ impl Tool for Errand {
 /// A run of which the story tells the end, however it comes.
 struct Narrated<'a> {
     run: Running,
-    of: &'a Errand,
+    of: &'a Workload,
     context: CallContext,
 }
 
@@ -147,7 +147,7 @@ impl Drop for Narrated<'_> {
     }
 }
 
-impl Errand {
+impl Workload {
     fn begin(&self, context: &CallContext) -> Narrated<'_> {
         let Bench { link, ledger, story, process, .. } = &self.bench;
         let CallContext { job, work, attempt, idempotency_key, .. } = context;

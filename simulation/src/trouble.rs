@@ -1,5 +1,5 @@
 //! What goes wrong in a world, and when: drawn from the seed before it begins, so that a story can
-//! be told of it. Chance troubles (lost messages, models, tools) are the [`crate::weather`]'s.
+//! be told of it. Chance troubles (lost messages, models, tools) are the [`crate::fault_rates`]'.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,10 +11,10 @@ use proto::id::Shard;
 
 use crate::{
     chance::Chance,
-    ground::Ground,
+    environment::Environment,
     link::{Moment, Standing},
-    post::Post,
     process::Role,
+    process_slot::ProcessSlot,
 };
 
 /// Something that goes wrong.
@@ -101,11 +101,11 @@ impl Troubles {
     }
 
     /// Lets everything go wrong at its time.
-    pub(crate) async fn happen(self, ground: Arc<Ground>, posts: Vec<Arc<Post>>) {
+    pub(crate) async fn happen(self, environment: Arc<Environment>, posts: Vec<Arc<ProcessSlot>>) {
         for (at, trouble) in self.at {
-            tokio::time::sleep(at.saturating_sub(ground.story.now())).await;
-            ground.story.tell("trouble", || format!("{trouble:?}"));
-            happens(trouble, &ground, &posts);
+            tokio::time::sleep(at.saturating_sub(environment.story.now())).await;
+            environment.story.tell("trouble", || format!("{trouble:?}"));
+            happens(trouble, &environment, &posts);
         }
     }
 }
@@ -166,9 +166,9 @@ fn calls(chance: &Chance, times: usize) -> Trouble {
     Trouble::Calls { call, fault: chance.pick(&faults).clone(), times }
 }
 
-fn happens(trouble: Trouble, ground: &Arc<Ground>, posts: &[Arc<Post>]) {
-    let faults = &ground.faults;
-    ground.story.count(trouble.name());
+fn happens(trouble: Trouble, environment: &Arc<Environment>, posts: &[Arc<ProcessSlot>]) {
+    let faults = &environment.faults;
+    environment.story.count(trouble.name());
     match trouble {
         Trouble::Crash { post, calls, moment, empty_for } => {
             let role = posts[post].role;
@@ -184,21 +184,23 @@ fn happens(trouble: Trouble, ground: &Arc<Ground>, posts: &[Arc<Post>]) {
         Trouble::Cut { post, time } => stand(&posts[post], Standing::Cut, time),
         Trouble::Replace { post } => posts[post].replace(),
         Trouble::Clock { post, by_ms } => posts[post].step_clock(by_ms),
-        Trouble::Down { time } => switch(ground, time, broker::memory::Faults::set_down),
-        Trouble::Full { time } => switch(ground, time, broker::memory::Faults::set_full),
-        Trouble::Forgetful { time } => switch(ground, time, broker::memory::Faults::set_forgetful),
+        Trouble::Down { time } => switch(environment, time, broker::memory::Faults::set_down),
+        Trouble::Full { time } => switch(environment, time, broker::memory::Faults::set_full),
+        Trouble::Forgetful { time } => {
+            switch(environment, time, broker::memory::Faults::set_forgetful)
+        }
         Trouble::Calls { call, fault, times } => faults.inject(call, &fault, times),
         Trouble::Timers { times } => faults.inject_timer(TimerFault::Twice, times),
         Trouble::Duplicates { times } => faults.duplicate_deliveries(times),
         Trouble::Reordered { times } => faults.reorder_deliveries(times),
         Trouble::LostAcks { times } => faults.lose_acks(times),
-        Trouble::Redelivered => ground.memory.redeliver_now(),
-        Trouble::Unpinned { shard } => ground.memory.unpin(shard),
+        Trouble::Redelivered => environment.memory.redeliver_now(),
+        Trouble::Unpinned { shard } => environment.memory.unpin(shard),
     }
 }
 
 /// Has a process stand so for a time.
-fn stand(post: &Post, standing: Standing, time: Duration) {
+fn stand(post: &ProcessSlot, standing: Standing, time: Duration) {
     let link = post.link();
     link.set(standing);
     tokio::spawn(async move {
@@ -210,8 +212,8 @@ fn stand(post: &Post, standing: Standing, time: Duration) {
 }
 
 /// Switches a fault of the broker on for a time.
-fn switch(ground: &Arc<Ground>, time: Duration, set: fn(&broker::memory::Faults, bool)) {
-    let faults = Arc::clone(&ground.faults);
+fn switch(environment: &Arc<Environment>, time: Duration, set: fn(&broker::memory::Faults, bool)) {
+    let faults = Arc::clone(&environment.faults);
     set(&faults, true);
     tokio::spawn(async move {
         tokio::time::sleep(time).await;
@@ -220,10 +222,10 @@ fn switch(ground: &Arc<Ground>, time: Duration, set: fn(&broker::memory::Faults,
 }
 
 /// Nothing goes wrong from now on: what is away comes back, what is cut is mended.
-pub(crate) fn end_all(ground: &Ground, posts: &[Arc<Post>]) {
-    ground.story.tell("trouble", || "it is over".to_owned());
-    ground.faults.clear();
-    ground.weather.calm_down();
+pub(crate) fn end_all(environment: &Environment, posts: &[Arc<ProcessSlot>]) {
+    environment.story.tell("trouble", || "it is over".to_owned());
+    environment.faults.clear();
+    environment.fault_rates.calm_down();
     for post in posts {
         let link = post.link();
         if matches!(link.standing(), Standing::Cut | Standing::Paused) {

@@ -2,7 +2,7 @@
 //! were told. Pure over what was collected.
 
 pub(crate) mod back;
-pub(crate) mod kin;
+pub(crate) mod families;
 mod repeats;
 
 use std::collections::BTreeMap;
@@ -74,7 +74,7 @@ pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
     }
     wrong.extend(back::wrong(logs, runs, told));
     wrong.extend(repeats::wrong(logs, runs, told));
-    wrong.extend(kin::wrong(logs));
+    wrong.extend(families::wrong(logs));
     let lost = told.accepted.iter().filter(|id| logs.get(*id).is_none_or(Vec::is_empty));
     wrong.extend(lost.map(|id| format!("{id}: accepted, and not in the log")));
     wrong.extend(effects(runs));
@@ -237,7 +237,7 @@ fn miscounted(id: &JobId, entries: &[Entry]) -> Option<String> {
         // family were told so.
         let decided = entries[..end]
             .iter()
-            .rposition(|e| matches!(e.family, Family::Do(..)) && !kin::is_telling(e));
+            .rposition(|e| matches!(e.family, Family::Do(..)) && !families::is_telling(e));
         let counts = |to: usize| replay(id, &entries[..to]).view().map(|view| view.usage);
         let from = decided.map_or(1, |at| at + 1);
         let fits = (from..=end).any(|to| counts(to) == Some(finish.usage));

@@ -18,21 +18,21 @@ use tokio::time::Instant;
 
 use crate::{
     chance::Chance,
-    customs,
-    desk::Counter,
-    errand::Errand,
-    ground::Ground,
+    door_client::Counter,
+    environment::Environment,
+    fault_rates::{FaultRates, Rough},
     link::{Link, Pace},
+    operator_actions,
     people::{People, Told},
     plant::Plant,
-    post::Post,
     process::Role,
-    rest,
+    process_slot::ProcessSlot,
+    quiescence,
     story::{Counts, Line, Story},
     trouble::{self, Troubles},
     verdict::{self, Evidence, Logs},
-    weather::{Rough, Weather},
     wire::{self, Wire},
+    workload::Workload,
 };
 
 /// How long a world may take to come to rest once nothing goes wrong any more.
@@ -63,69 +63,73 @@ pub(crate) struct Outcome {
 pub(crate) async fn run(seed: u64, plant: Option<Plant>, with_story: bool) -> Outcome {
     let begin = Instant::now();
     let story = Story::begin(with_story);
-    let ground = Arc::new(Ground::lay(seed, plant, story.clone()));
+    let environment = Arc::new(Environment::lay(seed, plant, story.clone()));
     let chance = Chance::new(seed, "world");
     let rough = chance.millis(5_000..=60_000);
-    let posts = posts(&ground, &chance);
-    let mut errands = Errand::draw(&Chance::new(seed, "errands"), rough);
-    customs::add(seed, &mut errands);
-    let jobs: Vec<JobId> = errands.iter().map(|errand| errand.job.clone()).collect();
-    let people = people(&ground, seed, errands);
+    let posts = posts(&environment, &chance);
+    let mut workloads = Workload::draw(&Chance::new(seed, "errands"), rough);
+    operator_actions::add(seed, &mut workloads);
+    let jobs: Vec<JobId> = workloads.iter().map(|workload| workload.job.clone()).collect();
+    let people = people(&environment, seed, workloads);
     let troubles = Troubles::draw(&Chance::new(seed, "troubles"), rough, posts.len());
-    tokio::spawn(troubles.happen(Arc::clone(&ground), posts.clone()));
+    tokio::spawn(troubles.happen(Arc::clone(&environment), posts.clone()));
     let life = async {
         tokio::time::sleep(rough).await;
-        trouble::end_all(&ground, &posts);
-        until_it_rests(&ground, &jobs, &people, begin).await
+        trouble::end_all(&environment, &posts);
+        until_it_rests(&environment, &jobs, &people, begin).await
     };
     let (wrong, evidence) = tokio::select! {
         biased;
-        too_many = ground.bound.reached() => return endless(&ground, too_many, begin),
+        too_many = environment.bound.reached() => return endless(&environment, too_many, begin),
         seen = life => seen,
     };
-    story.add("messages", ground.bound.sent());
+    story.add("messages", environment.bound.sent());
     verdict::tally(&evidence, &story);
     let Evidence { logs, runs, .. } = &evidence;
     Outcome {
         transcript: verdict::transcript(logs, runs, begin),
         time: begin.elapsed(),
         counts: story.counts(),
-        story: if story.is_wanted() { merged(&ground, logs, story.lines()) } else { Vec::new() },
+        story: if story.is_wanted() {
+            merged(&environment, logs, story.lines())
+        } else {
+            Vec::new()
+        },
         wrong,
     }
 }
 
 /// What came of a world in which more happened than may.
-fn endless(ground: &Ground, too_many: String, begin: Instant) -> Outcome {
+fn endless(environment: &Environment, too_many: String, begin: Instant) -> Outcome {
     Outcome {
         wrong: vec![too_many],
         transcript: Vec::new(),
         time: begin.elapsed(),
-        counts: ground.story.counts(),
-        story: ground.story.lines(),
+        counts: environment.story.counts(),
+        story: environment.story.lines(),
     }
 }
 
 /// Waits until a world in which nothing goes wrong any more has come to rest, and for what is late;
 /// what is wrong then, and what shows it.
 async fn until_it_rests(
-    ground: &Ground,
+    environment: &Environment,
     jobs: &[JobId],
     people: &People,
     begin: Instant,
 ) -> (Vec<String>, Evidence) {
-    let witness = witness(ground);
+    let witness = witness(environment);
     let mut wrong = Vec::new();
-    let rest_within = if ground.plant.is_some() { PLANTED_REST_WITHIN } else { REST_WITHIN };
+    let rest_within = if environment.plant.is_some() { PLANTED_REST_WITHIN } else { REST_WITHIN };
     let until = Instant::now() + rest_within;
     let evidence = loop {
         if let Err(moving) = come_to_rest(&witness, jobs, people, until).await {
             wrong.extend(moving.into_iter().map(|job| format!("{job}: does not come to rest")));
         }
         tokio::time::sleep(AFTER_REST).await;
-        let evidence = evidence(ground, &witness, jobs, people, begin).await;
+        let evidence = evidence(environment, &witness, jobs, people, begin).await;
         // What was late may have had a job go on that had come to rest.
-        let moving = rest::moving(&evidence.logs, &evidence.told);
+        let moving = quiescence::moving(&evidence.logs, &evidence.told);
         if !wrong.is_empty() || moving.is_empty() {
             break evidence;
         }
@@ -135,7 +139,7 @@ async fn until_it_rests(
 }
 
 async fn evidence(
-    ground: &Ground,
+    environment: &Environment,
     witness: &Broker,
     jobs: &[JobId],
     people: &People,
@@ -144,19 +148,20 @@ async fn evidence(
     let logs = logs(witness, jobs, &people.told()).await;
     let inbox = witness.kv.list(Bucket::Inbox, "").await.unwrap_or_default();
     let since = |entry: &Entry| {
-        begin + Duration::try_from(entry.time.duration_since(ground.origin)).unwrap_or_default()
+        begin
+            + Duration::try_from(entry.time.duration_since(environment.origin)).unwrap_or_default()
     };
     Evidence {
         ends: ends(&logs, since),
         logs,
-        runs: ground.ledger.runs(),
+        runs: environment.ledger.runs(),
         told: people.told(),
         inbox: inbox.into_iter().map(|value| value.key).collect(),
         ack_wait: witness.log.ack_wait(),
-        travel: ground.travel(),
+        travel: environment.travel(),
         handed_out_twice: ["duplicate deliveries", "redeliveries"]
             .iter()
-            .any(|trouble| ground.story.counts().contains_key(trouble)),
+            .any(|trouble| environment.story.counts().contains_key(trouble)),
     }
 }
 
@@ -183,45 +188,47 @@ fn ends(logs: &Logs, time: impl Fn(&Entry) -> Instant) -> BTreeMap<(JobId, Gener
     ends
 }
 
-fn posts(ground: &Arc<Ground>, chance: &Chance) -> Vec<Arc<Post>> {
+fn posts(environment: &Arc<Environment>, chance: &Chance) -> Vec<Arc<ProcessSlot>> {
     let supervisors = chance.number(1..=3);
     let workers = chance.number(1..=3);
-    let supervisors =
-        (1..=supervisors).map(|n| Post::open(ground, format!("s{n}"), Role::Supervisor));
+    let supervisors = (1..=supervisors)
+        .map(|n| ProcessSlot::open(environment, format!("s{n}"), Role::Supervisor));
     let mut posts: Vec<_> = supervisors.collect();
-    posts.extend((1..=workers).map(|n| Post::open(ground, format!("w{n}"), Role::Worker)));
+    posts.extend(
+        (1..=workers).map(|n| ProcessSlot::open(environment, format!("w{n}"), Role::Worker)),
+    );
     posts
 }
 
-fn people(ground: &Ground, seed: u64, errands: Vec<Errand>) -> People {
+fn people(environment: &Environment, seed: u64, workloads: Vec<Workload>) -> People {
     let chance = Chance::new(seed, "people");
     let wire = Wire {
         name: WorkerId::new("people").expect("a plain word is an id"),
-        link: Arc::new(ground.link()),
-        chance: ground.wires.clone(),
-        weather: ground.weather.clone(),
+        link: Arc::new(environment.link()),
+        chance: environment.wires.clone(),
+        fault_rates: environment.fault_rates.clone(),
         plant: None,
         decides: false,
         stage: None,
     };
-    let broker = wire::behind(&wire, ground.memory.connect(wire.name.clone()));
-    People::begin(Counter { broker }, chance, ground.story.clone(), errands)
+    let broker = wire::behind(&wire, environment.memory.connect(wire.name.clone()));
+    People::begin(Counter { broker }, chance, environment.story.clone(), workloads)
 }
 
 /// A connection of somebody who only looks, and whom nothing keeps from it.
-pub(crate) fn witness(ground: &Ground) -> Broker {
+pub(crate) fn witness(environment: &Environment) -> Broker {
     let pace = Pace { usual_ms: 0, slow_percent: 0, slow_ms: 0 };
     let chance = Chance::new(0, "witness");
     let wire = Wire {
         name: WorkerId::new("witness").expect("a plain word is an id"),
-        link: Arc::new(Link::new(chance.clone(), pace, ground.bound.clone())),
+        link: Arc::new(Link::new(chance.clone(), pace, environment.bound.clone())),
         chance,
-        weather: Weather::new(Rough::default()),
+        fault_rates: FaultRates::new(Rough::default()),
         plant: None,
         decides: false,
         stage: None,
     };
-    wire::behind(&wire, ground.memory.connect(wire.name.clone()))
+    wire::behind(&wire, environment.memory.connect(wire.name.clone()))
 }
 
 /// Waits until every job rests; else those that do not.
@@ -237,7 +244,7 @@ async fn come_to_rest(
         let told = people.told();
         let mut logs = std::mem::take(&mut over);
         read_all(witness, jobs, &told, &mut logs).await;
-        let moving = rest::moving(&logs, &told);
+        let moving = quiescence::moving(&logs, &told);
         if moving.is_empty() && told.busy == 0 {
             return Ok(());
         }
@@ -246,7 +253,7 @@ async fn come_to_rest(
         }
         if told.busy == 0 {
             over = logs;
-            over.retain(|_, entries| rest::is_over(entries));
+            over.retain(|_, entries| quiescence::is_over(entries));
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
@@ -271,18 +278,21 @@ async fn read_all(witness: &Broker, jobs: &[JobId], told: &Told, logs: &mut Logs
             Some(entries) => entries,
             None => witness.log.read(&job, Seq(0)).await.unwrap_or_default(),
         };
-        wanted.extend(verdict::kin::begun_by(&entries));
+        wanted.extend(verdict::families::begun_by(&entries));
         logs.insert(job, entries);
     }
 }
 
 /// The story with the records of all logs in between.
-fn merged(ground: &Ground, logs: &Logs, mut lines: Vec<Line>) -> Vec<Line> {
+fn merged(environment: &Environment, logs: &Logs, mut lines: Vec<Line>) -> Vec<Line> {
     for (job, entries) in logs {
-        lines.extend(entries.iter().map(|entry| Line {
-            at: Duration::try_from(entry.time.duration_since(ground.origin)).unwrap_or_default(),
-            who: job.to_string(),
-            what: verdict::line(entry),
+        lines.extend(entries.iter().map(|entry| {
+            Line {
+                at: Duration::try_from(entry.time.duration_since(environment.origin))
+                    .unwrap_or_default(),
+                who: job.to_string(),
+                what: verdict::line(entry),
+            }
         }));
     }
     lines.sort_by_key(|line| line.at);

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 
 use super::People;
 use crate::{
-    customs::{Deed, What, Where},
-    desk::Heard,
-    errand::Errand,
+    door_client::Heard,
+    operator_actions::{Deed, What, Where},
+    workload::Workload,
 };
 
 /// How often somebody looks for what he wants to name before he lets it be.
@@ -21,9 +21,9 @@ const LOOKS_MAX: u32 = 5;
 
 impl People {
     /// Does all that is to be done with a job beside what is said to it, once it was accepted.
-    pub(super) async fn do_all(&self, errand: &Errand) {
-        let job = &errand.job;
-        for (n, deed) in errand.deeds.iter().enumerate() {
+    pub(super) async fn do_all(&self, workload: &Workload) {
+        let job = &workload.job;
+        for (n, deed) in workload.deeds.iter().enumerate() {
             tokio::time::sleep(deed.after).await;
             let Some(job) = self.whom(job, deed).await else { continue };
             match &deed.what {
@@ -45,7 +45,7 @@ impl People {
                 }
                 What::Fork { at, again } => {
                     if let Some(at) = self.point(&job, at).await {
-                        let id = format!("{}-f{n}", errand.job);
+                        let id = format!("{}-f{n}", workload.job);
                         let fork = json!({ "job": job, "at": at, "again": again });
                         self.fork(JobId::new(id).expect("a job's id, and two letters more"), fork)
                             .await;

@@ -23,7 +23,8 @@ pub(crate) use self::props::{Reported, Stage, toolset};
 use self::{acts::Acts, props::Trick};
 pub use self::{props::Mishap, recording::Recording};
 use crate::{
-    ground::Ground, link::Standing, post::Post, process::Role, story::Story, world::witness,
+    environment::Environment, link::Standing, process::Role, process_slot::ProcessSlot,
+    story::Story, world::witness,
 };
 
 /// How long nothing may happen before a job is taken to rest.
@@ -75,22 +76,23 @@ pub fn play(recording: &Recording, script: &str, cut: usize, mishap: &Mishap) ->
 
 async fn run(recording: &Recording, mind: ScriptModel, cut: usize, mishap: &Mishap) -> Played {
     let stage = Arc::new(Stage::of(recording, Trick::new(mishap)));
-    let ground = Arc::new(Ground::stage(recording.begin(), mind, stage, Story::begin(false)));
-    let witness = witness(&ground);
-    recording.store(&ground.memory, &witness, cut).await;
+    let environment =
+        Arc::new(Environment::stage(recording.begin(), mind, stage, Story::begin(false)));
+    let witness = witness(&environment);
+    recording.store(&environment.memory, &witness, cut).await;
     props::announce(&witness).await.expect("the memory's buckets can be written");
     match mishap {
         Mishap::Twice => {
-            ground.faults.duplicate_deliveries(ALL_OF_THEM);
-            ground.faults.set_forgetful(true);
+            environment.faults.duplicate_deliveries(ALL_OF_THEM);
+            environment.faults.set_forgetful(true);
         }
-        Mishap::Unacknowledged => ground.faults.lose_acks(2 * recording.len()),
+        Mishap::Unacknowledged => environment.faults.lose_acks(2 * recording.len()),
         Mishap::None | Mishap::FailsFirst(_) | Mishap::DiesBeforeReporting(_) => {}
     }
     let posts = [
-        Post::open(&ground, "s1".to_owned(), Role::Supervisor),
-        Post::open(&ground, "w1".to_owned(), Role::Worker),
-        Post::open(&ground, "w2".to_owned(), Role::Worker),
+        ProcessSlot::open(&environment, "s1".to_owned(), Role::Supervisor),
+        ProcessSlot::open(&environment, "w1".to_owned(), Role::Worker),
+        ProcessSlot::open(&environment, "w2".to_owned(), Role::Worker),
     ];
     let jobs = recording.jobs();
     join_all(jobs.iter().map(|job| follow(&witness, recording, job, cut))).await;
@@ -99,7 +101,7 @@ async fn run(recording: &Recording, mind: ScriptModel, cut: usize, mishap: &Mish
         post.link().set(Standing::Gone);
     }
     let mut effects = recording.effects(cut);
-    let runs = ground.ledger.runs();
+    let runs = environment.ledger.runs();
     for run in runs.iter().filter(|run| run.effect == Effect::Once && run.effect_at.is_some()) {
         *effects.entry(run.key.clone()).or_default() += 1;
     }

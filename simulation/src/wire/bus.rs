@@ -26,7 +26,7 @@ impl WiredBus {
 impl Bus for WiredBus {
     async fn publish(&self, subject: String, payload: Bytes) -> Result<(), BusError> {
         self.wire.send().await?;
-        let (chance, rough) = (&self.wire.chance, self.wire.weather.messages_percent());
+        let (chance, rough) = (&self.wire.chance, self.wire.fault_rates.messages_percent());
         if chance.percent(rough) {
             return Ok(());
         }
@@ -113,7 +113,7 @@ impl WiredReply {
     /// The answer arrives. The service does not learn it.
     async fn arrives(&self) -> Result<bool, BusError> {
         self.wire.send().await?;
-        Ok(!self.wire.chance.percent(self.wire.weather.messages_percent()))
+        Ok(!self.wire.chance.percent(self.wire.fault_rates.messages_percent()))
     }
 }
 

@@ -16,10 +16,10 @@ use proto::id::WorkerId;
 
 use crate::{
     chance::Chance,
+    fault_rates::FaultRates,
     link::{Away, Link},
     plant::Plant,
     rehearsal::Stage,
-    weather::Weather,
 };
 
 /// The parts that every wire of one process shares.
@@ -29,7 +29,7 @@ pub(crate) struct Wire {
     pub(crate) name: WorkerId,
     pub(crate) link: Arc<Link>,
     pub(crate) chance: Chance,
-    pub(crate) weather: Weather,
+    pub(crate) fault_rates: FaultRates,
     pub(crate) plant: Option<Plant>,
     /// The process is a supervisor.
     pub(crate) decides: bool,
@@ -111,7 +111,7 @@ impl Wire {
         E: From<Lost> + Send + 'static,
     {
         if let Err(unsent) = self.send().await {
-            if !self.chance.percent(self.weather.late_percent()) {
+            if !self.chance.percent(self.fault_rates.late_percent()) {
                 return Err(unsent.into());
             }
             let late = self.chance.millis(0..=20_000);

@@ -42,7 +42,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("simulation/src/rehearsal/recording.rs", "indexes a recorded log by command"),
     ("simulation/src/verdict.rs", "judges the machine, so it must not ask it"),
     ("simulation/src/verdict/back.rs", "judges the machine, so it must not ask it"),
-    ("simulation/src/verdict/kin.rs", "judges the machine, so it must not ask it"),
+    ("simulation/src/verdict/families.rs", "judges the machine, so it must not ask it"),
     ("simulation/src/verdict/repeats.rs", "judges the machine, so it must not ask it"),
     ("simulation/src/wire/log.rs", "injects faults by the kind of a write"),
     ("simulation/src/wire/misread.rs", "garbles results"),

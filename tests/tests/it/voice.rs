@@ -35,27 +35,27 @@ fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
 
-fn in_comments(source: &Source) -> impl Iterator<Item = (usize, String)> {
+/// The comments of a Rust source, with the numbers of their lines.
+fn comments(source: &Source) -> Vec<(usize, String)> {
     let numbered = source.text.lines().enumerate();
-    numbered
-        .filter(|(_, line)| line.trim_start().starts_with("//"))
-        .map(|(n, line)| (n + 1, line.to_owned()))
+    let comments = numbered.filter(|(_, line)| line.trim_start().starts_with("//"));
+    comments.map(|(n, line)| (n + 1, line.to_owned())).collect()
 }
 
-fn in_prose(source: &Source) -> impl Iterator<Item = (usize, String)> {
-    let mut is_code = false;
-    source.text.lines().enumerate().filter_map(move |(n, line)| {
+/// The prose of a document, with the numbers of its lines.
+fn prose(source: &Source) -> Vec<(usize, String)> {
+    let (mut is_code, mut prose) = (false, Vec::new());
+    for (n, line) in source.text.lines().enumerate() {
         if line.trim_start().starts_with("```") {
             is_code = !is_code;
+        } else if !is_code {
+            prose.push((n + 1, without_code(line)));
         }
-        (!is_code).then(|| (n + 1, without_code(line)))
-    })
+    }
+    prose
 }
 
-fn wrong<I: Iterator<Item = (usize, String)>>(
-    sources: &[Source],
-    lines: impl Fn(&Source) -> I,
-) -> Vec<String> {
+fn wrong(sources: &[Source], lines: fn(&Source) -> Vec<(usize, String)>) -> Vec<String> {
     let mut wrong = Vec::new();
     for source in sources {
         for (number, line) in lines(source) {
@@ -69,9 +69,9 @@ fn wrong<I: Iterator<Item = (usize, String)>>(
 
 #[test]
 fn comments_use_the_words_of_the_field() {
-    assert_eq!(wrong(&sources::ending_with(".rs"), in_comments), Vec::<String>::new());
+    assert_eq!(wrong(&sources::ending_with(".rs"), comments), Vec::<String>::new());
     let bad = Source::of("a.rs", "let anew = 1;\n// Whoever asks.\n/// Put in\n");
-    assert_eq!(wrong(&[bad], in_comments).len(), 1);
+    assert_eq!(wrong(&[bad], comments).len(), 1);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn documents_use_the_words_of_the_field() {
     let mut documents = sources::ending_with(".md");
     // Prompts are for models and part of what recorded runs were shown.
     documents.retain(|document| !document.path.contains("/prompts/"));
-    assert_eq!(wrong(&documents, in_prose), Vec::<String>::new());
+    assert_eq!(wrong(&documents, prose), Vec::<String>::new());
     let bad = Source::of("a.md", "It comes to `anew`.\n```\nwhoever\n```\nwelcomes to it\n");
-    assert_eq!(wrong(&[bad], in_prose), ["a.md:1: `comes to`: the outcome, the total, happens"]);
+    assert_eq!(wrong(&[bad], prose), ["a.md:1: `comes to`: the outcome, the total, happens"]);
 }

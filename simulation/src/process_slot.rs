@@ -12,9 +12,9 @@ use runtime::actor::kill;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ground::Ground,
+    environment::Environment,
+    flaky_model::Moody,
     link::{Link, Moment, Standing},
-    mind::Moody,
     process::{Equipment, MachineClock, Role, live},
     tools::Bench,
     wire::{self, Wire},
@@ -22,7 +22,7 @@ use crate::{
 
 /// A place for a process.
 #[derive(Debug)]
-pub(crate) struct Post {
+pub(crate) struct ProcessSlot {
     pub(crate) name: String,
     pub(crate) role: Role,
     clock: MachineClock,
@@ -39,21 +39,21 @@ struct State {
     given_up: bool,
 }
 
-impl Post {
+impl ProcessSlot {
     /// A place, and the task that keeps it filled.
-    pub(crate) fn open(ground: &Arc<Ground>, name: String, role: Role) -> Arc<Self> {
+    pub(crate) fn open(environment: &Arc<Environment>, name: String, role: Role) -> Arc<Self> {
         let post = Arc::new(Self {
             name,
             role,
-            clock: MachineClock::new(ground.clock),
+            clock: MachineClock::new(environment.clock),
             state: Mutex::new(State {
-                link: Arc::new(ground.link()),
+                link: Arc::new(environment.link()),
                 shutdown: CancellationToken::new(),
                 empty_for: Some(Duration::from_secs(1)),
                 given_up: false,
             }),
         });
-        tokio::spawn(fill(Arc::clone(ground), Arc::clone(&post)));
+        tokio::spawn(fill(Arc::clone(environment), Arc::clone(&post)));
         post
     }
 
@@ -98,9 +98,9 @@ impl Post {
 }
 
 /// Keeps a place filled.
-async fn fill(ground: Arc<Ground>, post: Arc<Post>) {
+async fn fill(environment: Arc<Environment>, post: Arc<ProcessSlot>) {
     for n in 1.. {
-        let (link, shutdown) = (Arc::new(ground.link()), CancellationToken::new());
+        let (link, shutdown) = (Arc::new(environment.link()), CancellationToken::new());
         {
             let mut state = post.lock();
             state.link = Arc::clone(&link);
@@ -109,13 +109,13 @@ async fn fill(ground: Arc<Ground>, post: Arc<Post>) {
         }
         let name = format!("{}-{n}", post.name);
         let root = Arc::new(Mutex::new(None));
-        let equipment = equip(&ground, &post, &name, &link, shutdown, Arc::clone(&root));
-        ground.story.tell(&name, || "starts".to_owned());
+        let equipment = equip(&environment, &post, &name, &link, shutdown, Arc::clone(&root));
+        environment.story.tell(&name, || "starts".to_owned());
         let mut life = tokio::spawn(live(equipment));
         let end = tokio::select! {
             biased;
             () = link.gone() => {
-                ground.story.count("processes killed");
+                environment.story.count("processes killed");
                 "is killed".to_owned()
             }
             end = &mut life => match end {
@@ -129,7 +129,7 @@ async fn fill(ground: Arc<Ground>, post: Arc<Post>) {
         if let Some(root) = root.lock().unwrap_or_else(PoisonError::into_inner).take() {
             kill(&root);
         }
-        ground.story.tell(&name, || end);
+        environment.story.tell(&name, || end);
         let empty_for = {
             let state = post.lock();
             if state.given_up { None } else { state.empty_for }
@@ -140,8 +140,8 @@ async fn fill(ground: Arc<Ground>, post: Arc<Post>) {
 }
 
 fn equip(
-    ground: &Ground,
-    post: &Post,
+    environment: &Environment,
+    post: &ProcessSlot,
     name: &str,
     link: &Arc<Link>,
     shutdown: CancellationToken,
@@ -151,33 +151,33 @@ fn equip(
     let wire = Wire {
         name: worker.clone(),
         link: Arc::clone(link),
-        chance: ground.wires.clone(),
-        weather: ground.weather.clone(),
-        plant: ground.plant,
+        chance: environment.wires.clone(),
+        fault_rates: environment.fault_rates.clone(),
+        plant: environment.plant,
         decides: post.role == Role::Supervisor,
-        stage: ground.stage.clone(),
+        stage: environment.stage.clone(),
     };
     Equipment {
         role: post.role,
-        broker: wire::behind(&wire, ground.memory.connect(worker.clone())),
+        broker: wire::behind(&wire, environment.memory.connect(worker.clone())),
         worker,
         clock: post.clock.clone(),
-        model: match ground.stage {
-            Some(_) => Arc::new(ground.mind.clone()),
+        model: match environment.stage {
+            Some(_) => Arc::new(environment.mind.clone()),
             None => Arc::new(Moody {
-                inner: ground.mind.clone(),
+                inner: environment.mind.clone(),
                 link: Arc::clone(link),
-                chance: ground.outside.clone(),
-                weather: ground.weather.clone(),
+                chance: environment.outside.clone(),
+                fault_rates: environment.fault_rates.clone(),
             }),
         },
-        stage: ground.stage.clone(),
+        stage: environment.stage.clone(),
         bench: Bench {
             link: Arc::clone(link),
-            ledger: ground.ledger.clone(),
-            chance: ground.outside.clone(),
-            weather: ground.weather.clone(),
-            story: ground.story.clone(),
+            ledger: environment.ledger.clone(),
+            chance: environment.outside.clone(),
+            fault_rates: environment.fault_rates.clone(),
+            story: environment.story.clone(),
             process: name.to_owned(),
         },
         shutdown,

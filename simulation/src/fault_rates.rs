@@ -9,7 +9,7 @@ use crate::chance::Chance;
 
 /// How rough it is. Clones are one.
 #[derive(Debug, Clone)]
-pub(crate) struct Weather {
+pub(crate) struct FaultRates {
     calm: Arc<AtomicBool>,
     rough: Rough,
 }
@@ -40,7 +40,7 @@ impl Rough {
     }
 }
 
-impl Weather {
+impl FaultRates {
     pub(crate) fn new(rough: Rough) -> Self {
         Self { calm: Arc::default(), rough }
     }

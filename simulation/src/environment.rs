@@ -1,4 +1,4 @@
-//! What everybody in a world stands on: the broker, the clock, the model, chance and the weather.
+//! The environment of a world: the broker, the clock, the model, chance and the fault rates.
 
 use broker::memory::{Memory, MemoryOptions, VirtualClock};
 use jiff::Timestamp;
@@ -9,13 +9,13 @@ use std::{sync::Arc, time::Duration};
 use crate::{
     bound::Bound,
     chance::Chance,
+    fault_rates::{FaultRates, Rough},
+    flaky_model,
     ledger::Ledger,
     link::{Link, Pace},
-    mind,
     plant::Plant,
     rehearsal::Stage,
     story::Story,
-    weather::{Rough, Weather},
 };
 
 /// Shards of a world: few, so that jobs share them and supervisors fight for them.
@@ -24,16 +24,16 @@ const SHARDS: u16 = 2;
 /// When every world begins. The time itself means nothing.
 const ORIGIN_S: i64 = 1_800_000_000;
 
-/// What everybody stands on.
+/// The shared parts of a world.
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct Environment {
     pub(crate) memory: Memory,
     pub(crate) faults: Arc<broker::memory::Faults>,
     pub(crate) clock: VirtualClock,
     pub(crate) origin: Timestamp,
     pub(crate) mind: ScriptModel,
     pub(crate) ledger: Ledger,
-    pub(crate) weather: Weather,
+    pub(crate) fault_rates: FaultRates,
     pub(crate) story: Story,
     pub(crate) plant: Option<Plant>,
     /// What stands in for models, tools and people when a recorded job is played.
@@ -46,8 +46,8 @@ pub(crate) struct Ground {
     pub(crate) outside: Chance,
 }
 
-impl Ground {
-    /// The ground of a seed's world. Must be called where its time runs.
+impl Environment {
+    /// The environment of a seed's world. Must be called where its time runs.
     pub(crate) fn lay(seed: u64, plant: Option<Plant>, story: Story) -> Self {
         let chance = Chance::new(seed, "ground");
         let origin = Timestamp::from_second(ORIGIN_S).unwrap_or(Timestamp::UNIX_EPOCH);
@@ -68,9 +68,9 @@ impl Ground {
             faults,
             clock,
             origin,
-            mind: mind::scripted(),
+            mind: flaky_model::scripted(),
             ledger: Ledger::default(),
-            weather: Weather::new(Rough::draw(&chance)),
+            fault_rates: FaultRates::new(Rough::draw(&chance)),
             story,
             plant,
             stage: None,
@@ -85,7 +85,7 @@ impl Ground {
         }
     }
 
-    /// The ground of a recorded job that began at `origin`: nothing goes wrong by chance, and
+    /// The environment of a recorded job that began at `origin`: nothing goes wrong by chance, and
     /// messages do not travel for long.
     pub(crate) fn stage(
         origin: Timestamp,
@@ -93,7 +93,7 @@ impl Ground {
         stage: Arc<Stage>,
         story: Story,
     ) -> Self {
-        let ground = Self::lay(0, None, story);
+        let environment = Self::lay(0, None, story);
         let clock = VirtualClock::starting_at(origin);
         let faults = Arc::default();
         let options = MemoryOptions {
@@ -110,10 +110,10 @@ impl Ground {
             clock,
             origin,
             mind,
-            weather: Weather::new(Rough::default()),
+            fault_rates: FaultRates::new(Rough::default()),
             stage: Some(stage),
             pace: Pace { usual_ms: 0, slow_percent: 0, slow_ms: 0 },
-            ..ground
+            ..environment
         }
     }
 

@@ -4,7 +4,7 @@
 use proto::agent::Agent;
 use serde_json::{Value, json};
 
-use crate::{agents::Agents, chance::Chance, errand::Errand};
+use crate::{agents::Agents, chance::Chance, workload::Workload};
 
 /// Tools that stand in tasks that are handed on.
 const TOOLS: &[&str] = &["note", "put", "put", "pay", "wire", "flaky"];
@@ -25,8 +25,8 @@ pub(crate) fn helpers() -> Vec<Agent> {
     serde_json::from_value(all).expect("the helpers are agents, as every test with kin shows")
 }
 
-/// Makes an errand one that is handed on, at least in part.
-pub(crate) fn hand_on(chance: &Chance, agents: &Agents, errand: &mut Errand) {
+/// Makes a workload one that is handed on, at least in part.
+pub(crate) fn hand_on(chance: &Chance, agents: &Agents, workload: &mut Workload) {
     let who = *chance.pick(&["porter", "porter", "clerk", "page", "chief"]);
     let shape = *chance.pick(match who {
         "clerk" => &["query", "form", "mixed", "chain"],
@@ -44,8 +44,8 @@ pub(crate) fn hand_on(chance: &Chance, agents: &Agents, errand: &mut Errand) {
         // What was drawn does not go with others to hand tasks to.
         agent = json!({ "name": "errands", "agents": ["porter", "clerk", "page", "chief"] });
     }
-    errand.body["goal"] = json!(format!("errand: {how} {who} {shape} {tool}"));
-    errand.body["agent"] = agent;
+    workload.body["goal"] = json!(format!("errand: {how} {who} {shape} {tool}"));
+    workload.body["agent"] = agent;
 }
 
 /// What the family may come to.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proto::{fact::Signal, id::SnapshotName};
 
-use crate::{agents::Agents, chance::Chance, errand::Errand, kin};
+use crate::{agents::Agents, chance::Chance, sub_agents, workload::Workload};
 
 /// Of a hundred worlds, in how many tasks are handed on.
 const KIN_PERCENT: u64 = 18;
@@ -51,22 +51,22 @@ pub(crate) enum Where {
     Into(u64),
 }
 
-/// Adds to the errands of a seed's world what it has beside them.
-pub(crate) fn add(seed: u64, errands: &mut [Errand]) {
+/// Adds to the workloads of a seed's world what it has beside them.
+pub(crate) fn add(seed: u64, workloads: &mut [Workload]) {
     let chance = Chance::new(seed, "customs");
     let (kin, back) = (chance.percent(KIN_PERCENT), chance.percent(BACK_PERCENT));
     if kin {
         let (chance, agents) = (Chance::new(seed, "kin"), Agents::new());
-        for errand in errands.iter_mut().take(HANDING_MAX) {
-            kin::hand_on(&chance, &agents, errand);
+        for workload in workloads.iter_mut().take(HANDING_MAX) {
+            sub_agents::hand_on(&chance, &agents, workload);
         }
     }
     let chance = Chance::new(seed, "deeds");
-    for errand in errands.iter_mut() {
+    for workload in workloads.iter_mut() {
         if back {
-            errand.deeds = going_back(&chance, kin);
+            workload.deeds = going_back(&chance, kin);
         } else if kin {
-            errand.deeds = speaking_below(&chance);
+            workload.deeds = speaking_below(&chance);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proto::{fact::Signal, id::JobId};
 use serde_json::{Value, json};
 
-use crate::{agents::Agents, chance::Chance, customs::Deed};
+use crate::{agents::Agents, chance::Chance, operator_actions::Deed};
 
 /// Shapes of plans that the model's script knows.
 const SHAPES: &[&str] = &[
@@ -19,7 +19,7 @@ const TOOLS: &[&str] = &["note", "put", "put", "pay", "pay", "wire", "flaky"];
 
 /// A job of a world.
 #[derive(Debug, Clone)]
-pub(crate) struct Errand {
+pub(crate) struct Workload {
     /// Its id.
     pub(crate) job: JobId,
     /// When it is submitted, since the world began.
@@ -34,7 +34,7 @@ pub(crate) struct Errand {
     pub(crate) deeds: Vec<Deed>,
 }
 
-impl Errand {
+impl Workload {
     /// Draws all jobs of a world that is rough for `rough`.
     pub(crate) fn draw(chance: &Chance, rough: Duration) -> Vec<Self> {
         let agents = Agents::new();

@@ -11,7 +11,7 @@ use model::{
 use proto::message::{ModelCall, StopReason, Usage};
 use serde_json::Value;
 
-use crate::{chance::Chance, link::Link, weather::Weather};
+use crate::{chance::Chance, fault_rates::FaultRates, link::Link};
 
 /// What the model says: see the file.
 const SCRIPT: &str = include_str!("script.yaml");
@@ -35,7 +35,7 @@ pub(crate) struct Moody {
     pub(crate) inner: ScriptModel,
     pub(crate) link: Arc<Link>,
     pub(crate) chance: Chance,
-    pub(crate) weather: Weather,
+    pub(crate) fault_rates: FaultRates,
 }
 
 #[async_trait]
@@ -44,7 +44,7 @@ impl Model for Moody {
         let longest = if self.chance.percent(5) { 15_000 } else { 300 };
         tokio::time::sleep(self.chance.millis(1..=longest)).await;
         self.link.run().await;
-        if self.chance.percent(self.weather.model_percent()) {
+        if self.chance.percent(self.fault_rates.model_percent()) {
             return self.trouble();
         }
         let functions = request.tools.iter().map(|tool| tool.name.as_str());
