@@ -98,7 +98,7 @@ pub struct Setup {
     pub crew: Crew,
     /// Puts arguments and results into traces, when present.
     pub content: Option<Arc<Content>>,
-    /// The bounds of the pool; see [`options`].
+    /// The bounds of the pool; see [`crate::actor::options`].
     pub options: PoolOptions,
     /// Begins the shutdown.
     pub shutdown: CancellationToken,

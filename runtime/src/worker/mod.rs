@@ -8,7 +8,7 @@
 //!   that dies at any point are delivered to another worker.
 //! * Each command has an actor of its own, which the pool supervises: a panic ends that one task, is
 //!   reported as a fault that may pass, and touches no other.
-//! * While a task runs the command is kept alive three times per [`broker::log::Log::ack_wait`]. A
+//! * While a task runs the command is kept alive three times per [`broker::log::Queues::ack_wait`]. A
 //!   task that blocks its thread stops being kept alive, and its command is delivered to another
 //!   worker.
 //! * A task whose job has ended is asked to stop, and dropped when it does not stop in time.
