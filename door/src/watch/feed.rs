@@ -141,6 +141,9 @@ impl Feed {
         }
         match (view, &self.end) {
             (Some((seq, view)), _) => Next::View(*seq, view.clone()),
+            (None, Some(Ok(()))) if stored > self.seq => {
+                Next::End(Err(again("records were stored after the end of the job")))
+            }
             (None, Some(end)) => Next::End(end.clone()),
             (None, None) => Next::Wait,
         }
@@ -245,7 +248,8 @@ mod tests {
             }
             Next::Missed(until) => format!("missed to {until}"),
             Next::View(seq, _) => format!("view {seq}"),
-            Next::End(_) => "end".to_owned(),
+            Next::End(Ok(())) => "end".to_owned(),
+            Next::End(Err(_)) => "again".to_owned(),
             Next::Wait => "wait".to_owned(),
         }
     }
@@ -276,6 +280,8 @@ mod tests {
         assert_eq!(next(&feed, 9, None, 0), "view 7");
         assert_eq!(next(&feed, 9, None, 9), "end");
         assert_eq!(next(&feed, 9, Some(7), 0), "end");
+        // A rollback may be among the records after the end, so the watcher asks again.
+        assert_eq!(next(&feed, 9, None, 11), "again");
     }
 
     #[test]

@@ -1,16 +1,16 @@
 //! The one reader of a watched job's log: it folds every record once and puts what follows from it
 //! into the job's feed.
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use broker::log::Log;
 use bytes::Bytes;
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use machine::{Job, Replay, events::Projection};
 use proto::{
     door::Watched,
     entry::Entry,
-    error::Failure,
+    error::{Code, Failure},
     event::Event,
     id::{JobId, Seq},
 };
@@ -27,7 +27,11 @@ const VIEW_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Follows a job until it ends or its log gives nothing more; the feed says which.
 pub(super) async fn run(log: Arc<dyn Log>, id: JobId, feed: Arc<watch::Sender<Feed>>) {
-    let end = follow(&*log, id, &feed).await;
+    let end = AssertUnwindSafe(follow(&*log, id.clone(), &feed)).catch_unwind().await;
+    let end = end.unwrap_or_else(|_| {
+        tracing::error!(job = %id, "the follower of a watched job panicked");
+        Err(Failure::new(Code::Internal, "the job cannot be followed"))
+    });
     feed.send_modify(|feed| feed.end = Some(end));
 }
 

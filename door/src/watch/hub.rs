@@ -59,22 +59,29 @@ impl Hub {
 
     /// The feed of a job. It starts with [`WatchedJob::follow`].
     pub(super) fn join(&self, id: &JobId) -> Arc<WatchedJob> {
+        self.join_or_replace(id).0
+    }
+
+    /// The feed of a job, and the feed that it replaces. Dropping the last handle of a feed locks the
+    /// map, so the caller drops the replaced one, after the lock of this function is released.
+    fn join_or_replace(&self, id: &JobId) -> (Arc<WatchedJob>, Option<Arc<WatchedJob>>) {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        // A feed that is over says nothing of what follows: an ended job may be rolled back.
-        let shared = jobs.get(id).and_then(Weak::upgrade).filter(|job| !job.is_over());
-        shared.unwrap_or_else(|| {
-            let feed = watch::Sender::new(Feed::new(Arc::clone(&self.memory)));
-            let job = Arc::new(WatchedJob {
-                id: id.clone(),
-                broker: self.broker.clone(),
-                jobs: Arc::clone(&self.jobs),
-                feed: Arc::new(feed),
-                follower: OnceLock::new(),
-                live: OnceCell::new(),
-            });
-            jobs.insert(id.clone(), Arc::downgrade(&job));
-            job
-        })
+        let replaced = match jobs.get(id).and_then(Weak::upgrade) {
+            Some(job) if !job.is_over() => return (job, None),
+            // A feed that is over says nothing of what follows: an ended job may be rolled back.
+            over => over,
+        };
+        let feed = watch::Sender::new(Feed::new(Arc::clone(&self.memory)));
+        let job = Arc::new(WatchedJob {
+            id: id.clone(),
+            broker: self.broker.clone(),
+            jobs: Arc::clone(&self.jobs),
+            feed: Arc::new(feed),
+            follower: OnceLock::new(),
+            live: OnceCell::new(),
+        });
+        jobs.insert(id.clone(), Arc::downgrade(&job));
+        (job, replaced)
     }
 }
 
@@ -104,9 +111,20 @@ impl WatchedJob {
             let feed = feed.wait_for(|feed| feed.seq > Seq(0) || feed.end.is_some()).await;
             let feed = feed.map_err(|_| feed::again("the log is not followed any more"))?;
             match &feed.end {
-                Some(Err(failure)) if feed.seq == Seq(0) => return Err(failure.clone()),
-                Some(_) | None => feed.seq,
+                Some(Err(failure)) if feed.seq == Seq(0) => Err(failure.clone()),
+                Some(_) | None => Ok(feed.seq),
             }
+        };
+        let begun = match begun {
+            // The first watcher may have asked before the job was submitted, and this one after.
+            Err(failure) if !is_first && failure.code == Code::NotFound => {
+                let stored = self.broker.log.read(&self.id, Seq(0)).await?;
+                return Err(match stored.is_empty() {
+                    true => failure,
+                    false => feed::again("the job was submitted meanwhile"),
+                });
+            }
+            begun => begun?,
         };
         feed.mark_changed();
         if is_first {

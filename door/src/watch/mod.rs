@@ -134,25 +134,26 @@ impl Watcher<'_> {
         }
     }
 
-    /// Sends all that the feed has; says whether the watch is over.
+    /// Sends the next part of what the feed has; says whether the watch is over. The rest follows
+    /// after the other events had their turn.
     async fn catch_up(&mut self) -> Result<bool, Cut> {
-        loop {
-            let next = self.feed.borrow_and_update().next(self.taken, self.viewed, self.stored);
-            match next {
-                Next::Items(items) => {
-                    for item in items {
-                        self.item(&item).await?;
-                    }
+        let next = self.feed.borrow_and_update().next(self.taken, self.viewed, self.stored);
+        match next {
+            Next::Items(items) => {
+                for item in items {
+                    self.item(&item).await?;
                 }
-                Next::Missed(until) => self.missed(until).await?,
-                Next::View(seq, view) => {
-                    self.send(view).await?;
-                    self.viewed = Some(seq);
-                }
-                Next::End(end) => return end.map(|()| true).map_err(Cut::from),
-                Next::Wait => return Ok(false),
             }
+            Next::Missed(until) => self.missed(until).await?,
+            Next::View(seq, view) => {
+                self.send(view).await?;
+                self.viewed = Some(seq);
+            }
+            Next::End(end) => return end.map(|()| true).map_err(Cut::from),
+            Next::Wait => return Ok(false),
         }
+        self.feed.mark_changed();
+        Ok(false)
     }
 
     async fn item(&mut self, item: &Item) -> Result<(), Cut> {
