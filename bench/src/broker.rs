@@ -71,6 +71,7 @@ impl Servers {
             let mut options = ChildOptions {
                 program: program.map(PathBuf::from),
                 store_dir: dir.join(format!("nats-{n}")),
+                keeps_name: true,
                 jetstream: jetstream.clone(),
                 config,
                 ..ChildOptions::default()

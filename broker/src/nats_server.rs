@@ -119,6 +119,9 @@ pub struct ChildOptions {
     pub port: u16,
     /// Its data directory, created if missing.
     pub store_dir: PathBuf,
+    /// Whether it has the same name at every start. A cluster knows its members by their names: a
+    /// server that does not keep its name joins as another member.
+    pub keeps_name: bool,
     /// Further lines of its configuration.
     pub config: Vec<String>,
     /// Further lines within `jetstream { … }`, for instance `sync_interval: always`.
@@ -221,7 +224,10 @@ impl Child {
         let port = if options.port == 0 { free_port()? } else { options.port };
         let config = options.store_dir.join("nats-server.conf");
         let log = options.store_dir.join("nats-server.log");
-        let name = server_name(&options.store_dir)?;
+        let name = match options.keeps_name {
+            true => server_name(&options.store_dir)?,
+            false => new_name(),
+        };
         if options.port != 0 && greets(port, &name).await {
             return Err(io::Error::from(io::ErrorKind::AddrInUse).into());
         }
@@ -358,9 +364,13 @@ fn server_name(store_dir: &Path) -> io::Result<String> {
 }
 
 fn new_server_name(file: &Path) -> io::Result<String> {
-    let name = format!("callboard-{}", uuid::Uuid::new_v4().simple());
+    let name = new_name();
     std::fs::write(file, &name)?;
     Ok(name)
+}
+
+fn new_name() -> String {
+    format!("callboard-{}", uuid::Uuid::new_v4().simple())
 }
 
 fn configuration(name: &str, port: u16, options: &ChildOptions) -> String {

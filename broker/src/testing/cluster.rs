@@ -89,7 +89,8 @@ impl NatsCluster {
         self.servers[place].1 = None;
     }
 
-    /// Starts a server again on its port and its directory; kills it before if it runs.
+    /// Starts a server again on its port and its directory; kills it before if it runs. It has a new
+    /// name, so the cluster takes it for another member.
     ///
     /// # Panics
     /// When it does not start.
