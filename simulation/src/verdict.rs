@@ -233,11 +233,11 @@ fn miscounted(id: &JobId, entries: &[Entry]) -> Option<String> {
         if finish.generation < replay(id, &entries[..end]).generation() {
             return None;
         }
-        // Facts that came while it was decided are not in it, nor those that came while others of its
-        // family were told so.
+        // Facts that came while it was decided are not in it, nor those that came while the notes of
+        // the end were stored.
         let decided = entries[..end]
             .iter()
-            .rposition(|e| matches!(e.family, Family::Do(..)) && !families::is_telling(e));
+            .rposition(|e| matches!(e.family, Family::Do(..)) && !families::is_note_of_an_end(e));
         let counts = |to: usize| replay(id, &entries[..to]).view().map(|view| view.usage);
         let from = decided.map_or(1, |at| at + 1);
         let fits = (from..=end).any(|to| counts(to) == Some(finish.usage));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machine::{Job, Replay};
 use proto::{
-    decision::{Decision, Note, SpawnWork},
+    decision::{Closed, Decision, Note, SpawnWork},
     entry::Entry,
     fact::Fact,
     family::{ChildSaid, News},
@@ -35,12 +35,20 @@ pub(crate) fn begun_by(entries: &[Entry]) -> Vec<JobId> {
     children.collect()
 }
 
-/// Whether it notes that another job of the family was told something.
-pub(super) fn is_telling(entry: &Entry) -> bool {
-    matches!(known(entry), Some(Known::Decision(decision)) if matches!(
+/// Whether a record is a note that the end of a job writes before its finish, or that says what
+/// another job of its family was told. One activation may write several of them and the finish; a fact
+/// that is stored meanwhile is in none.
+pub(super) fn is_note_of_an_end(entry: &Entry) -> bool {
+    let Some(Known::Decision(decision)) = known(entry) else { return false };
+    matches!(
         *decision,
-        Decision::Note(Note::Spawned { .. } | Note::ChildTold { .. } | Note::ParentTold { .. })
-    ))
+        Decision::Note(
+            Note::Spawned { .. }
+                | Note::ChildTold { .. }
+                | Note::ParentTold { .. }
+                | Note::QuestionClosed { because: Closed::JobEnded, .. }
+        )
+    )
 }
 
 /// Everything that is wrong, in words.
@@ -102,7 +110,7 @@ impl Read {
                         since_decision.push(read.cost());
                         read.costs = Some((finish.usage, std::mem::take(&mut since_decision)));
                     }
-                    if !is_telling(entry) {
+                    if !is_note_of_an_end(entry) {
                         since_decision = vec![read.cost()];
                     }
                     read.note(*decision);
