@@ -155,9 +155,9 @@ pub struct Submitted {
 /// A signal of an operator or a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signaled {
-    /// Reason, in the sender's words.
+    /// Signal that was sent.
     pub signal: Signal,
-    /// Why, in their words.
+    /// Reason, in the sender's words; absent when none was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Sender, as the front door authenticated it.
@@ -274,7 +274,7 @@ pub enum PlanReply {
     Unparseable {
         /// The model's reply, truncated to [`crate::limits::EXCERPT_CHARS`] at each end.
         text: String,
-        /// What is wrong with it, for the model and for people.
+        /// Description of the error, for the model and for users.
         error: String,
     },
     /// The model gave no reply.

@@ -72,8 +72,8 @@ pub struct TurnWork {
     /// the summary, and the turn follows in a new command.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub summarise: bool,
-    /// What was summarised for this turn. It stands in the conversations of all later ones of the
-    /// run, too, until there is a newer one.
+    /// Summary for this turn. It stays in the conversations of the run's later turns until a newer
+    /// one replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
 }
@@ -86,7 +86,7 @@ pub struct StepTask {
     /// Title of the step.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// The step's description.
+    /// Description of the step.
     pub description: String,
     /// Ends of the steps that it depends on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
