@@ -277,8 +277,7 @@ pub enum Stream {
     Thought,
     /// The result of a step, or the final answer.
     Result,
-    /// What stands from now on in place of the oldest part of a conversation, for which a model has
-    /// no room.
+    /// A summary that replaces the oldest part of a conversation that exceeded the model's context.
     Summary,
 }
 
