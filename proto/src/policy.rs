@@ -11,7 +11,7 @@ use crate::message::Usage;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanProtocol {
-    /// Steps that are tool calls or tasks, in any order: `{title, steps: [{id, description, …}]}`.
+    /// Steps that are tool calls or tasks, mixed freely: `{title, steps: [{id, description, …}]}`.
     #[default]
     Steps,
     /// Steps that are tasks for an agent: `{task, steps: [{id, title, description}], replan}`.
