@@ -6,10 +6,10 @@
 //!
 //! - `v` is the version of the format.
 //! - `id` is unique for every write. After a write of unknown outcome, the writer looks for this id
-//! to learn whether the record was stored.
+//!   to learn whether the record was stored.
 //! - `by` names the writer.
 //! - `body` has the content. A body above [`crate::limits::INLINE_BYTES_MAX`] lives in the object
-//! store; the record then has `"body_ref":{"sha256":…,"bytes":…}` instead.
+//!   store; the record then has `"body_ref":{"sha256":…,"bytes":…}` instead.
 //!
 //! Unknown fields are kept.
 
