@@ -350,7 +350,7 @@ pub struct DeadLetter {
     pub reason: String,
     /// Server time since which the work waits.
     pub since: jiff::Timestamp,
-    /// Unit of work without attempts left; absent for an unreadable log.
+    /// Unit of work without attempts left; present for [`DeadKind::GivenUp`] only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkId>,
     /// Last attempt at that unit.

@@ -293,7 +293,7 @@ mod tests {
         StepId::new(s).unwrap()
     }
 
-    /// Steps written as `"b<a"` (b depends on a), separated by spaces.
+    /// Parses steps written as `"b<a"` (b depends on a), separated by spaces.
     fn plan(steps: &str) -> Plan {
         let steps = steps
             .split_whitespace()

@@ -100,9 +100,9 @@ pub enum Unreadable {
     /// The body is in the object store and has not been fetched.
     #[error("its body {0} is not in the object store")]
     Missing(String),
-    /// The writer has no right to this subject: the server recorded another writer, or the subject
-    /// is unknown. The body is not read. The record still takes a position, which a writer that
-    /// compares and sets must count.
+    /// The writer had no permission to write there: a client made the server write the message, or
+    /// the subject is malformed. The body is not read. The record still takes a position, which the
+    /// next compare-and-set must include.
     #[error("nobody who may write there wrote it; only its position counts")]
     Forged,
 }

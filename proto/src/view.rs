@@ -30,8 +30,8 @@ pub struct JobView {
     /// Activity within the state; absent when nothing has been decided and after the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sub_status: Option<SubStatus>,
-    /// Cause of the sub-status: the open question, the dead letter, the unreadable record, or the
-    /// operator's reason for the pause.
+    /// Cause of the sub-status: the open question, the dead letter, the error before a backoff, the
+    /// unreadable record, or the operator's reason for the pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Goal of the submission.
@@ -132,7 +132,7 @@ pub struct PlanView {
     pub revision: u32,
     /// `true` once a user has confirmed the plan, or when the policy needs no confirmation.
     pub confirmed: bool,
-    /// Steps of the plan. Steps of earlier plans come first.
+    /// Steps of the plan. Completed steps of earlier plans come first.
     pub steps: Vec<StepView>,
 }
 

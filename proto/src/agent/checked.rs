@@ -12,7 +12,6 @@ pub struct InvalidAgent {
     pub why: &'static str,
 }
 
-/// The result of checking a part of an agent.
 pub(super) type Checked = Result<(), InvalidAgent>;
 
 pub(super) fn refuse(field: &str, why: &'static str) -> Checked {

@@ -186,8 +186,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Returns the condition for replanning: the explicit one, or the one that the protocol
-    /// implies.
+    /// Returns the effective condition for replanning: the one that the protocol requires, else the
+    /// explicit one, else the one that `step.on_failure` implies.
     #[must_use]
     pub fn replan_when(&self) -> ReplanWhen {
         match (self.replan.when, self.plan.protocol) {

@@ -9,8 +9,9 @@ use crate::limits;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Replanning {
-    /// Condition for replanning, besides a failed step with `step.on_failure: replan`. The
-    /// protocol's own condition when absent; see [`Agent::replan_when`](super::Agent::replan_when).
+    /// Condition for replanning, besides a failed step with `step.on_failure: replan`. When absent,
+    /// the condition follows from the protocol and from `step.on_failure`; see
+    /// [`Agent::replan_when`](super::Agent::replan_when).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<ReplanWhen>,
     /// Steps of the plan's `replan` list that must have completed, with

@@ -20,7 +20,7 @@ pub enum Flaw {
     NotAnObject,
     /// The prompt is missing or empty.
     NoPrompt,
-    /// The prompt exceeds this many bytes.
+    /// The text exceeds this many bytes.
     TooLong(usize),
     /// The mode is unknown.
     Mode,

@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::{Missing, Unresolved};
 use crate::id::StepId;
 
-/// A parsed placeholder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Placeholder<'a> {
     pub(super) step: StepId,

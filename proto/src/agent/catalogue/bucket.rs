@@ -12,7 +12,7 @@ use crate::{
 pub enum Stored {
     /// Bytes that a client wrote.
     Value(Vec<u8>),
-    /// A value that the server wrote on behalf of a client, such as a scheduled message.
+    /// A value that the server wrote for a sender without the permission.
     Foreign,
 }
 

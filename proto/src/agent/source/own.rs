@@ -14,7 +14,6 @@ use crate::{agent::Agent, id::AgentName};
 /// corrected.
 const MISTAKES_MAX: usize = 20;
 
-/// An agent file that was read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Own {
     place: String,

@@ -21,7 +21,6 @@ pub(super) struct Node {
     pub(super) kind: Kind,
 }
 
-/// The kinds of value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
     Scalar(Value),
@@ -29,7 +28,6 @@ pub(super) enum Kind {
     Fields(Vec<Field>),
 }
 
-/// A field of a mapping.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Field {
     pub(super) name: String,
