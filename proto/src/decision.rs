@@ -52,7 +52,7 @@ pub enum Decision {
     /// Delegates a task to another agent, as a child job. The supervisor that decided it submits
     /// the child; no worker takes the command.
     Spawn(Box<SpawnWork>),
-    /// Records a fact about the job that needs no reply.
+    /// Notes an event that needs no reply.
     Note(Note),
     /// Ends the job.
     Finish(Finish),

@@ -83,7 +83,7 @@ pub struct Submit {
     /// Language of the job; detected from the goal when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    /// Whether a user must confirm the plan; the agent's setting when absent.
+    /// Confirmation of the plan by a user: required or not. The agent's setting when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm: Option<bool>,
     /// Deadline in milliseconds from the submission; the agent's setting when absent.

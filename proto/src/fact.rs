@@ -125,7 +125,8 @@ pub struct Submitted {
     /// SHA-256 of the request. A repeated submission has the same digest; another job under the
     /// same id has a different one.
     pub digest: String,
-    /// Submitter, as the front door authenticated it.
+    /// Name of the submitter, who owns the request's token; absent in an installation without
+    /// tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// Conversation that the job belongs to, with the earlier exchanges that the job may read.
@@ -160,7 +161,8 @@ pub struct Signaled {
     /// Reason, in the sender's words; absent when none was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Sender, as the front door authenticated it.
+    /// Name of the sender: the owner of the request's token or, in an installation without tokens,
+    /// the name that the request claims. Absent when it claims none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// Position in the parent's log, when the parent passed the signal on. Of two such signals the
@@ -382,9 +384,9 @@ pub enum TurnReply {
 pub struct TurnCall {
     /// Id that the model gave the call.
     pub id: String,
-    /// Name in the model's words.
+    /// Name of the tool, as the model wrote it.
     pub name: String,
-    /// Arguments in the model's words.
+    /// Arguments, as the model wrote them.
     pub args: Value,
     /// Resolution of the name and the arguments.
     pub target: CallTarget,
@@ -438,7 +440,7 @@ pub struct Called {
     pub attempt: Attempt,
     /// Result of the tool.
     pub result: ToolResult,
-    /// Kind of fault, when Callboard made the result in the tool's place.
+    /// Fault of the call, when the tool gave no result of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
     /// Run time in milliseconds.
@@ -457,7 +459,8 @@ pub struct Answered {
     /// Answer, checked against the question's schema.
     #[serde(flatten)]
     pub answer: Answer,
-    /// Respondent, as the front door authenticated it.
+    /// Name of the respondent: the owner of the request's token or, in an installation without
+    /// tokens, the name that the request claims.
     pub by: String,
 }
 

@@ -44,7 +44,7 @@ pub enum Message {
 pub struct ModelCall {
     /// Id that the provider gave the call; unique within one reply.
     pub id: String,
-    /// Name of the tool in the model's words.
+    /// Name of the tool, as the model wrote it.
     pub name: String,
     /// Arguments, parsed from the model's JSON.
     pub args: Value,

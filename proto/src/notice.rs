@@ -14,14 +14,14 @@ messages::texts!(notice);
 pub enum Notice {
     /// A tool failed repeatedly.
     ToolFailure {
-        /// Name of the tool in the model's words.
+        /// Name of the tool, as the model wrote it.
         tool: String,
         /// Number of consecutive failures.
         times: u32,
     },
     /// A tool was called repeatedly with the same arguments.
     Repeated {
-        /// Name of the tool in the model's words.
+        /// Name of the tool, as the model wrote it.
         tool: String,
         /// Number of turns with the call.
         times: u32,

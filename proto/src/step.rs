@@ -11,7 +11,8 @@ pub enum StepState {
     /// The step waits for steps that it depends on.
     #[default]
     Pending,
-    /// All dependencies have completed; a limit on parallel work or a pause holds the step back.
+    /// All dependencies have completed; the dispatch policy, a replan or a pause may hold the step
+    /// back.
     Ready,
     /// A command of the step is queued or with a worker.
     Running,

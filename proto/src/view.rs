@@ -132,7 +132,8 @@ pub struct PlanView {
     pub revision: u32,
     /// `true` once a user has confirmed the plan, or when the policy needs no confirmation.
     pub confirmed: bool,
-    /// Steps of the plan. Completed steps of earlier plans come first.
+    /// Steps of the plan. Steps of earlier plans precede them, except with `replan.apply:
+    /// replace_all`.
     pub steps: Vec<StepView>,
 }
 

@@ -1,5 +1,5 @@
-//! Notes: decisions that need no reply. They tell other roles about the job, or record a fact in
-//! its log.
+//! Notes: decisions that need no reply. They tell other roles about the job, or keep a conclusion
+//! in its log.
 
 use serde::{Deserialize, Serialize};
 

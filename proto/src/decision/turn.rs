@@ -107,7 +107,7 @@ pub struct StepTask {
 pub struct CallReply {
     /// Id that the model gave the call.
     pub id: String,
-    /// Name in the model's words.
+    /// Name of the tool, as the model wrote it.
     pub name: String,
     /// Result as JSON, a user's answer, or the error for which nothing ran.
     pub text: String,

@@ -246,7 +246,7 @@ pub enum ToolPhase {
         /// Description of the outcome, for users.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// Kind of fault, when Callboard made the result in the tool's place.
+        /// Fault of the call, when the tool gave no result of its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<Fault>,
         /// Run time in milliseconds.

@@ -9,7 +9,7 @@ pub enum Source {
     /// Submissions, signals and messages between jobs, appended by the front door and the
     /// supervisors.
     Door,
-    /// Results of planners, executors and tool workers.
+    /// Results of planners, executors and tool workers, and intents to run `once` tools.
     Crew,
     /// Answers of users, appended by the interaction actor.
     People,
