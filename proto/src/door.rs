@@ -279,7 +279,7 @@ pub enum Watched {
         /// Text, worker or tool, depending on the kind.
         text: String,
     },
-    /// A sign of life while the log has no new record.
+    /// A heartbeat, sent at intervals of [`crate::limits::WATCH_HEARTBEAT_SECONDS`].
     Heartbeat,
     /// The end of the watch: the job has ended, or the server cannot continue.
     End {
