@@ -459,8 +459,8 @@ pub struct Answered {
     /// Answer, checked against the question's schema.
     #[serde(flatten)]
     pub answer: Answer,
-    /// Name of the respondent: the owner of the request's token or, in an installation without
-    /// tokens, the name that the request claims.
+    /// Name of the user who answered: the owner of the request's token or, in an installation
+    /// without tokens, the name that the request claims.
     pub by: String,
 }
 

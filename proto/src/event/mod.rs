@@ -300,7 +300,7 @@ pub enum InteractionEvent {
         /// Content of the answer.
         #[serde(flatten)]
         answer: Answer,
-        /// Respondent.
+        /// Name of the user who answered.
         by: String,
     },
     /// A question was closed without an answer.
