@@ -1,10 +1,15 @@
 //! Small shared values with compare-and-set: the tool registry, the inbox, the task list, the jobs of
 //! conversations, agents.
 
+use std::{fmt, time::Duration};
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use proto::id::{AskId, JobId};
+use tokio::time::Instant;
+
+use crate::backoff::{Backoff, Retryable};
 
 /// A set of values that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -99,6 +104,35 @@ pub enum KvError {
     Conflict(String),
 }
 
+impl KvError {
+    /// Whether the same request may succeed later.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
+    }
+}
+
+/// The time for which a starting process waits for a store that does not answer: a cluster that
+/// elects a leader answers within it.
+const START_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Repeats a request of a starting process while it fails because the store cannot be reached, for
+/// at most 30 s.
+///
+/// # Errors
+/// The last error of the request.
+pub async fn reach<T, E: fmt::Display, F: Future<Output = Result<T, E>>>(
+    request: impl FnMut() -> F,
+    is_unavailable: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    let start = Instant::now();
+    request
+        .retry(Backoff::doubling(Duration::from_millis(100), Duration::from_secs(2)))
+        .when(|error| is_unavailable(error) && start.elapsed() < START_PATIENCE)
+        .notify(|error, _| tracing::warn!(%error, "the start waits for the key-value store"))
+        .await
+}
+
 /// Small shared values. Keys are tokens of `[A-Za-z0-9_-]`, joined by dots.
 #[async_trait]
 pub trait Kv: Send + Sync + 'static {
@@ -127,4 +161,43 @@ pub trait Kv: Send + Sync + 'static {
         &self,
         bucket: Bucket,
     ) -> Result<BoxStream<'static, Result<Change, KvError>>, KvError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_starting_process_waits_for_a_store_that_does_not_answer() {
+        let mut answers = [unavailable(), unavailable(), Ok(7)].into_iter();
+        let request = || std::future::ready(answers.next().expect("it succeeds the third time"));
+        assert_eq!(reach(request, KvError::is_unavailable).await.ok(), Some(7));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_starting_process_does_not_wait_for_ever() {
+        let start = Instant::now();
+        let failed = reach(|| std::future::ready(unavailable()), KvError::is_unavailable).await;
+        assert!(failed.is_err_and(|error| error.is_unavailable()));
+        assert!(start.elapsed() >= START_PATIENCE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_is_not_requested_again() {
+        let mut requests = 0;
+        let refused: Result<(), _> = reach(
+            || {
+                requests += 1;
+                std::future::ready(Err(KvError::InvalidKey("a key".to_owned())))
+            },
+            KvError::is_unavailable,
+        )
+        .await;
+        assert!(refused.is_err());
+        assert_eq!(requests, 1);
+    }
+
+    fn unavailable() -> Result<u32, KvError> {
+        Err(KvError::Unavailable("no leader".to_owned()))
+    }
 }

@@ -119,7 +119,11 @@ pub async fn start(setup: Setup, tools: Arc<Toolset>) -> Result<(Vec<Child>, Gau
         specs: tools.specs().cloned().collect(),
         shutdown: shutdown.clone(),
     };
-    announcer.announce().await?;
+    broker::kv::reach(
+        || announcer.announce(),
+        |error| matches!(error, AnnounceError::Kv(kv) if kv.is_unavailable()),
+    )
+    .await?;
     let role = ToolActor::new(broker.clone(), Arc::clone(&tools), content);
     let name = |what: &str| format!("{what}.{}", tools.pool());
     let pool = PoolArgs::new(broker, worker, role, options, shutdown);

@@ -33,6 +33,7 @@ impl NatsCluster {
             let mut options = ChildOptions {
                 store_dir: dir.join(port.to_string()),
                 config: vec![cluster],
+                keeps_name: true,
                 ..ChildOptions::default()
             };
             let server = start(&options).await;
@@ -89,8 +90,7 @@ impl NatsCluster {
         self.servers[place].1 = None;
     }
 
-    /// Starts a server again on its port and its directory; kills it before if it runs. It has a new
-    /// name, so the cluster takes it for another member.
+    /// Starts a server again under its name, on its port and its directory; kills it before if it runs.
     ///
     /// # Panics
     /// When it does not start.

@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use broker::{Broker, clock::SystemClock, kv::KvError};
+use broker::{
+    Broker,
+    clock::SystemClock,
+    kv::{self, KvError},
+};
 use door::{Door, DoorParts, agents::Agents};
 use executor_actor::ExecutorActor;
 use interaction_actor::{InteractionActor, inbox_service::InboxService};
@@ -107,7 +111,7 @@ impl Company {
         let status = Status::new(worker, names, &version, clock.as_ref(), shutdown.clone());
         let crew = Crew::open(&broker);
         presence::observe(&status, &crew, broker.log.subjects().shards());
-        let registry = Registry::open(&broker).await?;
+        let registry = kv::reach(|| Registry::open(&broker), KvError::is_unavailable).await?;
         let parts = Parts {
             config,
             broker: broker.clone(),
@@ -173,7 +177,8 @@ impl Parts<'_> {
             Role::Interaction => Ok(self.interaction()),
             Role::Door => {
                 let catalogue = agents::catalogue(self.config)?;
-                Ok(vec![self.door(Agents::open(&self.broker, catalogue).await?)])
+                let open = || Agents::open(&self.broker, catalogue.clone());
+                Ok(vec![self.door(kv::reach(open, KvError::is_unavailable).await?)])
             }
         }
     }
