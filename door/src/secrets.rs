@@ -1,7 +1,7 @@
 //! The detection of text that looks like a secret. A goal is stored verbatim in a log that is kept,
 //! so operators should know.
 //!
-//! What was found is never logged, not even in part.
+//! The matching text is never logged, not even in part.
 
 use std::sync::LazyLock;
 

@@ -168,7 +168,7 @@ mod tests {
             answer("q1", "bob", "approve"),
             ask("q2", &second),
             answer("q2", "bob", "edit"),
-            // What he wrote did not fit.
+            // This edit did not fit.
             ask("q3", &second),
             answer("q3", "ann", "approve"),
         ]);

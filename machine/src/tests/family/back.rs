@@ -1,4 +1,4 @@
-//! Families in which a job is rolled back: the children that end, and the state that each job keeps.
+//! Families in which a job is rolled back: the children that end, and the state that stays.
 
 use proto::fact::Signaled;
 use rstest::rstest;
