@@ -38,7 +38,8 @@ pub(super) async fn join(
     Ok(Conversation { id: id.clone(), earlier, omitted })
 }
 
-/// Returns the exchanges of these jobs, oldest first, and the number of jobs left out.
+/// Returns the exchanges of the newest of these jobs, oldest first, and the number of older jobs
+/// that are left out.
 async fn carried(
     log: &dyn Log,
     id: &ConversationId,

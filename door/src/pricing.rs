@@ -32,7 +32,8 @@ pub(super) fn of_sub_agent(
 ) -> Result<(), Failure> {
     let mut said = above.budget.clone();
     match &above.model {
-        // The sub-agent may name explicitly the model that is the default of the job's agent.
+        // This price belongs to the model that the job's agent names. A sub-agent without a model
+        // uses the configured one.
         Some(model) => {
             said.prices.extend(said.price.map(|price| ModelPrice::new(model, price)));
             said.price = None;

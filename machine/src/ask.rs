@@ -136,8 +136,8 @@ impl Open {
         true
     }
 
-    /// Links a stored question to the stage or step that needs it. The flag is `true` if an agent
-    /// asked it.
+    /// Links a stored question to the stage or step that needs it, and returns `true` if an agent
+    /// asked it. `None` if nothing needs this question.
     fn attach(&mut self, work: &WorkId, id: &AskId, at: Timestamp) -> Option<bool> {
         if *work == self.planning.question(self.lineage.generation()) {
             return self.planning.attach(id);

@@ -4,12 +4,12 @@ use proto::{lang::Language, limits};
 
 messages::texts!(authorize);
 
-/// The text for a plan of several actions where the protocol allows one at a time.
+/// Returns the text for a plan of several actions where the protocol allows one at a time.
 pub(super) fn one_action(language: Language) -> String {
     Text::OneAction.text(language)
 }
 
-/// The text for a call in a turn that offered none.
+/// Returns the text for a call in a turn that offered none.
 pub(super) fn no_more_calls(language: Language) -> String {
     Text::NoMoreCalls.text(language)
 }
@@ -26,7 +26,7 @@ pub(super) fn not_registered(language: Language, tool: &str) -> String {
     Text::NotRegistered { tool: &tool }.text(language)
 }
 
-/// The text for a claim about a tool that the registry contradicts.
+/// Returns the text for a claim about a tool that the registry contradicts.
 pub(super) fn registered_otherwise(
     language: Language,
     tool: &str,
@@ -43,7 +43,7 @@ pub(super) fn registered_otherwise(
     .text(language)
 }
 
-/// The text for a call without the approval that the registry requires.
+/// Returns the text for a call without the approval that the registry requires.
 pub(super) fn approval_missing(language: Language, tool: &str) -> String {
     Text::ApprovalMissing { tool: &tool }.text(language)
 }

@@ -193,8 +193,8 @@ impl Job {
 }
 
 impl Open {
-    /// Returns the timers of running work and the deadline's, all of which are canceled when the
-    /// job ends.
+    /// Returns the timers of running work and the deadline's, which are canceled when the job ends
+    /// or is rolled back.
     pub(super) fn timers(&self) -> Vec<TimerName> {
         let has_deadline =
             self.brief.agent.deadline_ms.is_some() && !self.timers.has_deadline_passed();

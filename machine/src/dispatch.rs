@@ -114,8 +114,8 @@ impl Open {
         };
         match self.brief.agent.dispatch {
             Dispatch::Parallel => self.execution.steps().iter().filter(active).collect(),
-            // A step that waits for a later one in the list is skipped over. The first active step
-            // is always one that has begun, because no other step can have become ready meanwhile.
+            // A step that waits for a later one in the list is skipped over. If a step has begun,
+            // it is the first active one, because no earlier step can have become ready meanwhile.
             Dispatch::Sequential => {
                 self.execution.steps().iter().find(active).into_iter().collect()
             }

@@ -124,8 +124,8 @@ impl Effects {
         repeated
     }
 
-    /// Returns `true` if the record at `seq` is in the timeline now, or was in it at some time
-    /// together with the record at `of`.
+    /// Returns `true` if the record at `seq` is in the timeline now, or was still in it when a
+    /// rollback removed the record at `of`.
     fn is_on_line(&self, seq: Seq, of: Seq) -> bool {
         let taken_out = self.taken_out(seq);
         let until = self.taken_out(of);

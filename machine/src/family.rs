@@ -64,7 +64,8 @@ impl Open {
         };
         let family = &self.family;
         for step in self.execution.steps_mut() {
-            // A model can do the work itself; a step of a plan has no alternative, so it waits.
+            // A model can do the work itself. A step of a plan has no alternative, so its job fails
+            // for want of budget.
             let no_further = no_further.as_ref().filter(|_| matches!(step.exec, Exec::Acting(_)));
             step.calls_mut(&mut |call| {
                 if !call.is_agent() || call.end.is_some() || call.attempts.count() > 0 {

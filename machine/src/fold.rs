@@ -306,8 +306,8 @@ impl Open {
         )
     }
 
-    /// Applies a stored command to plan. The first command of the next round ends the plan in
-    /// force.
+    /// Applies a stored command to plan and returns `true` if it can follow. The first command of
+    /// the next round ends the plan in force.
     fn sent_plan(&mut self, at: Timestamp, work: &PlanWork) -> bool {
         if work.work == self.planning.next_work(self.generation()) {
             if matches!(self.planning.stage(), Stage::Failing { .. }) {

@@ -76,7 +76,8 @@ impl Open {
 }
 
 impl Share {
-    /// Reduces the child's limits to the share and to the parent's permitted depth.
+    /// Reduces the child's limits to the share and to the parent's permitted depth. A child with a
+    /// limit on money and no price gets the parent's price.
     pub(super) fn bound(self, child: &mut Agent, parent: &Agent) {
         fn least<T: PartialOrd>(own: Option<T>, share: Option<T>) -> Option<T> {
             match (own, share) {

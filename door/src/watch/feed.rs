@@ -224,7 +224,7 @@ mod tests {
 
     use super::*;
 
-    /// A feed with records 3, 5, 7 and 9, and the view after record 7. Each record takes
+    /// Returns a feed with records 3, 5, 7 and 9, and the view after record 7. Each record takes
     /// [`OVERHEAD`] bytes.
     fn feed(memory: usize) -> Feed {
         let mut feed = Feed::new(Arc::new(Memory::of(memory)));

@@ -103,7 +103,8 @@ impl Execution {
         self.done().map(|run| run.id().clone()).collect()
     }
 
-    /// Returns the ids of the steps that stay in force across a replan.
+    /// Returns the ids of the steps in force. While the next plan is made, these are the steps that
+    /// it will be added to.
     pub(crate) fn kept(&self) -> BTreeSet<StepId> {
         self.steps.iter().map(|run| run.id().clone()).collect()
     }
@@ -143,6 +144,7 @@ impl Execution {
     }
 
     /// Records at a step that its question was stored. The flag is `true` if an agent asked it.
+    /// `None` if no step needs this question.
     pub(crate) fn attach(&mut self, work: &WorkId, id: &AskId) -> Option<(&mut StepRun, bool)> {
         self.steps.iter_mut().find_map(|step| {
             let by_agent = step.attach(work, id)?;

@@ -204,8 +204,8 @@ impl Job {
         self.created
     }
 
-    /// Returns the tokens that counted for this job so far: its model turns, its tools and its
-    /// ended children.
+    /// Returns the tokens that counted for this job so far: those of its model calls, its tools and
+    /// its ended children.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.open.as_ref().map_or_else(Usage::default, |open| open.spending.usage())

@@ -41,7 +41,7 @@ pub enum Finding {
         /// Number of unacknowledged deliveries of the queue.
         held: u64,
     },
-    /// A command is in no consumer's queue.
+    /// A command belongs to a queue without a consumer, so it is not delivered.
     Uncovered {
         /// Position of the command.
         seq: Seq,
@@ -198,7 +198,7 @@ pub enum Standing {
     Held,
     /// The job has a dead letter, which waits for an operator.
     DeadLettered,
-    /// The job is held by an unreadable record.
+    /// The job is held by an unreadable record, or its fold panics.
     Parked,
     /// The job changed during every check.
     Moving,

@@ -85,7 +85,7 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// A missing decision must be preceded by a fact that will be delivered to a supervisor.
+    /// Checks that a missing decision is preceded by a fact that will be delivered to a supervisor.
     fn due(&mut self, claim: &Claim) {
         let Some(due) = &claim.due else { return };
         let fact = Command { seq: due.last_fact, queue: Queue::Facts };
@@ -123,7 +123,8 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// An open question is in the inbox, or the command that adds it is queued or delivered.
+    /// Checks that every open question is in the inbox, or that the command that adds it is queued
+    /// or delivered.
     async fn inbox(
         &mut self,
         broker: &Broker,
