@@ -54,8 +54,8 @@ pub struct Job {
     pub(super) ignored: u64,
     pub(super) poison: Option<Poison>,
     pub(super) awake: Awake,
-    /// Start of the current stretch of the job's lifetime; `lived_ms` is the lifetime before it.
-    /// Time that a rollback removed from the timeline does not count.
+    /// Time from which the job's lifetime is counted; `lived_ms` is the lifetime before it. A
+    /// rollback sets both, because time that it removed from the timeline does not count.
     pub(super) since: Timestamp,
     pub(super) lived_ms: u64,
     /// The pending rollback, after which the log must be folded again. Until then nothing is
@@ -231,7 +231,7 @@ impl Job {
         self.open.as_ref()?.outcome.as_ref()
     }
 
-    /// Returns `true` if the job runs and has a child that has not ended.
+    /// Returns `true` if the job runs and a step waits for a child that has not ended.
     #[must_use]
     pub fn has_children_out(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.outcome.is_none() && open.has_children_out())
