@@ -289,7 +289,7 @@ fn kind_of(asked: AskedKind) -> QuestionKind {
     }
 }
 
-/// Returns an answer as an agent is told it: plain text, or JSON for any other value.
+/// Returns the text of an answer for an agent: plain text as it is, any other value as JSON.
 fn reply_text(answer: &Answer, language: proto::lang::Language) -> String {
     match (answer.decision, &answer.value) {
         (Verdict::Reject, _) => {

@@ -138,8 +138,8 @@ impl Open {
         self.family.leave_behind(&now.family, |spawn| execution.awaits(spawn));
     }
 
-    /// Begins a fork. It inherits neither questions, timers, children and snapshots of the source
-    /// nor the signals of the source's operators.
+    /// Begins a fork. It inherits no questions, timers, children or snapshots of the source, and no
+    /// signals of the source's operators.
     fn begin_as_fork(&mut self, origin: Origin) {
         self.questions.clear();
         self.timers.replace_orphans(Vec::new());

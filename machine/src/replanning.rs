@@ -29,8 +29,8 @@ impl Open {
         self.replan_cause().is_some()
     }
 
-    /// Returns the cause for which the job replans now. Running steps finish first; after a failed
-    /// step, only commands that are out do.
+    /// Returns the cause for which the job replans now. Running steps finish before that; after a
+    /// failed step, only commands that are out do.
     pub(super) fn replan_cause(&self) -> Option<Cause> {
         if self.has_work_out() {
             return None;

@@ -30,7 +30,7 @@ pub struct Waits {
     pub given_up: Vec<GivenUp>,
 }
 
-/// A unit of work that has no attempt left.
+/// A unit of work that has no attempt left and waits for an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenUp {
     /// Unit of work.

@@ -15,7 +15,8 @@ pub struct SupervisorOptions {
     pub panics_max: u32,
     /// Agents that metrics count by name; all others are counted together.
     pub agents: Vec<AgentName>,
-    /// First wait after a panic or a failed write. It doubles with each repeat, up to a minute.
+    /// First wait after a panic or a failed write. It doubles with each repeat: up to a minute for
+    /// an activation, and to 30 s for the restart of a shard.
     pub backoff: Duration,
 }
 
