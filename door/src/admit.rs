@@ -83,8 +83,8 @@ pub(super) fn submission(
     Ok(Admitted { id, submitted, fork: None, call, files })
 }
 
-/// Checks the request of a fork, which may carry an id and nothing else: everything else is
-/// inherited.
+/// Checks the request of a fork. Beside its source it may carry an id and nothing else, because
+/// everything else is inherited.
 fn forked(
     request: Submit,
     fork: Fork,

@@ -1,5 +1,5 @@
-//! The check for irreversible calls in a job's descendants. A rollback or a fork of the job repeats
-//! their work in new jobs. It reads their logs and decides nothing.
+//! The check for irreversible calls in a job's descendants, whose work a rollback or a fork of the
+//! job repeats in new jobs. The check reads their logs and decides nothing.
 
 use broker::log::Log;
 use proto::{

@@ -1,8 +1,9 @@
 //! The verb `signal`: cancels, pauses, resumes, retries, instructs, names or rolls back a job.
 //!
-//! A reply states an accomplished fact. A cancellation is confirmed when the job has ended, so that
-//! no tool starts afterwards; any other signal when it is stored and folded. A job that is
-//! unreadable for this process accepts a retry only: another release may be able to read it.
+//! A reply states an accomplished fact. A cancellation is answered when the job has ended, so that
+//! no tool starts afterwards, or after a timeout with the state that the job is in then. Any other
+//! signal is answered when it is stored and folded. A job that is unreadable for this process
+//! accepts a retry only: another release may be able to read it.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The verbs `agents`, `set_agent` and `drop_agent`: listing, and changes of the bucket.
 //!
-//! An unusable agent is never stored, and an agent that others extend is never removed.
+//! An unusable agent is never stored, and an agent that other agents need is never removed.
 
 use broker::kv::{Bucket, KvError};
 use bytes::Bytes;
