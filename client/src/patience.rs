@@ -1,4 +1,5 @@
-//! Retries while the front door is briefly unserved, because processes restart.
+//! The retry policy for requests while no process serves the front door, for example during a
+//! restart.
 
 use std::{
     sync::{
@@ -11,10 +12,10 @@ use std::{
 use broker::backoff::Backoff;
 use tokio::time::Instant;
 
-/// Between two requests to a front door that nobody serves.
+/// Wait between two requests.
 const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(1));
 
-/// Whether a door that nobody serves is asked again, and who is told that it is.
+/// The retry policy, with a callback that reports the first retry.
 #[derive(Clone)]
 pub struct Patience {
     tell: Arc<dyn Fn(&str) + Send + Sync>,
@@ -28,12 +29,13 @@ impl std::fmt::Debug for Patience {
 }
 
 impl Patience {
-    /// `tell` is called once, however many requests wait.
+    /// Creates a policy. `tell` is called at the first retry, once for all requests.
     pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self { tell: Arc::new(tell), told: Arc::default() }
     }
 
-    /// Waits before the next try; false when there is no time for one.
+    /// Waits before the next attempt and returns `true`, or returns `false` if the total time is
+    /// used up.
     pub(super) async fn next(
         &self,
         verb: &str,

@@ -1,4 +1,4 @@
-//! Watching a job: one stream, whatever happens to the connection and to the servers behind it.
+//! Watches of a job: a single stream that survives lost connections and restarts of servers.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use tokio::time::Instant;
 
 use super::{Client, ask::understood, body, transport};
 
-/// A watch that is silent for this long is resumed. The server sends a heartbeat at least every
+/// A watch without a message for this time is resumed. The server sends a heartbeat at least every
 /// [`proto::limits::WATCH_HEARTBEAT_SECONDS`].
 const SILENCE: Duration = Duration::from_secs(15);
-/// Between two attempts to resume a watch.
+/// Wait between two attempts to resume a watch.
 const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(3));
 
-/// How a job is watched.
+/// The options of [`Client::watch`].
 #[derive(Debug, Clone, Copy)]
 pub struct WatchOptions {
-    /// Records after this position only.
+    /// Position after which records are sent.
     pub after: Seq,
-    /// Whether what is said while work is done is wanted too.
+    /// `true` to include live output of running work.
     pub live: bool,
-    /// How long the server may be out of reach before the watch gives up.
+    /// Time for which the server may be unreachable before the watch fails.
     pub patience: Duration,
 }
 
@@ -37,14 +37,14 @@ impl Default for WatchOptions {
     }
 }
 
-/// How the events of a job are watched.
+/// The options of [`Client::events`].
 #[derive(Debug, Clone, Copy)]
 pub struct EventOptions {
-    /// Events after this one only.
+    /// Id after which events are sent.
     pub after: EventId,
-    /// Whether what is said while work is done is wanted too.
+    /// `true` to include live output of running work.
     pub live: bool,
-    /// How long the server may be out of reach before the watch gives up.
+    /// Time for which the server may be unreachable before the watch fails.
     pub patience: Duration,
 }
 
@@ -56,10 +56,10 @@ impl Default for EventOptions {
 }
 
 impl Client {
-    /// Watches a job until it ends. Every record after `after` comes exactly once and in order,
-    /// over as many connections as that takes; views repeat. The last item is [`Watched::End`]
-    /// when the job has ended, or an error when the server refuses or stays out of reach.
-    /// Heartbeats are not passed on.
+    /// Watches a job until it ends. Every record after `after` is yielded exactly once and in
+    /// order, over as many connections as necessary; views may repeat. The last item is
+    /// [`Watched::End`] when the job has ended, or an error if the server refuses or stays
+    /// unreachable. Heartbeats are not yielded.
     pub fn watch(
         &self,
         job: &JobId,
@@ -70,7 +70,8 @@ impl Client {
         self.follow(Watch { job, after, live, events, after_event }, patience)
     }
 
-    /// The same in events: every event after `after` comes exactly once and in order.
+    /// Watches a job like [`Client::watch`], with events in place of records: every event after
+    /// `after` is yielded exactly once and in order.
     pub fn events(
         &self,
         job: &JobId,
@@ -81,7 +82,7 @@ impl Client {
         self.follow(Watch { job, after: Seq(0), live, events, after_event }, patience)
     }
 
-    /// Watches from where the request says, over as many connections as that takes.
+    /// Watches from the position in the request, over as many connections as necessary.
     fn follow(
         &self,
         mut request: Watch,
@@ -149,7 +150,7 @@ impl Client {
     }
 }
 
-/// What was seen is not asked for again.
+/// Advances the request's position past a message.
 fn passed(message: &Watched, request: &mut Watch) {
     match message {
         Watched::Record { seq, .. } => request.after = *seq,
@@ -162,7 +163,7 @@ fn silent() -> Failure {
     Failure::new(Code::Timeout, "the server says nothing any more")
 }
 
-/// Whether asking again may help.
+/// Returns `true` if a new watch may succeed.
 fn passes(code: Code) -> bool {
     match code {
         Code::Unavailable | Code::Timeout | Code::Overloaded => true,

@@ -1,7 +1,7 @@
-//! docs/front-door.md says what is true: every example is read by the types it is about, every verb
-//! and every code is there.
+//! The test of docs/front-door.md: every example parses as the type that it shows, and every verb
+//! and code is described.
 //!
-//! A block of requests is marked `nats`; a block of JSON says what it is: `json request <verb>`,
+//! Blocks of requests are marked `nats`; a JSON block names its content: `json request <verb>`,
 //! `json reply <verb>` or `json refusal`.
 
 use std::path::Path;
@@ -41,7 +41,7 @@ fn document() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The blocks of the document: what they are said to be, and what is in them.
+/// Returns the code blocks of the document, each with its mark.
 fn blocks() -> Vec<(String, String)> {
     let (mut blocks, mut open) = (Vec::new(), None::<(String, String)>);
     for line in document().lines() {
@@ -74,7 +74,7 @@ fn request(verb: &str, body: &str) {
         verbs::AGENTS => check::<Agents>(body),
         verbs::SET_AGENT => check::<SetAgent>(body),
         verbs::DROP_AGENT => check::<DropAgent>(body),
-        // Its request is the bytes themselves.
+        // The request is the bytes of the piece.
         verbs::UPLOAD => assert!(!body.is_empty()),
         other => panic!("{other} takes no {body}"),
     }
@@ -88,7 +88,7 @@ fn reply(verb: &str, text: &str) {
             let read: T =
                 serde_json::from_value(value.clone()).unwrap_or_else(|e| panic!("{e}: {value}"));
             let written = serde_json::to_value(read).unwrap();
-            // Every field that is shown exists, under its name and with its meaning.
+            // Every field that is shown must exist, with its name and its value.
             assert!(holds(&written, &value), "shown: {value}\nis: {written}");
             count += 1;
         }
@@ -113,7 +113,8 @@ fn reply(verb: &str, text: &str) {
     }
 }
 
-/// Whether everything of `part` is in `whole`; fields that have their default may be left out.
+/// Returns `true` if `whole` contains all of `part`; fields with their default value may be left
+/// out.
 fn holds(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => part.iter().all(|(name, value)| {
@@ -127,7 +128,7 @@ fn holds(whole: &Value, part: &Value) -> bool {
     }
 }
 
-/// The verb and the body of a line `nats req [options] cb.svc.<verb> '<body>'`.
+/// Returns the verb and the body of a line `nats req [options] cb.svc.<verb> '<body>'`.
 fn sent(line: &str) -> (&str, &str) {
     let (command, body) =
         line.split_once(" '").filter(|_| !line.contains(" -H '")).unwrap_or_else(|| {
