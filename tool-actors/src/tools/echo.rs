@@ -1,4 +1,4 @@
-//! `echo`: answers with what it was given. For tests of agents and for measuring.
+//! `echo`: returns its argument. For tests of agents and for measurements.
 
 use async_trait::async_trait;
 use proto::tool::{Effect, ToolResult, ToolSpec};

@@ -1,4 +1,4 @@
-//! `model`: gives a task to the language model and answers with its words.
+//! `model`: sends a task to the language model and returns its text.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl Tool for AskModel {
             Err(error) if error.is_transient() => {
                 return Err(ToolFault::unavailable(error.to_string()));
             }
-            // Asking again would end the same way.
+            // A retry would fail in the same way.
             Err(error) => return Ok(ToolResult::failed(error.to_string())),
         };
         context.meter.spend(reply.usage);

@@ -1,4 +1,4 @@
-//! `stop`: says that nothing is left to be done.
+//! `stop`: reports that no work remains.
 
 use async_trait::async_trait;
 use proto::tool::{Effect, ToolResult, ToolSpec};

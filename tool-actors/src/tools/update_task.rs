@@ -1,4 +1,4 @@
-//! `update_task`: changes what is said of a task.
+//! `update_task`: changes the fields of a task.
 
 use async_trait::async_trait;
 use proto::tool::{Effect, ToolResult, ToolSpec};
