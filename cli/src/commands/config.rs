@@ -1,4 +1,4 @@
-//! `config show`: every key that has a value, with its source; secrets masked.
+//! `config show`: prints every setting with its source; secrets are masked.
 
 use crate::{
     args::Global,
