@@ -95,7 +95,7 @@ impl Inspector {
             .connection_timeout(Duration::from_millis(nats.connect_timeout_ms))
             .request_timeout(Some(Duration::from_millis(nats.request_timeout_ms)))
             .event_callback(move |event| {
-                // The server reports the denial beside the request, which is never answered.
+                // The server reports a denial separately, and never replies to the denied request.
                 if let Event::ServerError(ServerError::Other(error)) = event
                     && error.to_ascii_lowercase().contains("permissions violation")
                 {
@@ -217,7 +217,7 @@ async fn forbidden(denied: &mut watch::Receiver<Vec<String>>, subject: &str) -> 
 fn right(said: &str, subject: &str) -> Option<String> {
     let named = said.split('"').nth(1)?;
     if said.to_ascii_lowercase().contains("subscription to") {
-        // Only answers are listened for here.
+        // This connection subscribes only to replies.
         return Some(format!("subscribe to {named}: nats.inbox_prefix must be what it may hear"));
     }
     (named == subject).then(|| format!("publish to {named}"))

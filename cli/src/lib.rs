@@ -1,6 +1,6 @@
-//! The `callboard` program: commands, what they print, and the composition of the roles. It is a
-//! client of the front door like any other; it never touches a job's log by itself, but for `fsck`,
-//! which reads them all and writes nothing.
+//! The `callboard` program: commands, their output, and the composition of the roles. Commands use
+//! the front door like any other client, except `fsck` and `jobs purge`, which access the logs
+//! directly.
 
 pub mod agents;
 mod answer;

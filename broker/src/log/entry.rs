@@ -1,4 +1,4 @@
-//! A delivered record.
+//! A delivered record and its acknowledgement.
 
 use async_trait::async_trait;
 use proto::entry::Entry;
@@ -7,7 +7,7 @@ use tokio::sync::OwnedSemaphorePermit;
 /// A delivered record. Dropping it without an acknowledgement causes a redelivery.
 #[derive(Debug)]
 pub struct Delivery {
-    /// The record.
+    /// The decoded record, with its position in the log.
     pub entry: Entry,
     /// Number of deliveries, including this one. Above 1, an earlier worker may have died or may
     /// still be running.
@@ -18,8 +18,8 @@ pub struct Delivery {
     pub slot: Option<OwnedSemaphorePermit>,
 }
 
-/// Acknowledges a delivery. An acknowledgement never proves ownership: a late one is honoured too,
-/// and results are fenced by attempt.
+/// The acknowledgement of a delivery. It never proves ownership: a late one is honoured too, and
+/// results are fenced by attempt.
 #[async_trait]
 pub trait Ack: Send + Sync + std::fmt::Debug {
     /// Confirms that the work is done. A lost acknowledgement leads to a redelivery.

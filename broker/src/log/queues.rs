@@ -61,7 +61,8 @@ pub trait Queues: Send + Sync + 'static {
         slots: Arc<Semaphore>,
     ) -> Result<BoxStream<'static, Result<Delivery, LogError>>, LogError>;
 
-    /// Returns the length of the queue of one kind and pool, over all shards.
+    /// Returns the length of the queue of one kind and pool, over all shards. Creates the queue if
+    /// no worker has opened it.
     async fn depth(&self, kind: DecisionKind, pool: &Pool) -> Result<Depth, LogError>;
 
     /// Returns the time without an acknowledgement or sign of life after which a command is

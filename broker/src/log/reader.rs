@@ -1,4 +1,4 @@
-//! Reading the logs of jobs.
+//! Read access to the logs of jobs.
 
 use std::collections::BTreeSet;
 

@@ -65,7 +65,7 @@ pub(crate) struct Patience {
     pub wait_first: Duration,
     /// Longest pause between two attempts.
     pub wait_max: Duration,
-    /// Time after which no further attempt starts.
+    /// Time since the first attempt after which a failed one is not repeated.
     pub total: Duration,
 }
 

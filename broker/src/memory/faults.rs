@@ -13,25 +13,25 @@ use crate::log::LogError;
 /// A kind of call that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Call {
-    /// `Log::submit`.
+    /// `Writer::submit`.
     Submit,
-    /// `Log::append`.
+    /// `Writer::append`.
     Append,
-    /// `Log::answer`.
+    /// `Writer::answer`.
     Answer,
-    /// `Log::decide`.
+    /// `Writer::decide`.
     Decide,
-    /// `Log::arm` and `Log::disarm`.
+    /// `Writer::arm` and `Writer::disarm`.
     Timer,
     /// Every read of the log, including those that settle a write.
     Read,
-    /// `Log::purge`.
+    /// `Maintenance::purge` and `Maintenance::purge_until`.
     Purge,
-    /// The object store.
+    /// Every method of `Objects`.
     Objects,
-    /// The key-value store.
+    /// Every method of `Kv`.
     Kv,
-    /// The bus.
+    /// Every method of `Bus`.
     Bus,
 }
 

@@ -175,7 +175,7 @@ struct Demand {
 /// Demand statistics of a shard.
 #[derive(Clone)]
 struct Wanted {
-    /// Number of slots of its next request.
+    /// Largest number of commands of its next request.
     share: usize,
     /// Number of commands of its last request.
     given: usize,

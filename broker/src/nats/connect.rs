@@ -42,7 +42,7 @@ const MARKER: &str = "created";
 const PING: Duration = Duration::from_secs(10);
 /// Pause between two requests to a cluster without a leader.
 const BACKOFF: Backoff = Backoff::constant(Duration::from_millis(100));
-/// Pause before a reconnection attempt, from the third on.
+/// Pauses between later attempts to reconnect; the first ones follow at once.
 const RECONNECT: Backoff = Backoff::doubling(Duration::from_millis(20), Duration::from_secs(1));
 
 /// The reason why a connection cannot be opened.

@@ -1,7 +1,7 @@
 //! A connection to the server: requests and their failures.
 //!
 //! A pending request fails at once when the connection breaks, not after its timeout. A denied
-//! request fails with the denial, although the server reports it only beside the request.
+//! request fails with the denial, although the server reports it in a separate message.
 
 use std::{
     collections::VecDeque,

@@ -293,7 +293,7 @@ impl Puller {
                 let about = format!("the consumer {} of {}: {error}", lane.consumer, lane.stream);
                 Some(Event::Failed(LogError::Drift(about)))
             }
-            // The consumer is not there, has no leader or too much to do, or JetStream only begins.
+            // The consumer is missing, leaderless or overloaded, or JetStream is still starting.
             None if matches!(code, 409 | 503) => Some(Event::Broken("it is not taken up")),
             None => Some(Event::Ended { lane: at, left }),
         }

@@ -1,8 +1,8 @@
-//! `crew ls`.
+//! `crew ls`: lists the running processes.
 
 use crate::{args::Global, connect, exit::Exit, failure::Outcome, output::Output, render::crew};
 
-/// Lists the processes that are alive.
+/// Lists the running processes.
 pub(super) async fn ls(global: &Global, output: Output) -> Outcome {
     let found = connect::client(global, output).await?.crew().await?;
     output.list(

@@ -1,4 +1,4 @@
-//! `tools ls`.
+//! `tools ls`: lists the registered tools.
 
 use crate::{args::Global, connect, exit::Exit, failure::Outcome, output::Output, render::tools};
 

@@ -43,7 +43,7 @@ pub(crate) enum Choice {
     },
     /// The goal is reached.
     Done {
-        /// The answer; `None` if an earlier one stands.
+        /// The answer; `None` if an earlier one is final.
         response: Option<String>,
     },
     /// A list of items, first or revised.

@@ -53,7 +53,7 @@ pub enum EgressError {
 
 impl EgressError {
     /// `true` if the same request may succeed later. [`EgressError::Uncertain`] is excluded: a
-    /// repeat would send the body twice.
+    /// repeat could send the body twice.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {

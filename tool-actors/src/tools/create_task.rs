@@ -13,7 +13,7 @@ use crate::{
     tool::{CallContext, Tool, ToolFault},
 };
 
-/// `create_task`.
+/// The tool `create_task` on a task list.
 #[derive(Debug, Clone)]
 pub struct CreateTask(pub TaskList);
 

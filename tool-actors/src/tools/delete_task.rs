@@ -11,7 +11,7 @@ use crate::{
     tool::{CallContext, Tool, ToolFault},
 };
 
-/// `delete_task`.
+/// The tool `delete_task` on a task list.
 #[derive(Debug, Clone)]
 pub struct DeleteTask(pub TaskList);
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{object, spec};
 use crate::tool::{CallContext, Tool, ToolFault};
 
-/// `echo`.
+/// The tool `echo`.
 #[derive(Debug, Clone, Copy)]
 pub struct Echo;
 

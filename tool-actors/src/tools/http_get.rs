@@ -11,7 +11,7 @@ use crate::{
     tool::{CallContext, Tool, ToolFault},
 };
 
-/// `http_get`.
+/// The tool `http_get` with its client and limits.
 #[derive(Debug, Clone)]
 pub struct HttpGet {
     egress: Egress,

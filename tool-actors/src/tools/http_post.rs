@@ -17,7 +17,7 @@ use crate::{
 /// (draft-ietf-httpapi-idempotency-key-header).
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// `http_post`.
+/// The tool `http_post` with its client and limits.
 #[derive(Debug, Clone)]
 pub struct HttpPost {
     egress: Egress,

@@ -14,7 +14,7 @@ use crate::{
 /// Largest number of tasks in one result.
 const TASKS_MAX: usize = 200;
 
-/// `list_tasks`.
+/// The tool `list_tasks` on a task list.
 #[derive(Debug, Clone)]
 pub struct ListTasks(pub TaskList);
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{object, read, spec};
 use crate::tool::{CallContext, Tool, ToolFault};
 
-/// `model`.
+/// The tool `model` on a language model.
 #[derive(Clone)]
 pub struct AskModel(pub Arc<dyn Model>);
 

@@ -21,7 +21,7 @@ const CHARS: usize = 10_000;
 /// Largest number of characters per call over all files: as JSON they fit a result.
 const CHARS_MAX: usize = 100_000;
 
-/// `read_attachment`.
+/// The tool `read_attachment` with its client and limits.
 #[derive(Debug, Clone)]
 pub struct ReadAttachment {
     egress: Egress,

@@ -11,7 +11,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// `read_file`.
+/// The tool `read_file` on a workspace.
 #[derive(Debug, Clone)]
 pub struct ReadFile(pub Workspace);
 

@@ -14,7 +14,7 @@ use crate::tool::{CallContext, Tool, ToolFault};
 /// Longest sleep, in milliseconds.
 const SLEEP_MS_MAX: u64 = 600_000;
 
-/// `sleep`.
+/// The tool `sleep`.
 #[derive(Debug, Clone, Copy)]
 pub struct Sleep;
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{object, spec};
 use crate::tool::{CallContext, Tool, ToolFault};
 
-/// `stop`.
+/// The tool `stop`.
 #[derive(Debug, Clone, Copy)]
 pub struct Stop;
 

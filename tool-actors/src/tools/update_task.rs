@@ -14,7 +14,7 @@ use crate::{
     tool::{CallContext, Tool, ToolFault},
 };
 
-/// `update_task`.
+/// The tool `update_task` on a task list.
 #[derive(Debug, Clone)]
 pub struct UpdateTask(pub TaskList);
 
