@@ -1,4 +1,5 @@
-//! The size of a shard and of its queues, in a constant number of requests to JetStream.
+//! The size of a shard and of its queues, in a few requests to JetStream, whatever the number of
+//! records.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -11,7 +11,7 @@ use crate::{
     workspace::{Workspace, Write},
 };
 
-/// `write_file`.
+/// The tool `write_file` on a workspace.
 #[derive(Debug, Clone)]
 pub struct WriteFile(pub Workspace);
 
