@@ -28,7 +28,6 @@ pub(crate) struct CliError {
 
 const CLOSED: &str = "closed";
 
-/// The result of a command.
 pub(crate) type Outcome = Result<Exit, CliError>;
 
 impl CliError {

@@ -62,7 +62,6 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// Colours a text.
     pub(crate) fn paint(&self, tone: Tone, text: &str) -> String {
         if !self.color || tone == Tone::Plain || text.is_empty() {
             return text.to_owned();

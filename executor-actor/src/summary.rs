@@ -32,7 +32,6 @@ fn chars_per_token(language: Language) -> usize {
 pub(crate) struct Summaries {
     /// The summary that replaces the oldest exchanges.
     pub(crate) summary: Option<Summary>,
-    /// The shortened results.
     pub(crate) results: Vec<Shortened>,
     /// Tokens of all model calls, successful or not.
     pub(crate) usage: Usage,

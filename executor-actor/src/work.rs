@@ -29,7 +29,6 @@ use crate::{
     transcript,
 };
 
-/// Runs turns.
 pub(crate) struct Executor {
     broker: Broker,
     model: Arc<dyn Model>,

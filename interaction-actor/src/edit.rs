@@ -26,13 +26,10 @@ messages::texts!(edit);
 
 /// The rules for an edited plan.
 pub(crate) struct Rules<'a> {
-    /// Policies of the job.
     pub(crate) agent: &'a Agent,
     /// Goal of the job, the title of a plan without one.
     pub(crate) goal: &'a str,
-    /// Language of the job.
     pub(crate) language: Language,
-    /// Registered tools.
     pub(crate) tools: &'a [Arc<Announcement>],
     /// Cache of compiled schemas.
     pub(crate) schemas: &'a Schemas,

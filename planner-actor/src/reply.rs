@@ -26,7 +26,6 @@ use crate::{
 /// The planner's reply, and the intended items.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Understood {
-    /// The planner's reply.
     pub(crate) reply: PlanReply,
     /// The intended items, in protocols that plan one action at a time; empty otherwise.
     pub(crate) outline: Vec<Item>,

@@ -25,7 +25,6 @@ use crate::{
     reply::{self, Understood},
 };
 
-/// Makes plans.
 pub(crate) struct Planner {
     model: Arc<dyn Model>,
     registry: Registry,

@@ -23,7 +23,6 @@ const WAITING_MAX: usize = 64 * 1024;
 /// A broker's default limit on the size of a message, in bytes.
 const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
 
-/// Ephemeral messages within the process.
 #[derive(Debug)]
 pub(super) struct MemoryBus {
     subjects: Subjects,

@@ -17,7 +17,6 @@ use crate::{
     objects::{Kept, ObjectError, Objects},
 };
 
-/// The object store.
 #[derive(Debug)]
 pub(super) struct MemoryObjects {
     options: MemoryOptions,

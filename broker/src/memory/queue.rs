@@ -16,7 +16,6 @@ use tokio::{sync::Notify, time::Instant};
 use super::stream::Message;
 use crate::log::{self, Depth, Progress};
 
-/// Key of a queue.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum QueueKey {
     /// The facts of a shard.

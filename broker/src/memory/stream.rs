@@ -13,7 +13,6 @@ use proto::{
     subject::Family,
 };
 
-/// A stored message.
 #[derive(Debug)]
 pub(super) struct Message {
     /// Position in the shard.
@@ -55,7 +54,6 @@ impl Filter {
     }
 }
 
-/// The records of one shard.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     last: u64,
@@ -71,7 +69,6 @@ impl Stream {
         Seq(self.last)
     }
 
-    /// Returns the last allocated position.
     pub(super) fn last_seq(&self) -> Seq {
         Seq(self.last)
     }

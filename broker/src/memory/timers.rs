@@ -24,7 +24,6 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// Pause before a due timer that could not be stored is retried.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// A scheduled record.
 #[derive(Debug, Clone)]
 pub(super) struct Timer {
     /// Earliest time of the append.
@@ -37,7 +36,6 @@ pub(super) struct Timer {
 
 type Name = (JobId, TimerName);
 
-/// The timers of an installation.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     by_name: BTreeMap<Name, Timer>,
@@ -79,7 +77,6 @@ impl Timers {
         own.map(|(_, timer)| timer.clone()).collect()
     }
 
-    /// Returns all armed timers.
     pub(super) fn all(&self) -> Vec<Armed> {
         let armed = |(job, timer): &Name| Armed { job: job.clone(), timer: timer.clone() };
         self.by_name.keys().map(armed).collect()

@@ -21,7 +21,6 @@ use crate::log::{
 /// A broker's default limit on the size of a record, in bytes.
 const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
 
-/// A write of a record.
 #[derive(Debug)]
 pub(super) struct Publish {
     pub(super) shared: Arc<Shared>,

@@ -45,7 +45,6 @@ const BODY_AWAY: Duration = Duration::from_secs(1);
 /// Interval at which consumers are checked for a stall.
 const WATCH: Duration = Duration::from_secs(5);
 
-/// Opens a stream of commands.
 pub(super) async fn open(
     log: NatsLog,
     kind: DecisionKind,

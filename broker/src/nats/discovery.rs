@@ -23,7 +23,6 @@ use tokio::sync::watch;
 
 use super::{link::Link, reply::ReplyRule};
 
-/// Name of the service.
 const NAME: &str = "callboard";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const DESCRIPTION: &str = "Runs agents as durable jobs.";

@@ -51,7 +51,6 @@ pub(super) struct Incidents {
     closed: bool,
 }
 
-/// A failed request.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum AskError {
     /// No service answers: the request was certainly not carried out.
@@ -87,7 +86,6 @@ impl AskError {
     }
 }
 
-/// A refusal by JetStream.
 #[derive(Debug, Clone, Default, Deserialize, thiserror::Error)]
 #[serde(default)]
 #[error("{description} [{err_code}]")]
@@ -296,7 +294,6 @@ impl Link {
         read(&answer.payload)
     }
 
-    /// Number of denials so far.
     pub(super) fn denials(&self) -> u64 {
         self.incidents.borrow().denials
     }

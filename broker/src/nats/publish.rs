@@ -29,7 +29,6 @@ pub(super) struct Publish<'a> {
     pub(super) subject: String,
     pub(super) headers: HeaderMap,
     pub(super) payload: Bytes,
-    /// Id of the record.
     pub(super) id: String,
     pub(super) guard: Option<Guard>,
 }

@@ -49,7 +49,6 @@ pub(super) enum Wait {
     For(Duration),
 }
 
-/// An event of a puller.
 pub(super) enum Event {
     /// A message of a lane arrived.
     Delivered(Box<Delivered>),
@@ -62,7 +61,6 @@ pub(super) enum Event {
     Failed(LogError),
 }
 
-/// A message from a consumer.
 pub(super) struct Delivered {
     pub(super) lane: usize,
     pub(super) message: Stored,

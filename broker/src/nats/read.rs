@@ -25,7 +25,6 @@ use super::link::{AskError, Link, Refusal};
 /// Number of messages of one page.
 const PAGE: usize = 500;
 
-/// A stored message.
 #[derive(Debug, Clone)]
 pub(super) struct Stored {
     pub(super) seq: Seq,

@@ -25,7 +25,6 @@ pub(super) const GROUP: &str = "s";
 /// The treatment of a missing stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// Creates the stream.
     Make,
     /// Fails: as far as is known, the installation never existed.
     Leave,

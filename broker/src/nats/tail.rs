@@ -23,7 +23,6 @@ use super::{
 };
 use crate::backoff::{Backoff, Retryable};
 
-/// The target of a watch.
 #[derive(Debug, Clone)]
 pub(super) struct Tail {
     pub(super) stream: String,
@@ -34,7 +33,6 @@ pub(super) struct Tail {
     pub(super) replicas: u8,
 }
 
-/// An item of a watch.
 pub(super) enum Watched {
     /// A message under the filter.
     Message(Box<Stored>),

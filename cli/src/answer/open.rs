@@ -14,7 +14,6 @@ pub(crate) struct OpenQuestion {
     pub(crate) job: JobId,
     /// Path of that job below the displayed one; absent for the displayed job itself.
     pub(crate) path: Option<String>,
-    /// The question to display.
     pub(crate) question: Question,
 }
 

@@ -26,17 +26,14 @@ pub(crate) enum Took {
     More,
     /// The line is invalid; holds the reason.
     Refused(String),
-    /// The answer is complete.
     Answer(Answer),
 }
 
 impl Answering {
-    /// Starts an empty answer.
     pub(crate) fn new(question: Question) -> Self {
         Self { question, form: Map::new(), at: 0 }
     }
 
-    /// The question to answer.
     pub(crate) fn question(&self) -> &Question {
         &self.question
     }

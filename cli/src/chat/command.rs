@@ -13,11 +13,9 @@ use super::words::Text;
 /// A resolved slash command.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Slash {
-    /// List the commands.
     Help,
     /// Show the state of the current task.
     Status,
-    /// List the tools.
     Tools,
     /// Leave the conversation; running jobs continue.
     Quit,

@@ -21,7 +21,6 @@ pub(crate) enum Line {
     Words(String),
 }
 
-/// Classifies a line.
 pub(crate) fn read(line: &str) -> Line {
     let line = line.trim();
     if line.is_empty() {

@@ -27,7 +27,6 @@ use crate::{
 /// Time limit for reaching a front door that knows the registered tools.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Runs a subcommand.
 pub(super) async fn run(global: &Global, output: Output, command: AgentsCommand) -> Outcome {
     match command {
         AgentsCommand::Ls => ls(global, output).await,

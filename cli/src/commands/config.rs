@@ -9,7 +9,6 @@ use crate::{
     render::settings::{self, Shown},
 };
 
-/// Prints the settings.
 pub(super) fn show(global: &Global, output: Output) -> Outcome {
     let config = connect::config(global)?;
     let shown: Vec<Shown> = config.explain().iter().map(Shown::from).collect();

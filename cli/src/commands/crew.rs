@@ -2,7 +2,6 @@
 
 use crate::{args::Global, connect, exit::Exit, failure::Outcome, output::Output, render::crew};
 
-/// Lists the running processes.
 pub(super) async fn ls(global: &Global, output: Output) -> Outcome {
     let found = connect::client(global, output).await?.crew().await?;
     output.list(

@@ -18,7 +18,6 @@ use crate::{
     render::{dead, marks},
 };
 
-/// Runs a subcommand.
 pub(super) async fn run(global: &Global, output: Output, command: DeadCommand) -> Outcome {
     match command {
         DeadCommand::Ls(args) => ls(global, output, args).await,

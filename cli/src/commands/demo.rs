@@ -37,7 +37,6 @@ const SUMMARY: &str =
 /// Automatic answer of the demo.
 const READER: &str = "the stage crew";
 
-/// Runs both jobs.
 pub(super) async fn run(global: &Global, output: Output, args: DemoArgs) -> Outcome {
     let level = if output.loudness == Loudness::Verbose { "info" } else { "error" };
     let (dir, keep) = directory(args.dir)?;

@@ -21,7 +21,6 @@ use crate::{
 /// Default port of the child nats-server, which is also the clients' default.
 const PORT: u16 = 4222;
 
-/// Runs every role.
 pub(super) async fn run(global: &Global, output: Output, args: DevArgs) -> Outcome {
     let mut config = connect::config(global)?;
     let identity = roles::identity(&embedded::all());

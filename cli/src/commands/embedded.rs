@@ -46,9 +46,7 @@ pub(super) struct Options {
 pub(super) enum Kept {
     /// A child nats-server.
     Server {
-        /// Version of the server.
         version: Version,
-        /// URL of the server.
         url: String,
         /// Data directory of the server.
         dir: PathBuf,
@@ -71,7 +69,6 @@ impl Kept {
     }
 }
 
-/// An embedded installation.
 #[derive(Debug)]
 pub(super) struct Embedded {
     /// Connection to the log, bus, buckets and objects.
@@ -80,9 +77,7 @@ pub(super) struct Embedded {
     pub(super) kept: Kept,
     /// Client of the front door.
     pub(super) client: Client,
-    /// The language model.
     pub(super) model: ModelSetup,
-    /// The running roles.
     pub(super) company: Company,
     server: Option<Child>,
     shutdown: CancellationToken,
@@ -132,7 +127,6 @@ impl Embedded {
     }
 }
 
-/// Returns every role.
 pub(super) fn all() -> BTreeSet<Role> {
     Role::ALL.into_iter().collect()
 }

@@ -20,7 +20,6 @@ use crate::{
     render::event,
 };
 
-/// Streams the events.
 pub(super) async fn run(global: &Global, output: Output, args: WatchArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let job = connect::job(&client, &args.job).await?.job;

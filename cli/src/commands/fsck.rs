@@ -16,7 +16,6 @@ use crate::{
     render,
 };
 
-/// Runs the check.
 pub(super) async fn run(global: &Global, output: Output, args: FsckArgs) -> Outcome {
     let cannot_look = |error: CliError| CliError { exit: Exit::Usage, ..error };
     let config = connect::config(global)?;

@@ -29,7 +29,6 @@ use crate::{
 
 mod wait;
 
-/// Runs a subcommand.
 pub(super) async fn run(global: &Global, output: Output, command: InboxCommand) -> Outcome {
     let client = connect::client(global, output).await?;
     match command {

@@ -24,7 +24,6 @@ use crate::{
     render::{describe, dot, jobs, marks, revisions, tree},
 };
 
-/// Runs a subcommand.
 pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -> Outcome {
     match command {
         JobsCommand::Ls(args) => ls(global, output, args).await,

@@ -21,7 +21,6 @@ use crate::{
 /// Name of the file with the public keys for nats-server.
 const PUBLIC: &str = "users.conf";
 
-/// Generates the keys.
 pub(super) fn run(output: Output, args: &KeysArgs) -> Outcome {
     let failed = |e: io::Error| CliError::io(&args.dir.display().to_string(), &e);
     fs::create_dir_all(&args.dir).map_err(failed)?;

@@ -37,7 +37,6 @@ use crate::{
     output::Output,
 };
 
-/// Runs the given command.
 pub(crate) async fn run(cli: Cli, output: Output) -> Outcome {
     let Cli { global, command } = cli;
     match command {

@@ -11,7 +11,6 @@ use crate::{
     output::{self, Format, Output},
 };
 
-/// Runs the command.
 pub(super) async fn run(global: &Global, output: Output, args: RunArgs) -> Outcome {
     if args.waiting.raw && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
         return Err(CliError::usage("--raw writes what a model wrote, which may drive a terminal")

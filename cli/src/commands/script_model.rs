@@ -16,7 +16,6 @@ use crate::{
 /// Largest script, in bytes.
 const SCRIPT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Serves the script.
 pub(super) async fn run(output: Output, args: ScriptArgs) -> Outcome {
     let name = args.script.display().to_string();
     let text = read(&args.script)?;

@@ -9,7 +9,6 @@ use crate::{
     roles::{self, Company, Role},
 };
 
-/// Runs the roles.
 pub(super) async fn run(global: &Global, output: Output, args: ServeArgs) -> Outcome {
     let roles =
         roles::parse_roles(&args.roles).map_err(|e| CliError::input("roles", e.to_string()))?;

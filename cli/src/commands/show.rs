@@ -27,7 +27,6 @@ use crate::{
     render::history,
 };
 
-/// Prints the log.
 pub(super) async fn run(global: &Global, output: Output, args: ShowArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let job = connect::job(&client, &args.job).await?.job;

@@ -33,7 +33,6 @@ use crate::{
 /// Time limit for looking up an interrupted submission.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Submits a job.
 pub(super) async fn run(global: &Global, output: Output, args: SubmitArgs) -> Outcome {
     let mut submit = request(&args.goal, &args.job)?;
     let files = attach::read(&args.job.files)?;

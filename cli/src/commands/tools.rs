@@ -2,7 +2,6 @@
 
 use crate::{args::Global, connect, exit::Exit, failure::Outcome, output::Output, render::tools};
 
-/// Lists the registered tools.
 pub(super) async fn ls(global: &Global, output: Output) -> Outcome {
     let found = connect::client(global, output).await?.tools().await?;
     output.list(&found, &found.tools, |t| t.name.to_string(), |look| tools::list(look, &found))?;

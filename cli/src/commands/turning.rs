@@ -23,7 +23,6 @@ use crate::{
     render::{diff, marks, points},
 };
 
-/// Runs `jobs snapshot`.
 pub(super) async fn snapshot(global: &Global, output: Output, args: SnapshotArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let Some(name) = args.name else { return named(&client, output, &args.job).await };
@@ -45,7 +44,6 @@ async fn named(client: &Client, output: Output, job: &str) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// Runs `jobs rollback`.
 pub(super) async fn roll_back(global: &Global, output: Output, args: RollBackArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let RollBackArgs { job, to, again, reason } = args;
@@ -53,7 +51,6 @@ pub(super) async fn roll_back(global: &Global, output: Output, args: RollBackArg
     back(&client, output, &job, Order::RollBack { to, again }, reason, global.yes, &said).await
 }
 
-/// Runs `jobs restart`.
 pub(super) async fn restart(global: &Global, output: Output, args: RestartArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let RestartArgs { job, step, again, reason } = args;
@@ -105,7 +102,6 @@ async fn send(
     Ok(request)
 }
 
-/// Runs `jobs fork`.
 pub(super) async fn fork(global: &Global, output: Output, args: ForkArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let ForkArgs { job, at, id, again } = args;
@@ -117,7 +113,6 @@ pub(super) async fn fork(global: &Global, output: Output, args: ForkArgs) -> Out
     Ok(Exit::Success)
 }
 
-/// Runs `jobs diff`.
 pub(super) async fn diff(global: &Global, output: Output, args: DiffArgs) -> Outcome {
     let client = connect::client(global, output).await?;
     let one = connect::job(&client, &args.job).await?;

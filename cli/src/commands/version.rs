@@ -5,7 +5,6 @@ use serde_json::json;
 
 use crate::{exit::Exit, failure::Outcome, output::Output};
 
-/// Prints the versions.
 pub(super) fn print(output: Output) -> Outcome {
     let version = env!("CARGO_PKG_VERSION");
     let facts = json!({

@@ -19,7 +19,6 @@ use crate::{
     text,
 };
 
-/// Renders the description.
 pub(crate) fn describe(look: &Look, view: &JobView) -> String {
     let (mark, tone) = marks::job(view.state);
     let state = match view.sub_status {
@@ -86,7 +85,6 @@ pub(crate) fn describe(look: &Look, view: &JobView) -> String {
     out
 }
 
-/// Lists the attached files.
 fn files(view: &JobView) -> String {
     let each = view.files.iter().map(|file| escape::line(&file.to_string()).into_owned());
     each.collect::<Vec<_>>().join("; ")

@@ -27,9 +27,7 @@ pub(crate) enum Grade {
 pub(crate) struct Finding {
     /// Stable identifier of the check.
     pub(crate) check: &'static str,
-    /// Severity of the finding.
     pub(crate) grade: Grade,
-    /// Description of the finding.
     pub(crate) found: String,
     /// Advice about the next step.
     #[serde(skip_serializing_if = "Option::is_none")]

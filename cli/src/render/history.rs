@@ -34,7 +34,6 @@ pub(crate) struct Entry<'a> {
     pub(crate) counts: bool,
 }
 
-/// Renders one record.
 pub(crate) fn line(look: &Look, entry: &Entry<'_>) -> String {
     let kind = entry.record.get("kind").and_then(Value::as_str).unwrap_or("?");
     let (tone, words) = match read(entry.record) {

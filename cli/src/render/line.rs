@@ -15,7 +15,6 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// An empty line.
     pub(crate) fn new() -> Self {
         Self::default()
     }

@@ -11,7 +11,6 @@ use crate::{
     text,
 };
 
-/// The results of a purge.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     /// `true` if nothing was removed.
@@ -86,7 +85,6 @@ impl Report {
     }
 }
 
-/// Renders the whole report.
 pub(crate) fn report(look: &Look, report: &Report) -> String {
     let mut parts = vec![summary(report)];
     if let Some(objects) = &report.objects {

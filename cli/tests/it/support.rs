@@ -14,17 +14,13 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_callboard");
 
 /// A directory to run the program in.
 pub(crate) struct Place {
-    /// The temporary directory.
     pub(crate) dir: TempDir,
 }
 
-/// The result of a run.
 pub(crate) struct Ran {
     /// Exit code; `None` if a signal ended the program.
     pub(crate) code: Option<i32>,
-    /// Standard output.
     pub(crate) out: String,
-    /// Standard error.
     pub(crate) err: String,
 }
 

@@ -97,7 +97,6 @@ impl Office {
         office
     }
 
-    /// Returns the in-memory broker.
     pub(crate) fn memory(&self) -> &Memory {
         match &self.place {
             Place::Memory(memory) => memory,

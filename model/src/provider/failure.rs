@@ -11,7 +11,6 @@ use crate::{
     retry::retry_after,
 };
 
-/// Translates an error.
 pub(super) fn translate(error: &genai::Error) -> ModelError {
     if let genai::Error::HttpError { status, headers, body, .. } = error {
         return from_http(status.as_u16(), headers, body);

@@ -51,7 +51,6 @@ impl Player {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Number of requests so far.
     pub(super) fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }

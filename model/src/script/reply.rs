@@ -69,7 +69,6 @@ pub(super) enum Fault {
     Drop(DropDoc),
 }
 
-/// A rendered reply.
 #[derive(Debug)]
 pub(super) struct Rendered {
     pub(super) text: String,

@@ -7,7 +7,6 @@
 use minijinja::{Environment, UndefinedBehavior, value::Serde};
 use serde_json::{Map, Value};
 
-/// All templates of a script.
 pub(super) struct Templates {
     environment: Environment<'static>,
     made: usize,
@@ -95,7 +94,6 @@ impl Templates {
         }
     }
 
-    /// Renders a text.
     pub(super) fn render(&self, text: &Text, context: &Context<'_>) -> Result<String, String> {
         match text {
             Text::Literal(text) => Ok(text.clone()),
@@ -103,7 +101,6 @@ impl Templates {
         }
     }
 
-    /// Renders a JSON value.
     pub(super) fn render_tree(&self, tree: &Tree, context: &Context<'_>) -> Result<Value, String> {
         Ok(match tree {
             Tree::Literal(value) => value.clone(),

@@ -49,7 +49,6 @@ impl<'a> Frames<'a> {
         .to_string()
     }
 
-    /// Renders the reply as events.
     pub(super) fn streamed(&self, reply: &Rendered) -> Streamed {
         let mut pieces = Vec::new();
         let mut deltas = |delta: Value| pieces.push(self.frame(&delta, None));
@@ -97,7 +96,6 @@ pub(super) fn error(message: &str, kind: &str, code: Option<&str>) -> String {
     json!({"error": {"message": message, "type": kind, "code": code}}).to_string()
 }
 
-/// Renders the list of models.
 pub(super) fn models(names: &[String]) -> String {
     let model = |name: &String| json!({"id": name, "object": "model", "created": 0, "owned_by": "callboard"});
     json!({"object": "list", "data": names.iter().map(model).collect::<Vec<_>>()}).to_string()

@@ -25,7 +25,6 @@ pub(crate) enum Phase {
 /// A parsed decision.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Choice {
-    /// An action.
     Act {
         /// The intended items, if given.
         plan: Vec<String>,
@@ -63,7 +62,6 @@ const DECISION: [&str; 2] = ["continue", "done"];
 /// Fields that do not affect the decision.
 const IGNORED: &[&str] = &["thought", "phase"];
 
-/// Parses a decision.
 pub(crate) fn decision(value: Value) -> Result<Choice, Misshapen> {
     let mut fields = object(value)?;
     let status = status(&mut fields, &DECISION)?;

@@ -54,7 +54,6 @@ struct Args {
     max_chars: Option<usize>,
 }
 
-/// The content of a file.
 struct Read {
     bytes: Vec<u8>,
     /// `true` if the file exceeds the fetch limit.

@@ -81,7 +81,6 @@ impl Stage {
         Self { broker, job, last: Seq(0) }
     }
 
-    /// Appends a call.
     pub(crate) async fn decide(&mut self, call: &CallWork) {
         let decision = Decision::Call(call.clone());
         let decided = self.broker.log.decide(&self.job, &decision, self.last, None, trace()).await;
@@ -207,7 +206,6 @@ impl Probe {
         call(work, "p", "probe", self.effect, json!({"do": what}))
     }
 
-    /// Waits until the tool runs.
     pub(crate) async fn running(&self) {
         soon("the tool", self.began.notified()).await;
     }

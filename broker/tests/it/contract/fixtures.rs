@@ -34,7 +34,6 @@ pub(crate) fn subjects() -> Subjects {
     Subjects::new("it", 4).unwrap()
 }
 
-/// The in-memory broker.
 pub(crate) struct InMemory {
     pub(crate) memory: Memory,
     pub(crate) faults: Arc<Faults>,

@@ -138,7 +138,6 @@ pub(crate) fn stored(guarded: Result<CasOutcome, LogError>) -> Seq {
     }
 }
 
-/// Submits a new job.
 pub(crate) async fn submit(broker: &Broker, job: &JobId) -> Seq {
     match broker.log.submit(job, &submitted("a goal"), trace(1)).await.unwrap() {
         Submission::Stored(seq) => seq,

@@ -75,7 +75,6 @@ impl Session {
         self.say(&format!("{goal}\n"))
     }
 
-    /// Handles a line.
     pub(super) async fn line(&mut self, typed: &str) -> Result<(), CliError> {
         let done = match line::read(typed) {
             Line::Nothing => self.words("").await,

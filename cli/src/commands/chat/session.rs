@@ -46,7 +46,6 @@ pub(super) struct Session {
     /// `true` if plans are approved without asking (`--yes`).
     pub(super) approves: bool,
     pub(super) interactive: bool,
-    /// The current task.
     pub(super) task: Option<Front>,
     /// The running command, which takes precedence over the task.
     pub(super) command: Option<Front>,

@@ -79,7 +79,6 @@ fn some(names: &[&str]) -> String {
     }
 }
 
-/// Returns advice about a field.
 fn advice(field: &str) -> String {
     let setting = match field {
         "num_replicas" => Some("nats.replicas"),

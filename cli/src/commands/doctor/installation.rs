@@ -13,14 +13,12 @@ use crate::render::findings::Finding;
 /// Largest clock difference in milliseconds; above it deadlines are visibly early or late.
 const CLOCK_MS_MAX: i128 = 1_000;
 
-/// Reports the connection.
 pub(super) fn reached(nats: &Nats, server: &Server) -> Finding {
     let trip = server.round_trip.as_micros();
     let cluster = server.cluster.as_deref().map(|c| format!(", cluster {c}")).unwrap_or_default();
     Finding::ok("nats", format!("{} ({}{cluster}), answers in {trip} µs", nats.url, server.name))
 }
 
-/// Reports the server's version.
 pub(super) fn version(server: &Server) -> Finding {
     let upgrade = format!("upgrade nats-server to {} or newer", Version::SOUND);
     match server.version.parse::<Version>() {

@@ -25,7 +25,6 @@ use crate::{
     roles::{self, Role},
 };
 
-/// Runs all checks.
 pub(super) async fn run(global: &Global, output: Output, args: DoctorArgs) -> Outcome {
     let asked = args.roles.as_deref().map(roles::parse_roles).transpose();
     let asked = asked.map_err(|e| CliError::input("roles", e.to_string()))?;

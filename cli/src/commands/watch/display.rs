@@ -9,7 +9,6 @@ use crate::{
     render::tree,
 };
 
-/// The display of a job.
 #[derive(Debug)]
 pub(super) struct Display {
     output: Output,

@@ -41,11 +41,9 @@ type Items = Pin<Box<dyn Stream<Item = Result<Watched, Failure>> + Send>>;
 /// A job to watch and the way to do it.
 #[derive(Debug)]
 pub(super) struct Session<'a> {
-    /// Client of the front door.
     pub(super) client: &'a Client,
     /// Format and destination of output.
     pub(super) output: Output,
-    /// The watched job.
     pub(super) job: JobId,
     /// Options of the wait.
     pub(super) waiting: Waiting,
@@ -57,7 +55,6 @@ pub(super) struct Session<'a> {
 
 /// The reason why a session stops before its job ends.
 enum Stopped {
-    /// The user interrupted the program.
     Interrupted,
     /// An error occurred.
     Failed(CliError),
