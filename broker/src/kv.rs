@@ -1,5 +1,5 @@
-//! Small shared values with compare-and-set: the tool registry, the inbox, the task list, the jobs of
-//! conversations, agents.
+//! Small shared values with compare-and-set: the tool registry, the inbox, the task list, the jobs
+//! of conversations, agents.
 
 use std::{fmt, time::Duration};
 
@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use crate::backoff::{Backoff, Retryable};
 
-/// A set of values that belong together.
+/// A named set of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bucket {
-    /// The settings that the installation was created with.
+    /// Settings that the installation was created with.
     Installation,
     /// Registered tools, by name.
     Tools,
@@ -22,9 +22,9 @@ pub enum Bucket {
     Inbox,
     /// The built-in task list.
     Tasks,
-    /// Jobs that may belong to a conversation, by its id.
+    /// Jobs that may belong to a conversation, by the conversation's id.
     Conversations,
-    /// Agents that were put in while the installation runs, by name: YAML.
+    /// Agents stored while the installation runs, by name, as YAML.
     Agents,
 }
 
@@ -39,7 +39,7 @@ impl Bucket {
         Self::Agents,
     ];
 
-    /// Its name, after the installation's prefix.
+    /// The bucket's name, which follows the installation's prefix.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -53,27 +53,27 @@ impl Bucket {
     }
 }
 
-/// The key of a question in the inbox.
+/// Builds the inbox key of a question.
 #[must_use]
 pub fn inbox_key(job: &JobId, ask: &AskId) -> String {
     format!("{job}.{ask}")
 }
 
-/// The question that a key of the inbox is of.
+/// Parses an inbox key; `None` if it is malformed.
 #[must_use]
 pub fn inbox_question(key: &str) -> Option<(JobId, AskId)> {
     let (job, ask) = key.split_once('.')?;
     Some((JobId::new(job).ok()?, AskId::new(ask).ok()?))
 }
 
-/// A value and how often its bucket had changed when it was written.
+/// A stored value and its revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versioned {
-    /// Its key.
+    /// The value's key.
     pub key: String,
-    /// The value.
+    /// The stored bytes.
     pub value: Bytes,
-    /// Compare-and-set against this.
+    /// Revision of the bucket at this write; the argument of a compare-and-set.
     pub revision: u64,
 }
 
@@ -84,22 +84,23 @@ pub enum Change {
     Put(Versioned),
     /// A key was deleted.
     Deleted(String),
-    /// A sender without the permission made the server write under a key: the key has no value.
+    /// A sender without permission caused the server to write under this key, which therefore has
+    /// no value.
     Foreign(String),
-    /// Every value from before the watch has been delivered.
+    /// Every value older than the watch has been delivered.
     CaughtUp,
 }
 
-/// An operation on a bucket failed.
+/// A failed operation on a bucket.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum KvError {
-    /// The broker cannot be reached.
+    /// The broker is unreachable.
     #[error("the key-value store cannot be reached: {0}")]
     Unavailable(String),
-    /// A key has characters that are not allowed.
+    /// The key contains characters that are not allowed.
     #[error("{0:?} is not a key")]
     InvalidKey(String),
-    /// Another writer changed it first.
+    /// The key's revision is no longer the expected one.
     #[error("{0} was changed by somebody else")]
     Conflict(String),
 }
@@ -133,15 +134,16 @@ pub async fn reach<T, E: fmt::Display, F: Future<Output = Result<T, E>>>(
         .await
 }
 
-/// Small shared values. Keys are tokens of `[A-Za-z0-9_-]`, joined by dots.
+/// Small shared values in buckets. Keys are tokens of `[A-Za-z0-9_-]`, joined by dots.
 #[async_trait]
 pub trait Kv: Send + Sync + 'static {
-    /// The value of a key.
+    /// Returns the value of a key, or `None` if it has none.
     async fn get(&self, bucket: Bucket, key: &str) -> Result<Option<Versioned>, KvError>;
-    /// Writes a value, whatever its predecessor.
+    /// Writes a value unconditionally and returns its revision.
     async fn put(&self, bucket: Bucket, key: &str, value: Bytes) -> Result<u64, KvError>;
-    /// Writes if the key's revision is still `revision`; 0 means that it must not exist. Of several
-    /// writers that saw the same revision exactly one succeeds, the others get a conflict.
+    /// Writes a value if the key's revision is still `revision` (0: the key must not exist), and
+    /// returns the new revision. Of several writers with the same `revision`, exactly one succeeds;
+    /// the others get [`KvError::Conflict`].
     async fn update(
         &self,
         bucket: Bucket,
@@ -154,9 +156,10 @@ pub trait Kv: Send + Sync + 'static {
     /// Deletes a key if its revision is still `revision`. After a lost reply it may report a
     /// conflict for its own deletion.
     async fn delete_at(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), KvError>;
-    /// All values whose key begins with `prefix` (whole tokens; empty for all), oldest change first.
+    /// Returns all values whose key begins with `prefix` (whole tokens; empty for all), oldest
+    /// change first.
     async fn list(&self, bucket: Bucket, prefix: &str) -> Result<Vec<Versioned>, KvError>;
-    /// All values, then every change, without a gap.
+    /// Streams all values and then every change, without a gap.
     async fn watch(
         &self,
         bucket: Bucket,

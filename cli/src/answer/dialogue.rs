@@ -1,5 +1,5 @@
-//! Asks somebody at a terminal, one line at a time, until there is an answer worth sending. It
-//! sends nothing itself, and may be dropped at any await.
+//! A dialogue with a user at a terminal, line by line, until there is an answer to send. It sends
+//! nothing itself and is cancellation safe.
 
 use std::io::Write;
 
@@ -19,23 +19,24 @@ use crate::{
     render::question,
 };
 
-/// Somebody at a terminal.
+/// A dialogue over a keyboard and an output.
 #[derive(Debug)]
 pub(crate) struct Dialogue<'a, W> {
     keyboard: &'a mut Keyboard,
     out: W,
     look: Look,
-    /// What a form has so far, so that one refused field does not cost the others.
+    /// Form values so far, so that one refused field does not discard the others.
     form: Map<String, Value>,
 }
 
 impl<'a, W: Write> Dialogue<'a, W> {
-    /// Talks over a keyboard and a screen.
+    /// Starts a dialogue over `keyboard` and `out`.
     pub(crate) fn new(keyboard: &'a mut Keyboard, out: W, look: Look) -> Self {
         Self { keyboard, out, look, form: Map::new() }
     }
 
-    /// Asks. `refused` is why the answer before was not taken. None when input has ended.
+    /// Asks for an answer. `refused` is the server's reason for refusing the previous one. `None`
+    /// at the end of input.
     pub(crate) async fn ask(
         &mut self,
         asked: &Question,
@@ -63,7 +64,7 @@ impl<'a, W: Write> Dialogue<'a, W> {
     }
 
     fn say(&mut self, text: &str) {
-        // A terminal that is gone ends the input too, which is noticed.
+        // If the terminal is gone, its input ends too, and that is noticed.
         let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
     }
 
@@ -152,7 +153,7 @@ impl<'a, W: Write> Dialogue<'a, W> {
         Some(Answer::respond(Value::Object(self.form.clone())))
     }
 
-    /// Has a refused field asked again; all of them when none is named.
+    /// Discards a refused field, so that it is asked again; discards all fields if none is named.
     fn drop_field(&mut self, field: Option<&str>) {
         let key = field.map(|f| f.trim_start_matches("value").trim_start_matches(['.', '/']));
         let key = key.and_then(|k| k.split(['.', '/', '[']).next()).unwrap_or_default();
@@ -183,7 +184,7 @@ mod tests {
         let mut keyboard = Keyboard::of(&[]);
         let mut out = Vec::new();
         let mut dialogue = Dialogue::new(&mut keyboard, &mut out, Look::plain(Some(80)));
-        // What is typed before the question is shown does not count.
+        // Input typed before the question is shown is ignored.
         *dialogue.keyboard = Keyboard::of(typed);
         let answer =
             dialogue.ask(&question(n), Some(&Failure::new(Code::InvalidAnswer, "again"))).await;

@@ -1,5 +1,5 @@
-//! Questions that wait for a person, of a job and of those that work for it, each with whose it is. It
-//! never says which is to be answered first.
+//! The open questions of a job and of its sub-agents, each with the job that asks. It implies no
+//! order of answering.
 
 use proto::{
     id::{AskId, JobId},
@@ -10,22 +10,21 @@ use proto::{
 /// A question that waits for a person.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OpenQuestion {
-    /// Whose it is: that is where it is answered.
+    /// The job that asks, to which the answer is sent.
     pub(crate) job: JobId,
-    /// Where that is, for people, when it is below the job that is looked at.
+    /// Path of that job below the displayed one; absent for the displayed job itself.
     pub(crate) path: Option<String>,
-    /// The question.
     pub(crate) question: Question,
 }
 
 impl OpenQuestion {
-    /// What tells it apart from all others.
+    /// Identifies the question among all jobs.
     pub(crate) fn key(&self) -> (JobId, AskId) {
         (self.job.clone(), self.question.id.clone())
     }
 }
 
-/// Those of a job, then those of jobs that work for it. Nobody waits for these once it has ended.
+/// Returns the questions of a job, then those of its sub-agents unless the job has ended.
 pub(crate) fn of(view: &JobView) -> Vec<OpenQuestion> {
     let own = view.questions.iter().map(|question| OpenQuestion {
         job: view.job.clone(),

@@ -1,23 +1,23 @@
-//! Parses a typed line into a value, or says why it cannot. Pure. The server checks every
-//! answer again; what is checked here only spares somebody a round trip.
+//! Parsing of typed lines into answers. Pure. The server validates every answer again; this check
+//! only spares the user a round trip.
 
 use proto::interaction::{Choice, Field, Input};
 use serde_json::{Number, Value, json};
 
-/// What was typed in answer to a plan.
+/// A typed reply to a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OnPlan {
-    /// Run it.
+    /// Run the plan.
     Confirm,
-    /// End the job.
+    /// Cancel the job.
     Cancel,
-    /// Make another, so.
+    /// Make a different plan; holds the requested change.
     Revise(String),
-    /// Nothing.
+    /// An empty line.
     Nothing,
 }
 
-/// Reads an answer to a plan.
+/// Parses a reply to a plan.
 pub(crate) fn on_plan(line: &str) -> OnPlan {
     let line = line.trim();
     match line.to_lowercase().as_str() {
@@ -30,7 +30,7 @@ pub(crate) fn on_plan(line: &str) -> OnPlan {
     }
 }
 
-/// Reads a yes or a no.
+/// Parses a yes or no; `None` for anything else.
 pub(crate) fn yes(line: &str) -> Option<bool> {
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" | "true" | "1" | "是" | "好" => Some(true),
@@ -39,10 +39,10 @@ pub(crate) fn yes(line: &str) -> Option<bool> {
     }
 }
 
-/// Reads one or several options: by value, by label or by number.
+/// Parses one or several options, given by value, label or number.
 ///
 /// # Errors
-/// Which word is no option.
+/// The word that matches no option.
 pub(crate) fn choice(options: &[Choice], multiple: bool, line: &str) -> Result<Value, String> {
     if !multiple {
         return Ok(json!(option(options, line)?));
@@ -78,10 +78,10 @@ fn option<'a>(options: &'a [Choice], word: &str) -> Result<&'a str, String> {
     })
 }
 
-/// Reads a field of a form. Nothing typed takes the default, or leaves an optional field out.
+/// Parses a form field. An empty line selects the default, or omits an optional field.
 ///
 /// # Errors
-/// What the field takes instead.
+/// The values that the field accepts.
 pub(crate) fn field(field: &Field, line: &str) -> Result<Option<Value>, String> {
     let line = line.trim();
     if line.is_empty() {

@@ -1,5 +1,5 @@
-//! A question that is open, and what has been typed of its answer so far: one line at a time, so that
-//! other lines may come in between.
+//! An open question and its answer so far. The answer grows line by line, so that other lines may
+//! be typed in between.
 
 use proto::{
     error::Failure,
@@ -10,49 +10,46 @@ use serde_json::{Map, Value};
 
 use crate::answer::parse::{self, OnPlan};
 
-/// A question that is being answered.
+/// A question and its answer so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Answering {
     question: Question,
     form: Map<String, Value>,
-    /// The field of a form that is asked for.
+    /// Index of the form field to ask for next.
     at: usize,
 }
 
-/// What a line was to a question.
+/// The effect of a line on an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Took {
-    /// More is wanted: the next field.
+    /// The answer is incomplete: ask for the next field.
     More,
-    /// It does not fit, and why.
+    /// The line is invalid; holds the reason.
     Refused(String),
-    /// The answer is whole.
     Answer(Answer),
 }
 
 impl Answering {
-    /// Begins.
     pub(crate) fn new(question: Question) -> Self {
         Self { question, form: Map::new(), at: 0 }
     }
 
-    /// The question.
     pub(crate) fn question(&self) -> &Question {
         &self.question
     }
 
-    /// Whether something has been answered of it already.
+    /// `true` if a form field has been answered.
     pub(crate) fn is_begun(&self) -> bool {
         self.at > 0
     }
 
-    /// Forgets what has been answered of it.
+    /// Discards the answer so far.
     pub(crate) fn restart(&mut self) {
         self.form.clear();
         self.at = 0;
     }
 
-    /// What stands before the cursor.
+    /// Returns the prompt for the next line.
     pub(crate) fn prompt(&self) -> String {
         match &self.question.kind {
             QuestionKind::PlanCheck { .. } => {
@@ -68,7 +65,7 @@ impl Answering {
         }
     }
 
-    /// Takes a line.
+    /// Adds a line to the answer.
     pub(crate) fn take(&mut self, line: &str) -> Took {
         let line = line.trim();
         match &self.question.kind {
@@ -110,8 +107,8 @@ impl Answering {
         }
     }
 
-    /// The server did not take the answer: the field that it names is asked for again, and those after
-    /// it; everything when it names none.
+    /// Handles a refused answer: goes back to the form field that the server names, or to the
+    /// first. Returns the server's reason.
     pub(crate) fn refused(&mut self, failure: &Failure) -> String {
         let named = failure.field.as_deref().unwrap_or_default();
         if let QuestionKind::Form { fields } = &self.question.kind {

@@ -1,7 +1,7 @@
-//! What a watcher knows of a job: the last view, and what is being said right now. Pure.
+//! The state of a watched job: its last view, and the model output streamed now. Pure.
 //!
-//! Text that streams by may be lost, repeated, or come from an attempt that failed since; a turn
-//! that is retried starts its text again instead of showing it twice.
+//! Streamed text may be lost, repeated, or belong to a failed attempt. A retried turn starts its
+//! text again instead of showing it twice.
 
 use std::collections::BTreeMap;
 
@@ -16,30 +16,30 @@ use serde_json::Value;
 
 use crate::render::tree::Said;
 
-/// Most bytes of one streaming text that are kept; only its end is ever shown.
+/// Largest number of bytes kept of one stream; only the end is displayed.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
-/// Most streaming texts at a time; a job runs far fewer turns at once.
+/// Largest number of streams; a job runs far fewer turns at once.
 const STREAMS_MAX: usize = 512;
 
-/// What a watcher knows.
+/// The state of a watched job.
 #[derive(Debug, Default)]
 pub(crate) struct Follow {
     view: Option<JobView>,
     streams: BTreeMap<String, Stream>,
-    /// Of work that has answered, the attempt that did: what is heard of it later is old.
+    /// The last finished attempt of each unit of work: later text of these attempts is stale.
     over: BTreeMap<String, u32>,
 }
 
-/// What an item of the watch changed.
+/// The effect of an item of the watch.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Change {
-    /// Nothing that is shown.
+    /// No displayed state changed.
     Nothing,
-    /// The job.
+    /// The view of the job changed.
     Job,
-    /// What is being said.
+    /// The streamed text changed.
     Said,
-    /// There is no more.
+    /// The watch has ended, with its error if there was one.
     End(Option<Failure>),
 }
 
@@ -52,7 +52,7 @@ struct Stream {
 }
 
 impl Follow {
-    /// Takes in one item.
+    /// Applies an item of the watch.
     pub(crate) fn apply(&mut self, item: Watched) -> Change {
         match item {
             Watched::Record { record, .. } => self.record(&record),
@@ -70,24 +70,24 @@ impl Follow {
         }
     }
 
-    /// The job, once it is known.
+    /// The last view, once one has arrived.
     pub(crate) fn view(&self) -> Option<&JobView> {
         self.view.as_ref()
     }
 
-    /// What is being said for steps.
+    /// Streamed text of steps.
     pub(crate) fn of_steps(&self) -> Said {
         let spoken = self.streams.values().filter(|stream| !stream.text.trim().is_empty());
         spoken.filter_map(|s| Some((s.step.clone()?, s.text.clone()))).collect()
     }
 
-    /// What a planner is saying.
+    /// Streamed text of the planner.
     pub(crate) fn of_planner(&self) -> Option<&str> {
         let planner = self.streams.values().find(|stream| stream.step.is_none());
         planner.map(|stream| stream.text.as_str()).filter(|text| !text.trim().is_empty())
     }
 
-    /// A reply that is stored is not streaming any more.
+    /// Ends the streams of a stored reply.
     fn record(&mut self, record: &Value) -> Change {
         let body = |name: &str| record.pointer(&format!("/body/{name}"));
         let work = body("work").and_then(Value::as_str);
@@ -99,11 +99,12 @@ impl Follow {
                 Change::Said
             }
             (Some("turned" | "planned"), None) => {
-                // The body is elsewhere; whatever streams on will be heard again.
+                // The body is in the object store, so its work is unknown; active streams will
+                // reappear.
                 self.streams.clear();
                 Change::Said
             }
-            // Sent again: what was said in the attempt before is worth nothing any more.
+            // The work was retried: text of the previous attempt is obsolete.
             (Some("turn" | "plan"), Some(work)) => {
                 self.is_over(work, attempt.unwrap_or_default().saturating_sub(1))
             }
@@ -111,7 +112,7 @@ impl Follow {
         }
     }
 
-    /// Nothing of these attempts is shown any more, however late it is heard.
+    /// Discards the text of these attempts, and any that arrives late.
     fn is_over(&mut self, work: &str, attempt: u32) -> Change {
         if self.over.len() >= STREAMS_MAX && !self.over.contains_key(work) {
             self.over.pop_first();
@@ -125,8 +126,8 @@ impl Follow {
         Change::Nothing
     }
 
-    /// What is told as an event is not streaming any more: a reply that counted, an attempt that
-    /// broke, a step that has ended or starts again.
+    /// Ends the streams of an event: an accepted reply, a failed attempt, a step that ended or
+    /// starts again.
     fn happened(&mut self, happened: &Happened) -> Change {
         match happened {
             Happened::Usage(usage) => self.is_over(usage.work.as_str(), usage.attempt.0),
@@ -177,7 +178,7 @@ impl Follow {
         if attempt < stream.attempt {
             return Change::Nothing;
         }
-        // A new attempt, or the same one with another worker after the first was lost.
+        // A new attempt, or the same one on another worker after the first was lost.
         if attempt > stream.attempt || index == 0 {
             (stream.attempt, stream.next) = (attempt, 0);
             stream.text.clear();

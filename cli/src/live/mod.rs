@@ -1,4 +1,4 @@
-//! Watching a job: what is known of it so far, and how that is kept in front of somebody.
+//! The watch of a job: its known state and its display.
 
 pub(crate) mod follow;
 pub(crate) mod progress;

@@ -1,4 +1,4 @@
-//! A job that a conversation is about: what is known of it, and the question that waits.
+//! The job in front of a conversation: its watched state and its open question.
 
 use std::{collections::BTreeSet, pin::Pin};
 
@@ -19,22 +19,22 @@ use crate::{
 
 type Items = Pin<Box<dyn Stream<Item = Result<Watched, Failure>> + Send>>;
 
-/// A job that is watched.
+/// A watched job.
 pub(super) struct Front {
     pub(super) job: JobId,
     pub(super) follow: Follow,
-    /// How far its plan has been told.
+    /// Progress of its plan displayed so far.
     pub(super) course: Course,
-    /// The question that the next words answer.
+    /// The question that the next text answers.
     pub(super) asked: Option<Answering>,
-    /// Whose that is: the job's own, or that of one that works for it.
+    /// The job that asks that question: the job itself or one of its sub-agents.
     pub(super) of: JobId,
     seen: BTreeSet<(JobId, AskId)>,
     items: Items,
 }
 
 impl Front {
-    /// Watches a job, from after an event on.
+    /// Watches a job from after an event.
     pub(super) fn new(client: &Client, job: JobId, after: EventId, live: bool) -> Self {
         let options = EventOptions { after, live, patience: super::super::watch::PATIENCE };
         let items: Items = Box::pin(client.events(&job, options));
@@ -42,13 +42,13 @@ impl Front {
         Self { job, follow, course, asked: None, of, seen: BTreeSet::new(), items }
     }
 
-    /// The next item; none when there will be no more. Cancel-safe.
+    /// Waits for the next item; `None` at the end. Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Result<Watched, Failure>> {
         self.items.next().await
     }
 
-    /// A question that was not shown yet, of the job or of one that works for it, becomes the one that
-    /// is answered next. Says whether the one before was closed by somebody else.
+    /// Takes the next unseen question of the job or of a sub-agent as the one to answer. Also
+    /// returns `true` if the previous question was closed elsewhere.
     pub(super) fn look(&mut self) -> (Option<OpenQuestion>, bool) {
         let open = self.follow.view().map(open::of).unwrap_or_default();
         let is_open = |asked: &Answering| {
