@@ -19,6 +19,7 @@ use crate::{
 
 #[derive(Debug, Clone)]
 enum Trouble {
+    /// A process dies during a later call. Its slot stays empty for a while, or for ever.
     Crash { post: usize, calls: u32, moment: Moment, empty_for: Option<Duration> },
     /// A process is suspended for a while.
     Pause { post: usize, time: Duration },
