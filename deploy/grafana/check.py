@@ -13,8 +13,8 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-# Grafana has these, and its published types do not: the fields of an annotation that Prometheus
-# answers, and the text of a variable's query as it is shown.
+# Fields that Grafana has but its published types lack: those of a Prometheus annotation, and the
+# display text of a variable's query.
 UNTYPED = {"step", "titleFormat", "textFormat", "tagKeys", "definition"}
 
 

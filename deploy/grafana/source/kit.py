@@ -9,7 +9,7 @@ SCHEMA = 41  # Grafana 11.6 and 12; an older one ignores what it does not know.
 
 PROMETHEUS = {"type": "prometheus", "uid": "${datasource}"}
 TEMPO = {"type": "tempo", "uid": "${traces}"}
-# What a dashboard brings itself: annotations made by hand, and panels without a query.
+# Grafana's built-in data source, for annotations added by hand and panels without a query.
 GRAFANA = {"type": "grafana", "uid": "-- Grafana --"}
 
 GREEN, YELLOW, ORANGE, RED, BLUE, PURPLE, GREY = (
@@ -22,8 +22,8 @@ GREEN, YELLOW, ORANGE, RED, BLUE, PURPLE, GREY = (
     "#8e8e8e",
 )
 
-# One colour for one meaning, on every dashboard: by the label whose values are the series, and for
-# series that bear such a name themselves.
+# One colour for one meaning on every dashboard, by the label whose values name the series, and for
+# series of the same names.
 COLORS = {
     "callboard_job_state": {
         "completed": GREEN,
