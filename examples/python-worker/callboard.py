@@ -61,7 +61,7 @@ class Call:
     work: str
     step: str
     attempt: int
-    # The same over all attempts of the call: hand it to whatever has an effect.
+    # The same for all attempts of the call: pass it to every operation with effects.
     idempotency_key: str
     language: str
 
@@ -184,7 +184,7 @@ class Worker:
         log.info("ready: %s in pool %s, %d shards", ", ".join(self.tools), self.pool, len(shards))
         stopped = asyncio.create_task(self.stopping.wait())
         try:
-            # A task that ends by itself has failed.
+            # A task that ends before the stop signal has failed.
             await asyncio.wait([stopped, announcer, *pullers], return_when=asyncio.FIRST_COMPLETED)
             for task in (announcer, *pullers):
                 if task.done():
@@ -194,7 +194,7 @@ class Worker:
             if self.running:
                 await asyncio.wait(self.running, timeout=DRAIN_S)
         finally:
-            # What is left is not acknowledged, and goes to another worker.
+            # Unacknowledged calls are redelivered to another worker.
             for task in (stopped, announcer, *pullers, *self.running):
                 task.cancel()
             await self.nats.close()
@@ -264,7 +264,7 @@ class Worker:
             consumer = await self.js.consumer_info(stream, durable)
         except NotFoundError:
             consumer = await self.js.add_consumer(stream, config)
-        # As it is, and not as we would have it: heartbeats depend on it.
+        # The consumer's actual setting, since heartbeats depend on it.
         self.ack_wait_s = consumer.config.ack_wait or self.ack_wait_s
         queue = await self.js.pull_subscribe_bind(consumer=durable, stream=stream)
         while not self.stopping.is_set():
@@ -298,7 +298,7 @@ class Worker:
         try:
             command = await self.body(message)
         except ValueError as error:
-            # The supervisor parks a job with a record that cannot be read.
+            # The supervisor parks a job whose log has an unreadable record.
             log.error("job %s: a call cannot be read: %s", job, error)
             return await message.nak(delay=60)
         run = asyncio.create_task(self.called(job, command, message.metadata.num_delivered))
@@ -419,8 +419,8 @@ class Worker:
                 else:
                     record["body"] = called
                 payload = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
-                # A repeat under the same id is stored once, and a result that is stored twice
-                # counts once.
+                # A repeat with the same id is stored once, and a result that is stored twice counts
+                # once.
                 await self.js.publish(f"{self.prefix}.{shard}.{job}.in.crew", payload, headers=kept)
                 return
             except Exception as error:
@@ -439,7 +439,7 @@ class Worker:
             except BadRequestError as error:
                 if error.err_code not in WRONG_LAST_SEQUENCE:
                     raise
-                # Somebody stored the same value before, perhaps in other pieces.
+                # The same value was stored before, perhaps in other pieces.
                 if await self.piece(name, piece) != part:
                     break
                 await self.put(name, piece, part, {"Nats-Rollup": "sub"})

@@ -60,7 +60,7 @@ class Driver:
         opened, before = time.perf_counter(), done
         say("open")
         await pause(seconds, clients)
-        # A queue moves slow jobs on in step, and they end together: count more than one such wave.
+        # A queue advances slow jobs in step, and they end in waves: count more than one wave.
         while done - before < 2 * in_flight and time.perf_counter() - opened < 4 * seconds:
             await pause(1, clients)
         after, took = done, time.perf_counter() - opened

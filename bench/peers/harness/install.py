@@ -61,7 +61,8 @@ def npm(peer):
     modules, lock = os.path.join(home, "node_modules"), os.path.join(home, "package-lock.json")
     stamp = os.path.join(modules, ".installed")
     if text(stamp) != text(lock):
-        # Without scripts: a postinstall script of a dependency reports installations to somebody.
+        # Without scripts: the postinstall script of a dependency reports installations to a third
+        # party.
         do(
             f"installing the npm packages of {peer}",
             ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
@@ -80,7 +81,7 @@ def pip(peer):
     if text(stamp) != text(pins):
         need_pip()
         hint = "Python with pip and its index are needed."
-        # Without its own pip, which Debian keeps in yet another package.
+        # Without its own pip, which Debian has in a separate package.
         make = [sys.executable, "-m", "venv", "--clear", "--without-pip", venv]
         do(f"making a Python for {peer}", make, hint)
         install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]

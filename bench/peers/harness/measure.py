@@ -12,7 +12,7 @@ import time
 from . import proc
 from .proc import Failed
 
-# Longer than any window; a job that is lost would be waited for forever.
+# Longer than any window. Without a limit, a lost job would block the run forever.
 PATIENCE_S = 300
 
 
@@ -136,7 +136,7 @@ def latency(peer, warm, n):
 
 def parked(peer, n, resumed):
     """C: jobs that wait for an approval; what they cost, and how fast one goes on."""
-    # What a process and a database need once is not what a parked job costs.
+    # Exclude one-time costs of the process and the database from the cost of a parked job.
     throughput(peer, 2, 2, 200)
     command(peer, peer.drivers[:1], [{"run": "park", "n": 100}])
     command(peer, peer.drivers[:1], [{"run": "resume", "n": 100}])

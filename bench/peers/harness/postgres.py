@@ -15,8 +15,8 @@ from .proc import Failed, free_port, wait_for
 DEBIAN = "/usr/lib/postgresql/15/bin"
 CREATE_CLUSTER = "/etc/postgresql-common/createcluster.conf"
 
-# What a small server that does little else is usually given. Commits wait for the disk
-# (`synchronous_commit` is on by default), and checkpoints do not fall into a window of 20 s.
+# The usual settings of a small dedicated server. Commits wait for the disk (`synchronous_commit` is
+# on by default), and no checkpoint falls into a window of 20 s.
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "max_connections": "200",
@@ -34,7 +34,7 @@ def need():
         if found and " 15." in install.version_of([found, "--version"]):
             return os.path.dirname(os.path.realpath(found))
         if os.geteuid() == 0 and not os.path.exists(CREATE_CLUSTER):
-            # So that the package starts no server of its own.
+            # Keeps the package from starting a server of its own.
             os.makedirs(os.path.dirname(CREATE_CLUSTER), exist_ok=True)
             with open(CREATE_CLUSTER, "w") as file:
                 file.write("create_main_cluster = false\n")

@@ -88,7 +88,7 @@ class Processes:
                 process.kill()
                 process.wait()
             for pid in family:
-                # A worker that lost its parent; its number is not reused within these moments.
+                # An orphaned worker; its PID is not reused within this short time.
                 if alive(pid) and pid != process.pid:
                     os.kill(pid, signal.SIGKILL)
         self.started = []
