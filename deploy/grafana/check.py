@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Holds dashboards/*.json against Grafana's own types (grafana-foundation-sdk, see tools/pins/).
+"""Compares dashboards/*.json with Grafana's own types (grafana-foundation-sdk, see tools/pins/).
 
-Each dashboard is read into the types and written again: what Grafana does not know is lost on the way,
-and what it wants otherwise is refused. Prints what differs; ends with 1 when anything does.
+Each dashboard is decoded into the types and encoded again: fields that Grafana does not know are
+lost, and values of wrong types are refused. Prints the differences; exits with 1 if there are any.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Celery on Redis. Tasks may run on any worker; the state of a canvas is in Redis alone.
+"""Celery on Redis. Tasks may run on any worker; the state of a canvas is only in Redis.
 
-`celery` waits for the disk at every write of Redis (appendfsync always), which is what the other
-peers do. `celery-everysec` is what Redis recommends: a power cut loses up to a second.
+`celery` waits for the disk at every write of Redis (appendfsync always), as the other peers do.
+`celery-everysec` is Redis's recommendation: a power failure loses up to a second.
 """
 
 import os

@@ -1,5 +1,5 @@
-"""The submitter: sends canvases and looks for their results with one MGET for all that are waited
-for, which is cheaper than `get()` for each.
+"""The submitter: sends canvases and polls all pending results with one MGET, which is cheaper than
+`get()` for each.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""The workload on Celery: one task for every activity, put together as a canvas.
+"""The workload on Celery: one task for every activity, combined into a canvas.
 
-The diamond is the canvas's own shape; what a step needs is handed on by Celery.
+The canvas has the shape of the diamond; Celery passes each step the results of its dependencies.
 """
 
 import os

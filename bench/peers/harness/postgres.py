@@ -1,5 +1,5 @@
-"""PostgreSQL 15 for the peers that keep their state in it: a cluster of its own in the directory of
-the run. No cluster that is there already is touched.
+"""PostgreSQL 15 for peers that store their state in it: a new cluster in the directory of the run.
+Existing clusters are not touched.
 """
 
 import os
@@ -28,7 +28,7 @@ SETTINGS = {
 
 
 def need():
-    """The directory with PostgreSQL's programs."""
+    """Returns the directory of PostgreSQL's programs."""
     if not os.path.exists(os.path.join(DEBIAN, "postgres")):
         found = shutil.which("postgres")
         if found and " 15." in install.version_of([found, "--version"]):
@@ -43,7 +43,7 @@ def need():
 
 
 def start(processes, programs, fsync):
-    """Starts a server; answers with the process, the URL of an empty database and its version."""
+    """Starts a server; returns the process, the URL of an empty database and the version."""
     data, port = os.path.join(processes.directory, "postgres"), free_port()
     os.mkdir(data)
     who = {}

@@ -1,7 +1,7 @@
 """Restate: the server from npm with four partitions, and its Rust SDK.
 
-`restate-rpc`: every activity is a durable call that any worker may take. `restate-inline`: activities
-are journaled steps of the handler that runs the job.
+`restate-rpc`: every activity is a durable call that any worker may execute. `restate-inline`:
+activities are journaled steps of the handler that runs the job.
 """
 
 import json

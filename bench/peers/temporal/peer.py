@@ -1,7 +1,7 @@
-"""Temporal's development server, which keeps its state in SQLite, with the Python SDK.
+"""Temporal's development server, which stores its state in SQLite, with the Python SDK.
 
-It is here to show that the workload runs on it. It is not what Temporal runs in production, and its
-figures must not be quoted as Temporal's speed.
+It shows that the workload runs on Temporal. It is not Temporal's production server, and its results
+must not be quoted as Temporal's speed.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The workload on Temporal: the workflow, its activities, and the worker that serves both.
 
-The worker is started as `workflow.py ADDRESS`.
+Start the worker as `workflow.py ADDRESS`.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Tools: which are called, how long they take, and which fail."""
+"""Tools: calls, durations and failures."""
 
 import kit
 from kit import by, grown, quantiles, query, ratio, rate, series, stat
