@@ -53,8 +53,9 @@ impl RoleStage {
     /// Creates an in-memory broker. For each tool the registry has an announcement whose properties
     /// are all required arguments.
     ///
+    /// # Panics
+    ///
     /// Panics if a name or an argument is not valid.
-    /// When a name or an argument is not valid.
     pub async fn broker(tools: &[(&str, serde_json::Value)]) -> Broker {
         let subjects = Subjects::new("cb", 2).expect("the prefix is valid");
         let broker = memory::start(subjects, MemoryOptions::default());
