@@ -1,10 +1,10 @@
 //! Whether the arguments that an agent fixes fit the tools there are. A tool that nobody serves for the
 //! moment cannot be looked at: what is fixed of it is checked with every call, as all arguments are.
 
+use agents::preset;
 use proto::{
     agent::Agent,
     error::{Code, Failure},
-    preset::Presets,
 };
 use runtime::{
     arguments::{self, Placeholders},
@@ -21,11 +21,11 @@ pub(super) fn misfit(
 ) -> Option<(String, String)> {
     agent.tool.presets.iter().find_map(|(name, fixed)| {
         let tool = registry.get(name)?;
-        let partial = Presets::partial(&tool.spec);
+        let partial = preset::partial(&tool.spec);
         fixed.iter().find_map(|(argument, value)| {
             let one = json!({ argument.as_str(): Value::clone(value) });
             let wrong = arguments::check(schemas, &partial, &one, Placeholders::Literal).err()?;
-            let meant = Presets::meant(&tool.spec, argument);
+            let meant = preset::meant(&tool.spec, argument);
             let meant = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
             // The field says which argument it is.
             let wrong = wrong.strip_prefix(&format!("{argument}: ")).unwrap_or(&wrong);

@@ -1,5 +1,6 @@
 //! `submit`: a new job, or the one that is there.
 
+use agents::toolbox::Toolbox;
 use broker::{Broker, log::Submission};
 use proto::{
     agent::Agent,
@@ -8,7 +9,6 @@ use proto::{
     error::{Code, Failure},
     fact::{Fact, Submitted},
     id::{JobId, Seq},
-    toolbox::Toolbox,
 };
 use runtime::{
     config::Role,

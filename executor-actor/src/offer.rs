@@ -1,5 +1,6 @@
 //! What a model is offered in a turn: the agent's tools, a way to ask, and a way to end the step.
 
+use agents::toolbox::Toolbox;
 use model::{ModelRequest, Params};
 use proto::{
     asking,
@@ -7,7 +8,6 @@ use proto::{
     lang::Language,
     limits,
     message::{Message, ToolOffer},
-    toolbox::Toolbox,
 };
 use serde_json::json;
 

@@ -2,6 +2,7 @@
 //! against the tools as they are registered now: what comes out names a registered tool with
 //! arguments that fit, a question that can be asked, or the reason why nothing is run.
 
+use agents::toolbox::Toolbox;
 use model::{ModelError, Reply};
 use proto::{
     asking,
@@ -11,7 +12,6 @@ use proto::{
     limits,
     message::{Message, ModelCall, StopReason},
     tool::ToolSpec,
-    toolbox::Toolbox,
 };
 use serde_json::Value;
 

@@ -1,24 +1,25 @@
 //! What must hold for any bytes at all, one function for each thing that is read from outside. Each
-//! is the body of a fuzz target, and is run by `callboard-proto`'s own tests over the seeds and over
+//! is the body of a fuzz target, and is run by the tests of `callboard-agents` over the seeds and over
 //! changes of them.
 //!
 //! Nothing here may depend on anything but its bytes.
 
 use std::collections::BTreeSet;
 
-use callboard_proto::{
-    agent::{
-        catalogue::{Catalogue, Layer},
-        source::Source,
-    },
-    asking,
+use agents::{
+    catalogue::Catalogue,
     draft::{self, Frame},
+    source::Source,
+    toolbox::Toolbox,
+};
+use proto::{
+    agent::Layer,
+    asking,
     id::{AgentName, StepId},
     interaction::{Answer, Question, Verdict, edited},
     plan::{Plan, Step},
     record::{Known, Record},
     subject::{Family, Subjects},
-    toolbox::Toolbox,
 };
 use serde_json::Value;
 

@@ -1,7 +1,8 @@
 //! The arguments of a step that is one call, with values where placeholders stand. What cannot be read
 //! is named; nothing is ever made up for it.
 
-use proto::{id::StepId, lang::Language, placeholder, rules::Rules};
+use agents::placeholder;
+use proto::{id::StepId, lang::Language, rules::Rules};
 use serde_json::Value;
 
 use super::text;

@@ -7,6 +7,7 @@
 //! the supervisor compares a call with it before it stores the call, and the stored call says what
 //! it found: a replay needs no registry.
 
+use agents::toolbox::NoTool;
 use proto::{
     decision::CallWork,
     fact::{CallTarget, TurnCall, TurnReply, WorkError},
@@ -16,7 +17,6 @@ use proto::{
     policy::PlanProtocol,
     strict::is_deep,
     tool::{Approval, Binding, Effect, ToolSpec},
-    toolbox::NoTool,
 };
 use serde_json::Value;
 

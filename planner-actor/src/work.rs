@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use agents::toolbox::Toolbox;
 use model::{Delta, Model, ModelRequest, TooLarge};
 use proto::{
     decision::{Detect, PlanTalk, PlanWork},
@@ -11,7 +12,6 @@ use proto::{
     message::Usage,
     policy::Detected,
     tool::ToolSpec,
-    toolbox::Toolbox,
 };
 use runtime::{
     arguments::{self, Placeholders},

@@ -53,7 +53,7 @@ impl Step {
     }
 
     /// The step as a planner writes it, without what only the machine needs:
-    /// [`draft::of`](crate::draft::of) reads it back.
+    /// `agents::draft::of` reads it back.
     #[must_use]
     pub fn as_planned(&self) -> Value {
         let mut fields = Map::new();

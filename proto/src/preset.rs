@@ -13,20 +13,6 @@ use crate::{id::ToolName, limits, tool::ToolSpec};
 #[serde(transparent)]
 pub struct Presets(BTreeMap<ToolName, Map<String, Value>>);
 
-/// What of a schema says how arguments go together, so that a part of them cannot be held against it.
-const TOGETHER: [&str; 10] = [
-    "required",
-    "minProperties",
-    "dependentRequired",
-    "dependentSchemas",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-];
-
 impl Presets {
     /// Whether nothing is fixed.
     #[must_use]
@@ -60,25 +46,6 @@ impl Presets {
             args.extend(fixed.iter().map(|(name, value)| (name.clone(), value.clone())));
         }
         args
-    }
-
-    /// The tool as what is fixed of it is held against: its schema without what only a whole call can
-    /// fulfil.
-    #[must_use]
-    pub fn partial(tool: &ToolSpec) -> ToolSpec {
-        let mut partial = tool.clone();
-        if let Some(schema) = partial.schema.as_object_mut() {
-            schema.retain(|word, _| !TOGETHER.contains(&word.as_str()));
-        }
-        partial
-    }
-
-    /// The argument of the tool that was probably meant by one that it does not have.
-    #[must_use]
-    pub fn meant<'a>(tool: &'a ToolSpec, argument: &str) -> Option<&'a str> {
-        let names = tool.schema.get("properties")?.as_object()?.keys();
-        let names: Vec<&str> = names.map(String::as_str).collect();
-        crate::agent::source::meant(argument, &names).filter(|name| *name != argument)
     }
 
     /// Checks the bounds.
@@ -148,8 +115,6 @@ mod tests {
         let other = presets(json!({"other": {"a": 1}}));
         assert!(matches!(other.without(&whole), Cow::Borrowed(_)));
         assert_eq!(other.fill(&tool().name, json!({"url": "x"})), json!({"url": "x"}));
-        assert_eq!(Presets::meant(&whole, "header"), Some("headers"));
-        assert_eq!(Presets::partial(&tool()).schema.get("required"), None);
     }
 
     #[test]

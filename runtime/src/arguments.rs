@@ -3,14 +3,8 @@
 //! In a plan, arguments may hold placeholders. What those stand for is known only when the step
 //! runs, so in a plan everything else is checked, and the whole once more before the call.
 
-use proto::{
-    excerpt,
-    lang::Language,
-    limits,
-    placeholder::{self, Unknown},
-    strict::is_deep,
-    tool::ToolSpec,
-};
+use agents::placeholder::{self, Unknown};
+use proto::{excerpt, lang::Language, limits, strict::is_deep, tool::ToolSpec};
 use serde_json::{Map, Value};
 
 use crate::schema::Schemas;

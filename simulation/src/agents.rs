@@ -1,10 +1,8 @@
 //! The agents of a world's jobs: those that come with the program, as they are or with some of their
 //! policies changed to anything that goes together.
 
-use proto::{
-    agent::{Agent, catalogue::Catalogue},
-    id::AgentName,
-};
+use agents::{catalogue::Catalogue, conflicts};
+use proto::{agent::Agent, id::AgentName};
 use serde_json::{Value, json};
 
 use crate::chance::Chance;
@@ -52,7 +50,7 @@ fn changed(chance: &Chance, preset: &Agent) -> Value {
         set(&mut changed, path, value);
         // What contradicts the rest is another agent's.
         let read = serde_json::from_value::<Agent>(changed.clone());
-        if read.is_ok_and(|read| read.check().is_ok()) {
+        if read.is_ok_and(|read| conflicts::check(&read).is_ok()) {
             agent = changed;
         }
     }

@@ -1,6 +1,7 @@
 //! Agents that hand tasks to other agents, and those others. The script of the model says what each
 //! of them does with a goal.
 
+use agents::conflicts;
 use proto::agent::Agent;
 use serde_json::{Value, json};
 
@@ -40,7 +41,7 @@ pub(crate) fn hand_on(chance: &Chance, agents: &Agents, workload: &mut Workload)
         json!(["porter", { "name": "clerk", "interactive": chance.percent(70) }, "page", "chief"]);
     bound(chance, &mut agent);
     let read = serde_json::from_value::<Agent>(agent.clone());
-    if !read.is_ok_and(|read| read.check().is_ok()) {
+    if !read.is_ok_and(|read| conflicts::check(&read).is_ok()) {
         // What was drawn does not go with others to hand tasks to.
         agent = json!({ "name": "errands", "agents": ["porter", "clerk", "page", "chief"] });
     }

@@ -1,9 +1,10 @@
 //! What the designs that the presets follow ask for to the letter: fixed texts, the form in which
 //! answers come back, what a later step reads. docs/internals/requirements.md names the requirements.
 
+use agents::catalogue::Catalogue;
 use jiff::Timestamp;
 use proto::{
-    agent::{Agent, OnFailure, OnUnparseable, OnUnsuccessful, catalogue::Catalogue},
+    agent::{Agent, OnFailure, OnUnparseable, OnUnsuccessful},
     decision::{Decision, PlanTalk},
     diff::JobDiff,
     event::{Happened, Stream},

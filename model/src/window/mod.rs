@@ -12,6 +12,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use agents::price::ByModel;
 use async_trait::async_trait;
 use proto::{
     budget::Price,
@@ -19,7 +20,6 @@ use proto::{
     lang::Language,
     message::{Message, ToolOffer},
     observe::Window,
-    price::ByModel,
 };
 
 pub use self::{

@@ -1,9 +1,9 @@
 //! What a model decided, where it decides one action at a time: the one shape of `decision`, and the
 //! three of `phased`. Unknown fields are refused by name, and so is what contradicts itself.
 
+use agents::draft::Misshapen;
 use proto::{
     asking,
-    draft::Misshapen,
     lang::{Language, Words},
     limits,
 };

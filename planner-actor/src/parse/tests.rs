@@ -1,6 +1,6 @@
 //! What models write in place of a plan, and what becomes of it.
 
-use proto::draft::{self, Draft};
+use agents::draft::{self, Draft};
 use rstest::rstest;
 use serde_json::{Value, json};
 

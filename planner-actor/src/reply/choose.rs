@@ -1,8 +1,8 @@
 //! From a decision to what the planner answers: a plan of one step, a question, a note, or the end.
 
+use agents::draft::{self, Draft, DraftStep, Frame};
 use proto::{
     decision::{PlanTalk, PlanWork},
-    draft::{self, Draft, DraftStep, Frame},
     excerpt,
     fact::{Asked, AskedKind, PlanNote, PlanPhase, PlanReply},
     lang::Language,

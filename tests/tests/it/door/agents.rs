@@ -1,10 +1,10 @@
 //! Agents of the bucket: put in, looked at, won with, taken out.
 
+use agents::catalogue::Catalogue;
 use broker::{Broker, kv::Bucket, testing::wait::until};
 use bytes::Bytes;
 use door::agents::Agents;
 use proto::{
-    agent::catalogue::Catalogue,
     door::verbs,
     error::Code,
     fact::Fact,

@@ -1,7 +1,8 @@
 //! The jobs of the agents that come with the program, each as it is, and of policies by themselves.
 
+use agents::catalogue::Catalogue;
 use proto::{
-    agent::{Agent, Dispatch, OnBlocked, OnFailure, PlanWhen, catalogue::Catalogue},
+    agent::{Agent, Dispatch, OnBlocked, OnFailure, PlanWhen},
     budget::AtLimit,
     fact::Signal,
     id::AgentName,

@@ -15,49 +15,21 @@ use std::{
     sync::Arc,
 };
 
+use proto::{
+    agent::{Agent, Layer, SubAgent, called_like_a_tool},
+    id::{AgentName, ToolName},
+};
+
 pub use self::bucket::Stored;
-use super::{
-    Agent, SubAgent, called_like_a_tool, clash,
+use crate::{
+    conflicts,
     source::{self, Broken, EXTENDS_MAX, Mistake, Mistakes, Own, Source},
 };
-use crate::id::{AgentName, ToolName};
-
-/// Where an agent comes from; a later one wins.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Layer {
-    /// It comes with the program.
-    Preset,
-    /// `[agents.NAME]` of the configuration.
-    Configuration,
-    /// A file of the configured directory.
-    Directory,
-    /// It was put into the bucket of agents.
-    Bucket,
-}
-
-impl Layer {
-    /// All layers, the last one wins.
-    pub const ALL: [Self; 4] = [Self::Preset, Self::Configuration, Self::Directory, Self::Bucket];
-
-    /// The word on screens.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Preset => "preset",
-            Self::Configuration => "configuration",
-            Self::Directory => "directory",
-            Self::Bucket => "bucket",
-        }
-    }
-}
 
 /// The agents that come with the program, by the name of their file.
 macro_rules! presets {
     ($($name:literal),+ $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../agents/", $name, ".yaml")))),+]
+        &[$(($name, include_str!(concat!("../", $name, ".yaml")))),+]
     };
 }
 
@@ -337,7 +309,7 @@ impl Catalogue {
                     mistakes.extend(own.mistake(&[], &field, &why).0);
                 }
                 // Fields that were taken out may be what the others go with.
-                for clash in clash::all(&agent, &own.fields).into_iter().filter(|_| is_whole) {
+                for clash in conflicts::all(&agent, &own.fields).into_iter().filter(|_| is_whole) {
                     mistakes.extend(own.mistake(&clash.fields, clash.fields[0], clash.why).0);
                 }
                 if mistakes.is_empty() {

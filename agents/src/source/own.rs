@@ -1,6 +1,7 @@
 //! What one file says for itself: read without the agent it extends, so that every mistake is found
 //! where it was made.
 
+use proto::{agent::Agent, id::AgentName};
 use serde_json::{Map, Value};
 
 use super::{
@@ -8,7 +9,6 @@ use super::{
     mistake::{Wrong, explain},
     tree::{self, Node, Whose},
 };
-use crate::{agent::Agent, id::AgentName};
 
 /// Mistakes of one file that are told; what is wrong beyond is found when these are mended.
 const MISTAKES_MAX: usize = 20;

@@ -1,9 +1,8 @@
 //! Why a placeholder cannot be resolved: which variable, which part of its path, and what was found
 //! there instead, in the words of the job's language.
 
+use proto::{excerpt, id::StepId, lang::Language};
 use serde_json::Value;
-
-use crate::{excerpt, id::StepId, lang::Language};
 
 messages::texts!(placeholder);
 

@@ -1,7 +1,7 @@
 //! The tools an agent may use: registered, and allowed. Names are compared exactly: a near miss or a
 //! look-alike is another name.
 
-use crate::{id::ToolName, lang::Language, tool::ToolSpec};
+use proto::{id::ToolName, lang::Language, tool::ToolSpec};
 
 messages::texts!(toolbox);
 

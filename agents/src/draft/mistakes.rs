@@ -1,13 +1,14 @@
 //! Everything that is wrong with a draft, each with where it stands: for a person, who mends all of it
 //! at once. A model is told the first thing. Nothing is mended here.
 
+use proto::{
+    id::StepId,
+    plan::{Action, Plan, PlanError, Step},
+};
+
 use super::{
     Draft, Frame, Unsound,
     whole::{self, listed, step},
-};
-use crate::{
-    id::StepId,
-    plan::{Action, Plan, PlanError, Step},
 };
 
 /// Mistakes that are told; what is wrong beyond is found when these are mended.

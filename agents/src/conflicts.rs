@@ -10,10 +10,10 @@ mod planning;
 mod rule;
 mod running;
 
+use proto::agent::{Agent, InvalidAgent};
 use serde_json::Value;
 
 pub use self::rule::Clash;
-use super::{Agent, InvalidAgent, checked::refuse};
 
 /// Everything that does not go together.
 pub fn clashes() -> impl Iterator<Item = &'static Clash> {
@@ -53,26 +53,27 @@ pub(super) fn all(agent: &Agent, written: &Value) -> Vec<&'static Clash> {
     found
 }
 
-impl Agent {
-    /// Checks every bound, and that no two policies contradict each other.
-    ///
-    /// # Errors
-    /// The first field that is out of bounds, or cannot be with another one.
-    pub fn check(&self) -> Result<(), InvalidAgent> {
-        self.check_bounds()?;
-        contradiction(self).map_or(Ok(()), |clash| refuse(clash.fields[0], clash.why))
-    }
+/// Checks every bound of an agent, and that no two policies contradict each other.
+///
+/// # Errors
+/// The first field that is out of bounds, or cannot be with another one.
+pub fn check(agent: &Agent) -> Result<(), InvalidAgent> {
+    agent.check_bounds()?;
+    contradiction(agent).map_or(Ok(()), refuse)
+}
 
-    /// Checks everything of an agent that somebody wrote down: bounds, contradictions, and settings
-    /// that decide nothing. `written` is what was written, as JSON of an agent.
-    ///
-    /// # Errors
-    /// The first field that is wrong.
-    pub fn check_written(&self, written: &Value) -> Result<(), InvalidAgent> {
-        self.check()?;
-        let clash = idle_setting(self, written);
-        clash.map_or(Ok(()), |clash| refuse(clash.fields[0], clash.why))
-    }
+/// Checks everything of an agent that somebody wrote down: bounds, contradictions, and settings
+/// that decide nothing. `written` is what was written, as JSON of an agent.
+///
+/// # Errors
+/// The first field that is wrong.
+pub fn check_written(agent: &Agent, written: &Value) -> Result<(), InvalidAgent> {
+    check(agent)?;
+    idle_setting(agent, written).map_or(Ok(()), refuse)
+}
+
+fn refuse(clash: &Clash) -> Result<(), InvalidAgent> {
+    Err(InvalidAgent { field: clash.fields[0].to_owned(), why: clash.why })
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Every word of the axes that are words, and the agents they make: so that tests can try all of
 //! them, and none is forgotten when one is added.
 
-use super::{
-    Agent, Dispatch, Listed, OnBlocked, OnFailure, OnGivenUp, OnUnparseable, OnUnsuccessful,
-    PlanWhen, ReplanApply, ReplanWhen, StepExec,
-};
-use crate::{
+use proto::{
+    agent::{
+        Agent, Dispatch, Listed, OnBlocked, OnFailure, OnGivenUp, OnUnparseable, OnUnsuccessful,
+        PlanWhen, ReplanApply, ReplanWhen, StepExec,
+    },
     budget::AtLimit,
     observe::Summarise,
     policy::{AskLimit, AskWhen, Detector, PlanOutput, PlanProtocol},

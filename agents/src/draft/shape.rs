@@ -6,12 +6,11 @@
 //! `{summary, steps:[{id, action, params, description, dependsOn}]}`, the shape the prompt asks
 //! for, `{"plan": …}` around any of them, and a bare list of steps.
 
-use serde_json::{Map, Value};
-
-use crate::{
+use proto::{
     lang::{Language, Words},
     policy::PlanProtocol,
 };
+use serde_json::{Map, Value};
 
 messages::texts!(draft);
 

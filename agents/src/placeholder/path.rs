@@ -1,9 +1,9 @@
 //! One placeholder: a step, and the way into its result.
 
+use proto::id::StepId;
 use serde_json::Value;
 
 use super::{Missing, Unresolved};
-use crate::id::StepId;
 
 /// One placeholder as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]

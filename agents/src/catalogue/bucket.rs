@@ -1,11 +1,10 @@
 //! The layer of agents that were put in while the installation runs: read from values that anybody may
 //! have written who may write there, or who had the server do it.
 
-use super::{Catalogue, Layer, Written, bucket_place};
-use crate::{
-    agent::source::{Mistake, Mistakes, Own, Source},
-    id::AgentName,
-};
+use proto::{agent::Layer, id::AgentName};
+
+use super::{Catalogue, Written, bucket_place};
+use crate::source::{Mistake, Mistakes, Own, Source};
 
 /// A value of the bucket of agents.
 #[derive(Debug, Clone, PartialEq, Eq)]

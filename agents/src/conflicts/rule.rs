@@ -1,6 +1,6 @@
 //! One pair of policies that do not go together, and the conditions that the table is made of.
 
-use crate::{
+use proto::{
     agent::{Agent, OnFailure, PlanWhen, ReplanWhen, StepExec},
     policy::{AskLimit, PlanProtocol},
 };

@@ -1,4 +1,4 @@
-//! From JSON that is meant as a plan to a [`crate::plan::Plan`]: what a model wrote, or a person who
+//! From JSON that is meant as a plan to a [`proto::plan::Plan`]: what a model wrote, or a person who
 //! changes the plan that is shown to them. Both are held to the same rules, and a plan that is not
 //! whole is refused as a whole.
 
