@@ -26,6 +26,7 @@ mod watch;
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use ::agents::price::ByModel;
 use async_trait::async_trait;
 use broker::{Broker, bus::Endpoint, clock::Clock};
 use proto::{
@@ -33,7 +34,6 @@ use proto::{
     door::{Crew as CrewReply, Get, Tools, verbs},
     error::Failure,
     id::ToolName,
-    price::ByModel,
     strict,
 };
 use runtime::{

@@ -3,9 +3,12 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use agents::{
+    draft::{self, Frame},
+    toolbox::Toolbox,
+};
 use proto::{
     agent::{Agent, SubAgent},
-    draft::{self, Frame},
     error::{Code, Failure},
     family::{self, Offered},
     id::StepId,
@@ -13,7 +16,6 @@ use proto::{
     lang::Language,
     plan::{Plan, PlanError},
     tool::ToolSpec,
-    toolbox::Toolbox,
 };
 use runtime::{
     arguments::{self, Placeholders},

@@ -1,7 +1,8 @@
 //! The arguments of a one-call step, with placeholders resolved. A placeholder that cannot be
 //! resolved is an error, never a guess.
 
-use proto::{id::StepId, lang::Language, placeholder, rules::Rules};
+use agents::placeholder;
+use proto::{id::StepId, lang::Language, rules::Rules};
 use serde_json::Value;
 
 use super::text;

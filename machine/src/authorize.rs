@@ -7,6 +7,7 @@
 //! supervisor compares a call with it before the call is stored, and the stored call carries the
 //! verdict: a replay needs no registry.
 
+use agents::toolbox::NoTool;
 use proto::{
     decision::CallWork,
     fact::{CallTarget, TurnCall, TurnReply, WorkError},
@@ -16,7 +17,6 @@ use proto::{
     policy::PlanProtocol,
     strict::is_deep,
     tool::{Approval, Binding, Effect, ToolSpec},
-    toolbox::NoTool,
 };
 use serde_json::Value;
 

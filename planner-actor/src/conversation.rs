@@ -6,6 +6,7 @@ mod turns;
 
 use std::collections::BTreeSet;
 
+use agents::toolbox::Toolbox;
 use model::{ModelRequest, Params};
 use proto::{
     asking, conversation,
@@ -16,7 +17,6 @@ use proto::{
     message::{Message, ModelCall, ToolOffer},
     policy::PlanOutput,
     step::StepState,
-    toolbox::Toolbox,
 };
 use serde_json::json;
 

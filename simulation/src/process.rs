@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use agents::catalogue::Catalogue;
 use broker::{Broker, clock::Clock, memory::VirtualClock};
 use door::{Door, DoorParts, agents::Agents};
 use executor_actor::ExecutorActor;
@@ -16,7 +17,7 @@ use interaction_actor::{InteractionActor, inbox_service::InboxService};
 use jiff::{SignedDuration, Timestamp};
 use model::Model;
 use planner_actor::PlannerActor;
-use proto::{agent::catalogue::Catalogue, id::WorkerId};
+use proto::id::WorkerId;
 use ractor::ActorCell;
 use runtime::{
     actor::{Child, Restarts, Tree},
@@ -136,7 +137,7 @@ impl Equipment {
             shutdown: self.shutdown.clone(),
         };
         let door = Door::new(DoorParts {
-            prices: proto::price::ByModel::default(),
+            prices: agents::price::ByModel::default(),
             broker: self.broker.clone(),
             agents: Agents::fixed(AGENTS.clone()),
             people: People::default(),

@@ -2,14 +2,11 @@
 
 use std::{path::Path, time::Duration};
 
+use ::agents::{catalogue::Catalogue, source::Mistake, toolbox::Toolbox};
 use proto::{
-    agent::{
-        catalogue::{Catalogue, Layer},
-        source::Mistake,
-    },
+    agent::Layer,
     door::{DropAgent, SetAgent},
     id::AgentName,
-    toolbox::Toolbox,
 };
 use serde::Serialize;
 

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use ::agents::catalogue::Catalogue;
 use broker::{
     Broker,
     clock::SystemClock,
@@ -12,7 +13,7 @@ use executor_actor::ExecutorActor;
 use interaction_actor::{InteractionActor, inbox_service::InboxService};
 use model::Model;
 use planner_actor::PlannerActor;
-use proto::{agent::catalogue::Catalogue, id::WorkerId};
+use proto::id::WorkerId;
 use runtime::{
     actor::{self, Child, End, Restarts, Tree},
     admin::Watched,

@@ -133,7 +133,10 @@ impl Agent {
     }
 
     /// Checks every bound, without conflicts between policies.
-    pub(crate) fn check_bounds(&self) -> Result<(), InvalidAgent> {
+    ///
+    /// # Errors
+    /// Returns the first field that is out of bounds.
+    pub fn check_bounds(&self) -> Result<(), InvalidAgent> {
         self.check_agents()?;
         self.plan.check()?;
         self.ask.check()?;

@@ -4,11 +4,11 @@
 use broker::nats::{Certificate, NatsOptions};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
+use agents::price::ByModel;
 use proto::{
     agent::Agent,
     budget::Price,
     id::{AgentName, ID_MAX},
-    price::ByModel,
 };
 use serde::Deserialize;
 use url::Url;

@@ -76,7 +76,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         .flatten()
         .flat_map(|folder| fs::read_dir(root.join(folder)).unwrap())
         .map(|file| file.unwrap().path())
-        .filter(|path| path.is_file())
+        .filter(|path| path.is_file() && path.extension().is_none_or(|of| of != "toml"))
         .collect();
     files.sort();
     files.iter().map(|file| fs::read(file).unwrap()).collect()

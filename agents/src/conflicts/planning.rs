@@ -1,12 +1,13 @@
 //! The conflicts of policies about planners and the forms of plans.
 
+use proto::{
+    agent::{OnFailure, PlanWhen, StepExec},
+    policy::{Detector, PlanProtocol},
+};
+
 use super::rule::{
     Clash, always, calls_alone, contradict, exec, idle, inline, never, on_failure, replans,
     turn_by_turn,
-};
-use crate::{
-    agent::{OnFailure, PlanWhen, StepExec},
-    policy::{Detector, PlanProtocol},
 };
 
 pub(super) const CLASHES: &[Clash] = &[

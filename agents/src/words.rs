@@ -1,11 +1,11 @@
 //! The values of all enumerated policies, and the agents that they combine to. Tests try them all,
 //! and a new value must be added here.
 
-use super::{
-    Agent, Dispatch, Listed, OnBlocked, OnFailure, OnGivenUp, OnUnparseable, OnUnsuccessful,
-    PlanWhen, ReplanApply, ReplanWhen, StepExec,
-};
-use crate::{
+use proto::{
+    agent::{
+        Agent, Dispatch, Listed, OnBlocked, OnFailure, OnGivenUp, OnUnparseable, OnUnsuccessful,
+        PlanWhen, ReplanApply, ReplanWhen, StepExec,
+    },
     budget::AtLimit,
     observe::Summarise,
     policy::{AskLimit, AskWhen, Detector, PlanOutput, PlanProtocol},

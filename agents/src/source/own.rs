@@ -1,6 +1,7 @@
 //! One agent file, read without the agent that it extends, so that every mistake is reported in the
 //! file that has it.
 
+use proto::{agent::Agent, id::AgentName};
 use serde_json::{Map, Value};
 
 use super::{
@@ -8,7 +9,6 @@ use super::{
     mistake::{Wrong, explain},
     tree::{self, Node, Whose},
 };
-use crate::{agent::Agent, id::AgentName};
 
 /// Maximum number of reported mistakes of one file. The others are reported once these are
 /// corrected.

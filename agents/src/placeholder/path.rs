@@ -1,9 +1,9 @@
 //! A single placeholder: a step, and the path into its result.
 
+use proto::id::StepId;
 use serde_json::Value;
 
 use super::{Missing, Unresolved};
-use crate::id::StepId;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Placeholder<'a> {

@@ -1,13 +1,14 @@
 //! All errors of a draft with their places, for a user who corrects them at once. A model receives
 //! only the first error. No error is corrected here.
 
+use proto::{
+    id::StepId,
+    plan::{Action, Plan, PlanError, Step},
+};
+
 use super::{
     Draft, Frame, Unsound,
     whole::{self, listed, step},
-};
-use crate::{
-    id::StepId,
-    plan::{Action, Plan, PlanError, Step},
 };
 
 /// Maximum number of reported errors. The others are reported once these are corrected.

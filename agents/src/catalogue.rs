@@ -16,49 +16,21 @@ use std::{
     sync::Arc,
 };
 
+use proto::{
+    agent::{Agent, Layer, SubAgent, called_like_a_tool},
+    id::{AgentName, ToolName},
+};
+
 pub use self::bucket::Stored;
-use super::{
-    Agent, SubAgent, called_like_a_tool, clash,
+use crate::{
+    conflicts,
     source::{self, Broken, EXTENDS_MAX, Mistake, Mistakes, Own, Source},
 };
-use crate::id::{AgentName, ToolName};
-
-/// The layer that an agent comes from. A later layer wins.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Layer {
-    /// An agent that ships with the program.
-    Preset,
-    /// A table `[agents.NAME]` of the configuration.
-    Configuration,
-    /// A file of the configured directory.
-    Directory,
-    /// A value of the bucket of agents.
-    Bucket,
-}
-
-impl Layer {
-    /// All layers, in ascending precedence.
-    pub const ALL: [Self; 4] = [Self::Preset, Self::Configuration, Self::Directory, Self::Bucket];
-
-    /// Returns the word on screens.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Preset => "preset",
-            Self::Configuration => "configuration",
-            Self::Directory => "directory",
-            Self::Bucket => "bucket",
-        }
-    }
-}
 
 /// The sources of the shipped agents, by file name.
 macro_rules! presets {
     ($($name:literal),+ $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../agents/", $name, ".yaml")))),+]
+        &[$(($name, include_str!(concat!("../", $name, ".yaml")))),+]
     };
 }
 
@@ -342,7 +314,7 @@ impl Catalogue {
                     mistakes.extend(own.mistake(&[], &field, &why).0);
                 }
                 // The checks below may depend on fields that were removed because of mistakes.
-                for clash in clash::all(&agent, &own.fields).into_iter().filter(|_| is_whole) {
+                for clash in conflicts::all(&agent, &own.fields).into_iter().filter(|_| is_whole) {
                     mistakes.extend(own.mistake(&clash.fields, clash.fields[0], clash.why).0);
                 }
                 if mistakes.is_empty() {

@@ -6,16 +6,19 @@
 
 use std::collections::BTreeSet;
 
+use proto::{
+    excerpt,
+    id::{InvalidId, StepId},
+    lang::Language,
+    limits,
+    plan::{Action, Plan, PlanError, Step},
+    tool::ToolSpec,
+};
 use serde_json::{Value, json};
 
 use super::{Draft, DraftStep};
 use crate::{
-    excerpt,
-    id::{InvalidId, StepId},
-    lang::Language,
-    limits, placeholder,
-    plan::{Action, Plan, PlanError, Step},
-    tool::ToolSpec,
+    placeholder,
     toolbox::{NoTool, Toolbox},
 };
 

@@ -1,5 +1,5 @@
 //! The parser of plans: from the JSON of a model, or of a user who edits a proposed plan, to a
-//! [`crate::plan::Plan`]. Both authors follow the same rules. A plan with one invalid step is
+//! [`proto::plan::Plan`]. Both authors follow the same rules. A plan with one invalid step is
 //! refused as a whole.
 
 mod mistakes;

@@ -6,12 +6,11 @@
 //! dependsOn}]}`, the form that the prompt requests, `{"plan": …}` around any of them, and a bare
 //! list of steps.
 
-use serde_json::{Map, Value};
-
-use crate::{
+use proto::{
     lang::{Language, Words},
     policy::PlanProtocol,
 };
+use serde_json::{Map, Value};
 
 messages::texts!(draft);
 

@@ -1,11 +1,12 @@
 //! The conflicts of policies about questions and spending.
 
-use super::rule::{Clash, always, contradict, exec, idle, never_asks, turn_by_turn};
-use crate::{
+use proto::{
     agent::StepExec,
     asking::AskKind,
     policy::{AskLimit, AskWhen},
 };
+
+use super::rule::{Clash, always, contradict, exec, idle, never_asks, turn_by_turn};
 
 pub(super) const CLASHES: &[Clash] = &[
     // Questions.

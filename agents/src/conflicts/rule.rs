@@ -1,6 +1,6 @@
 //! A row of the table of conflicts, and the conditions that rows are made of.
 
-use crate::{
+use proto::{
     agent::{Agent, OnFailure, PlanWhen, ReplanWhen, StepExec},
     policy::{AskLimit, PlanProtocol},
 };

@@ -1,9 +1,8 @@
 //! The errors of placeholders that cannot be resolved: the placeholder, the missing part of its
 //! path, and the value that exists there, as texts in the job's language.
 
+use proto::{excerpt, id::StepId, lang::Language};
 use serde_json::Value;
-
-use crate::{excerpt, id::StepId, lang::Language};
 
 messages::texts!(placeholder);
 

@@ -1,11 +1,10 @@
 //! The layer of agents that are added while the installation runs. Its values come from any program
 //! that may write to the bucket, or may have the server write there.
 
-use super::{Catalogue, Layer, Written, bucket_place};
-use crate::{
-    agent::source::{Mistake, Mistakes, Own, Source},
-    id::AgentName,
-};
+use proto::{agent::Layer, id::AgentName};
+
+use super::{Catalogue, Written, bucket_place};
+use crate::source::{Mistake, Mistakes, Own, Source};
 
 /// A value of the bucket of agents.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,14 +8,16 @@ mod mistake;
 mod own;
 mod tree;
 
+use proto::{
+    agent::{Agent, InvalidAgent},
+    id::AgentName,
+};
 use serde_json::{Map, Value};
 
 pub(crate) use self::mistake::meant;
 pub use self::mistake::{Mistake, Mistakes};
 pub(super) use self::own::{Broken, Own};
 pub use self::tree::FILE_BYTES_MAX;
-use super::{Agent, InvalidAgent};
-use crate::id::AgentName;
 
 /// Maximum length of a chain of agents that extend each other.
 pub const EXTENDS_MAX: usize = 8;

@@ -10,10 +10,10 @@ mod planning;
 mod rule;
 mod running;
 
+use proto::agent::{Agent, InvalidAgent};
 use serde_json::Value;
 
 pub use self::rule::Clash;
-use super::{Agent, InvalidAgent, checked::refuse};
 
 /// Returns all conflicts of the table.
 pub fn clashes() -> impl Iterator<Item = &'static Clash> {
@@ -53,26 +53,27 @@ pub(super) fn all(agent: &Agent, written: &Value) -> Vec<&'static Clash> {
     found
 }
 
-impl Agent {
-    /// Checks all bounds, and that no two policies contradict each other.
-    ///
-    /// # Errors
-    /// Returns the first field that is out of bounds or contradicts another one.
-    pub fn check(&self) -> Result<(), InvalidAgent> {
-        self.check_bounds()?;
-        contradiction(self).map_or(Ok(()), |clash| refuse(clash.fields[0], clash.why))
-    }
+/// Checks all bounds, and that no two policies contradict each other.
+///
+/// # Errors
+/// Returns the first field that is out of bounds or contradicts another one.
+pub fn check(agent: &Agent) -> Result<(), InvalidAgent> {
+    agent.check_bounds()?;
+    contradiction(agent).map_or(Ok(()), refuse)
+}
 
-    /// Checks an agent and its source: bounds, contradictions and idle settings. `written` is the
-    /// source as JSON of an agent.
-    ///
-    /// # Errors
-    /// Returns the first field with an error.
-    pub fn check_written(&self, written: &Value) -> Result<(), InvalidAgent> {
-        self.check()?;
-        let clash = idle_setting(self, written);
-        clash.map_or(Ok(()), |clash| refuse(clash.fields[0], clash.why))
-    }
+/// Checks an agent and its source: bounds, contradictions and idle settings. `written` is the
+/// source as JSON of an agent.
+///
+/// # Errors
+/// Returns the first field with an error.
+pub fn check_written(agent: &Agent, written: &Value) -> Result<(), InvalidAgent> {
+    check(agent)?;
+    idle_setting(agent, written).map_or(Ok(()), refuse)
+}
+
+fn refuse(clash: &Clash) -> Result<(), InvalidAgent> {
+    Err(InvalidAgent { field: clash.fields[0].to_owned(), why: clash.why })
 }
 
 #[cfg(test)]

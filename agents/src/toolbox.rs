@@ -1,7 +1,7 @@
 //! The tools that an agent may use: registered and allowed. Names are compared exactly, so a
 //! similar name or a look-alike never matches.
 
-use crate::{id::ToolName, lang::Language, tool::ToolSpec};
+use proto::{id::ToolName, lang::Language, tool::ToolSpec};
 
 messages::texts!(toolbox);
 

@@ -3,11 +3,11 @@
 #![expect(clippy::needless_pass_by_value, reason = "JSON literals read better unborrowed")]
 
 use proptest::prelude::*;
+use proto::lang::Language;
 use rstest::rstest;
 use serde_json::{Map, json};
 
 use super::*;
-use crate::lang::Language;
 
 fn results(step: &StepId) -> Option<Value> {
     match step.as_str() {

@@ -14,11 +14,11 @@
 mod missing;
 mod path;
 
+use proto::{id::StepId, rules::Rules};
 use serde_json::Value;
 
 pub use self::missing::{Kind, Missing, Unresolved};
 use self::path::Placeholder;
-use crate::{id::StepId, rules::Rules};
 
 /// Returns the steps that the arguments read, each once, in order of appearance.
 #[must_use]

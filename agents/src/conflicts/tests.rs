@@ -2,14 +2,14 @@
 //! or refused.
 
 use super::*;
-use crate::agent::source;
+use crate::source;
 
 #[test]
 fn every_pair_of_the_table_is_refused_for_its_own_reason() {
     for clash in clashes() {
         let written = source::json(clash.example).unwrap();
         let agent: Agent = serde_json::from_value(written.clone()).unwrap();
-        let refused = agent.check_written(&written).expect_err(clash.example);
+        let refused = check_written(&agent, &written).expect_err(clash.example);
         assert_eq!(
             (refused.field.as_str(), refused.why),
             (clash.fields[0], clash.why),
@@ -17,7 +17,7 @@ fn every_pair_of_the_table_is_refused_for_its_own_reason() {
             clash.example
         );
         if clash.idle {
-            assert_eq!(agent.check(), Ok(()), "{}: inherited, it does no harm", clash.example);
+            assert_eq!(check(&agent), Ok(()), "{}: inherited, it does no harm", clash.example);
         }
     }
 }
@@ -27,8 +27,8 @@ fn every_pair_of_the_table_is_refused_for_its_own_reason() {
 fn every_combination_of_words_is_legal_or_refused_with_a_reason() {
     let mut legal = 0;
     let mut refused = 0;
-    for agent in crate::agent::words::combinations() {
-        match agent.check() {
+    for agent in crate::words::combinations() {
+        match check(&agent) {
             Ok(()) => legal += 1,
             Err(invalid) => {
                 assert!(!invalid.why.is_empty());

@@ -1,11 +1,12 @@
 //! The conflicts of policies about running plans: replanning, failed steps and order.
 
-use super::rule::{
-    Clash, ahead, contradict, idle, inline, never, on_failure, replans, turn_by_turn,
-};
-use crate::{
+use proto::{
     agent::{OnBlocked, OnFailure, ReplanApply, ReplanWhen},
     policy::PlanProtocol,
+};
+
+use super::rule::{
+    Clash, ahead, contradict, idle, inline, never, on_failure, replans, turn_by_turn,
 };
 
 pub(super) const CLASHES: &[Clash] = &[
