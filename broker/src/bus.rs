@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use proto::{error::Failure, trace::TraceContext};
+use proto::{door::Verb, error::Failure, trace::TraceContext};
 
 /// A message that is not kept.
 #[derive(Debug, Clone)]
@@ -50,20 +50,11 @@ pub struct RequestContext {
     pub token: Option<String>,
 }
 
-/// One verb of a service.
-#[derive(Debug, Clone)]
-pub struct Endpoint {
-    /// Its name.
-    pub verb: &'static str,
-    /// Its description, shown by `$SRV.INFO`.
-    pub description: &'static str,
-}
-
 /// A request to a service.
 #[derive(Debug)]
 pub struct Request {
     /// The verb that was asked for.
-    pub verb: &'static str,
+    pub verb: Verb,
     /// The body.
     pub payload: Bytes,
     /// Its headers.
@@ -115,8 +106,5 @@ pub trait Bus: Send + Sync + 'static {
     /// Serves verbs of the micro service `callboard` under `<prefix>.svc.<verb>`, sharing the
     /// requests with every other process that serves the same verb. Answers `$SRV.PING`, `INFO` and
     /// `STATS` where the broker has them.
-    async fn serve(
-        &self,
-        endpoints: Vec<Endpoint>,
-    ) -> Result<BoxStream<'static, Request>, BusError>;
+    async fn serve(&self, verbs: Vec<Verb>) -> Result<BoxStream<'static, Request>, BusError>;
 }

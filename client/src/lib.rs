@@ -5,7 +5,7 @@
 //! that the right to ask is the only right needed.
 
 mod ask;
-mod patience;
+mod retry_policy;
 mod watch;
 
 use std::{sync::Arc, time::Duration};
@@ -17,9 +17,8 @@ use broker::{
 use bytes::Bytes;
 use proto::{
     door::{
-        AgentChanged, AgentList, Agents, AnswerTaken, Crew, Dead, DeadLetters, DropAgent,
-        FileSource, Get, GiveAnswer, Inbox, InboxPage, List, Listed, SendSignal, SetAgent,
-        Signaled, Submit, SubmitFile, Submitted, Tools, Uploaded, verbs,
+        AgentList, Agents, Crew, FileSource, Get, GetCrew, GetTools, Submit, SubmitFile, Submitted,
+        Tools, Upload,
     },
     error::{Code, Failure},
     file::FileName,
@@ -34,7 +33,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 pub use self::{
-    patience::Patience,
+    retry_policy::RetryPolicy,
     watch::{EventOptions, WatchOptions},
 };
 
@@ -49,7 +48,7 @@ pub struct Client {
     timeout: Duration,
     token: Option<String>,
     trace: Option<TraceContext>,
-    patience: Option<Patience>,
+    retries: Option<RetryPolicy>,
 }
 
 /// Shows everything but the token.
@@ -74,7 +73,7 @@ impl Client {
     /// A client over a connection that may do nothing but ask.
     #[must_use]
     pub fn over(bus: Arc<dyn Bus>, subjects: Subjects) -> Self {
-        Self { bus, subjects, timeout: TIMEOUT, token: None, trace: None, patience: None }
+        Self { bus, subjects, timeout: TIMEOUT, token: None, trace: None, retries: None }
     }
 
     /// The same, waiting for answers so long.
@@ -86,8 +85,8 @@ impl Client {
     /// The same, asking again as long as answers are waited for while nobody serves what is asked for:
     /// processes may be restarting. Without patience that is an error at once.
     #[must_use]
-    pub fn with_patience(self, patience: Option<Patience>) -> Self {
-        Self { patience, ..self }
+    pub fn with_retries(self, retries: Option<RetryPolicy>) -> Self {
+        Self { retries, ..self }
     }
 
     /// The same, for somebody the server knows by a token.
@@ -115,7 +114,7 @@ impl Client {
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.ask(verbs::SUBMIT, &submit).await {
+            match self.call(&submit).await {
                 Err(failure) if failure.code == Code::Timeout && tries < 3 => {
                     tracing::debug!(job = ?submit.id, "no answer to a submission; sent again");
                 }
@@ -138,7 +137,7 @@ impl Client {
         let mut rest: Bytes = content.into();
         while !rest.is_empty() {
             let piece = rest.split_to(rest.len().min(limits::PIECE_BYTES_MAX));
-            let uploaded: Uploaded = self.send(verbs::UPLOAD, piece).await?;
+            let uploaded = self.send::<Upload>(piece).await?;
             pieces.push(uploaded.piece);
         }
         Ok(SubmitFile { name, media_type: None, content: FileSource::Pieces(pieces) })
@@ -149,7 +148,7 @@ impl Client {
     /// # Errors
     /// What the server refuses, or why it could not be asked.
     pub async fn get(&self, job: &JobId) -> Result<JobView, Failure> {
-        self.ask(verbs::GET, &Get { job: job.clone(), at: None }).await
+        self.call(&Get { job: job.clone(), at: None }).await
     }
 
     /// A job as it was at a point of its log.
@@ -157,48 +156,7 @@ impl Client {
     /// # Errors
     /// What the server refuses, or why it could not be asked.
     pub async fn get_at(&self, job: &JobId, at: Point) -> Result<JobView, Failure> {
-        self.ask(verbs::GET, &Get { job: job.clone(), at: Some(at) }).await
-    }
-
-    /// Jobs, newest first.
-    ///
-    /// # Errors
-    /// What the server refuses, or why it could not be asked.
-    pub async fn list(&self, list: &List) -> Result<Listed, Failure> {
-        self.ask(verbs::LIST, list).await
-    }
-
-    /// Dead letters, newest jobs first.
-    ///
-    /// # Errors
-    /// What the server refuses, or why it could not be asked.
-    pub async fn dead(&self, dead: &Dead) -> Result<DeadLetters, Failure> {
-        self.ask(verbs::DEAD, dead).await
-    }
-
-    /// Cancels, pauses or resumes a job, or has it try again.
-    ///
-    /// # Errors
-    /// What the server refuses, or why it could not be asked.
-    pub async fn signal(&self, signal: &SendSignal) -> Result<Signaled, Failure> {
-        self.ask(verbs::SIGNAL, signal).await
-    }
-
-    /// Answers a question. An answer whose acknowledgement got lost and that is given again is
-    /// refused with `already_answered`, and `winner` shows that it was this one.
-    ///
-    /// # Errors
-    /// What the server refuses, or why it could not be asked.
-    pub async fn answer(&self, answer: &GiveAnswer) -> Result<AnswerTaken, Failure> {
-        self.ask(verbs::ANSWER, answer).await
-    }
-
-    /// Open questions, oldest first.
-    ///
-    /// # Errors
-    /// What the server refuses, or why it could not be asked.
-    pub async fn inbox(&self, inbox: &Inbox) -> Result<InboxPage, Failure> {
-        self.ask(verbs::INBOX, inbox).await
+        self.call(&Get { job: job.clone(), at: Some(at) }).await
     }
 
     /// The registered tools.
@@ -206,7 +164,7 @@ impl Client {
     /// # Errors
     /// What the server refuses, or why it could not be asked.
     pub async fn tools(&self) -> Result<Tools, Failure> {
-        self.ask(verbs::TOOLS, &Nothing {}).await
+        self.call(&GetTools {}).await
     }
 
     /// The processes that are alive.
@@ -214,7 +172,7 @@ impl Client {
     /// # Errors
     /// What the server refuses, or why it could not be asked.
     pub async fn crew(&self) -> Result<Crew, Failure> {
-        self.ask(verbs::CREW, &Nothing {}).await
+        self.call(&GetCrew {}).await
     }
 
     /// Agents that submissions may name; of a single one its text and its effective values.
@@ -222,23 +180,7 @@ impl Client {
     /// # Errors
     /// What the server refuses, or why it could not be asked.
     pub async fn agents(&self, name: Option<&AgentName>) -> Result<AgentList, Failure> {
-        self.ask(verbs::AGENTS, &Agents { name: name.cloned() }).await
-    }
-
-    /// Puts an agent into the bucket of agents. Jobs that run keep what they were submitted with.
-    ///
-    /// # Errors
-    /// What the server refuses, or why it could not be asked.
-    pub async fn set_agent(&self, agent: &SetAgent) -> Result<AgentChanged, Failure> {
-        self.ask(verbs::SET_AGENT, agent).await
-    }
-
-    /// Takes an agent out of the bucket of agents.
-    ///
-    /// # Errors
-    /// What the server refuses, or why it could not be asked.
-    pub async fn drop_agent(&self, agent: &DropAgent) -> Result<AgentChanged, Failure> {
-        self.ask(verbs::DROP_AGENT, agent).await
+        self.call(&Agents { name: name.cloned() }).await
     }
 
     fn context(&self) -> RequestContext {
@@ -247,9 +189,6 @@ impl Client {
         RequestContext { trace: self.trace, token: self.token.clone() }
     }
 }
-
-#[derive(Serialize)]
-struct Nothing {}
 
 /// An id for a new job: ids made later sort later.
 #[must_use]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use broker::backoff::Backoff;
 use futures::{Stream, StreamExt};
 use proto::{
-    door::{Watch, Watched, verbs},
+    door::{Request, Watch, Watched},
     error::{Code, Failure},
     event::EventId,
     id::{JobId, Seq},
@@ -137,12 +137,12 @@ impl Client {
         request: &Watch,
     ) -> Result<futures::stream::BoxStream<'static, Result<Watched, Failure>>, Failure> {
         let payload = body(request)?;
-        let subject = self.subjects.service(verbs::WATCH);
+        let subject = self.subjects.service(Watch::VERB);
         let asked = self.bus.request_many(subject, payload, self.context(), SILENCE).await;
         let answers = asked.map_err(|error| transport(&error))?;
         Ok(answers
             .map(|answer| match answer {
-                Ok(message) => understood(verbs::WATCH, &message.payload),
+                Ok(message) => understood(Watch::VERB, &message.payload),
                 Err(error) => Err(transport(&error)),
             })
             .boxed())

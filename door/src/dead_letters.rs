@@ -9,12 +9,9 @@ use proto::{
     door::{Dead, DeadLetter, DeadLetters},
     error::{Code, Failure},
     id::{JobId, Seq, Shard},
-    limits, strict,
+    limits,
 };
-use runtime::{
-    config::Role,
-    service::{Call, Handled},
-};
+use runtime::service::{Answers, Asked};
 
 use super::{Door, fold, list::Submissions};
 
@@ -27,11 +24,9 @@ const PAGE: usize = 200;
 /// Submissions that are looked through at most; `fsck` looks through all.
 const SUBMISSIONS_MAX: usize = 10 * limits::LIST_LOOKED_AT_MAX;
 
-impl Door {
-    pub(super) async fn dead(&self, call: &Call) -> Result<Handled, Failure> {
-        self.admit(call, Role::Read)?;
-        let request: Dead =
-            if call.payload.is_empty() { Dead::default() } else { strict::request(&call.payload)? };
+impl Answers<Dead> for Door {
+    async fn answer(&self, asked: Asked<'_, Dead>) -> Result<DeadLetters, Failure> {
+        let request = asked.request()?;
         let limit = request.limit.unwrap_or(USUAL);
         if !(1..=limits::LIST_MAX).contains(&limit) {
             let why = format!("limit: must be 1 to {}", limits::LIST_MAX);
@@ -39,15 +34,14 @@ impl Door {
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let log = &*self.broker.log;
-        let found = match request.job {
+        match request.job {
             Some(job) => {
                 // A request that names an unknown job is an error.
                 fold::read(log, &job).await?;
-                DeadLetters { letters: letters(log, job).await?, more: false }
+                Ok(DeadLetters { letters: letters(log, job).await?, more: false })
             }
-            None => newest(log, limit).await?,
-        };
-        Handled::json(&found)
+            None => newest(log, limit).await,
+        }
     }
 }
 

@@ -11,13 +11,12 @@ use proto::{
     error::{Code, Failure},
     id::{ConversationId, JobId, Seq, Shard},
     job::{JobState, SubStatus},
-    limits, strict,
+    limits,
     view::JobSummary,
 };
 use runtime::{
-    config::Role,
     conversations,
-    service::{Call, Handled},
+    service::{Answers, Asked},
 };
 
 use super::{Door, fold};
@@ -27,11 +26,9 @@ const USUAL: u32 = 50;
 /// Jobs that are read at a time.
 const AT_A_TIME: usize = 16;
 
-impl Door {
-    pub(super) async fn list(&self, call: &Call) -> Result<Handled, Failure> {
-        self.admit(call, Role::Read)?;
-        let request: List =
-            if call.payload.is_empty() { List::default() } else { strict::request(&call.payload)? };
+impl Answers<List> for Door {
+    async fn answer(&self, asked: Asked<'_, List>) -> Result<Listed, Failure> {
+        let request = asked.request()?;
         let limit = request.limit.unwrap_or(USUAL);
         if !(1..=limits::LIST_MAX).contains(&limit) {
             let why = format!("limit: must be 1 to {}", limits::LIST_MAX);
@@ -39,8 +36,8 @@ impl Door {
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let log = &*self.broker.log;
-        let listed = match &request.conversation {
-            None => newest(log, &request.states, limit, request.after.as_ref()).await?,
+        match &request.conversation {
+            None => newest(log, &request.states, limit, request.after.as_ref()).await,
             Some(id) => {
                 let (mut jobs, more) = conversations::jobs(&*self.broker.kv, id).await?;
                 if let Some(after) = &request.after {
@@ -48,10 +45,9 @@ impl Door {
                     let at = at.ok_or_else(|| no_such_place(after))?;
                     jobs.drain(..=at);
                 }
-                of_conversation(log, id, jobs, more, &request.states, limit).await?
+                of_conversation(log, id, jobs, more, &request.states, limit).await
             }
-        };
-        Handled::json(&listed)
+        }
     }
 }
 

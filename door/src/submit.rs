@@ -10,17 +10,14 @@ use proto::{
     id::{JobId, Seq},
     toolbox::Toolbox,
 };
-use runtime::{
-    config::Role,
-    service::{Call, Handled},
-};
+use runtime::service::{Answers, Asked};
 use uuid::Uuid;
 
 use super::{Door, admit, conversation, direct, files, forking, presets, secrets};
 
-impl Door {
-    pub(super) async fn submit(&self, call: &Call) -> Result<Handled, Failure> {
-        let caller = self.admit(call, Role::Submit)?;
+impl Answers<door::Submit> for Door {
+    async fn answer(&self, asked: Asked<'_, door::Submit>) -> Result<door::Submitted, Failure> {
+        let Asked { caller, call, .. } = asked;
         self.quota.take(caller.key())?;
         let by = caller.recorded(None)?;
         let mut admitted = self
@@ -39,7 +36,7 @@ impl Door {
             None => JobId::new(Uuid::now_v7().simple().to_string())?,
         };
         if let Some(fork) = &admitted.fork {
-            self.admit(call, Role::Read)?;
+            Asked::<door::Get>::admit(call, &self.people)?;
             // A fork that is there is not made again: the other job may have been purged since.
             let there = self.broker.log.read(&job, Seq(0)).await?;
             if let Some(first) = there.first() {
@@ -76,17 +73,22 @@ impl Door {
         };
         let shard = self.broker.log.subjects().shard_of(&job);
         tracing::debug!(%job, %seq, created, "submitted");
-        Handled::json(&door::Submitted { job, shard, seq, created, warnings })
+        Ok(door::Submitted { job, shard, seq, created, warnings })
     }
 }
 
 impl Door {
     /// The answer to a submission of a job that is there.
-    fn attached(&self, job: JobId, first: &Entry, digest: &str) -> Result<Handled, Failure> {
+    fn attached(
+        &self,
+        job: JobId,
+        first: &Entry,
+        digest: &str,
+    ) -> Result<door::Submitted, Failure> {
         same(&job, first, digest)?;
         let shard = self.broker.log.subjects().shard_of(&job);
         let (seq, warnings) = (first.seq, Vec::new());
-        Handled::json(&door::Submitted { job, shard, seq, created: false, warnings })
+        Ok(door::Submitted { job, shard, seq, created: false, warnings })
     }
 
     /// Tools that the job's agents name and no worker announces.

@@ -6,6 +6,7 @@
 mod agents;
 mod files;
 mod inbox;
+mod verb;
 
 use std::fmt;
 
@@ -17,8 +18,9 @@ use serde_json::Value;
 
 pub use self::{
     agents::{AgentChanged, AgentEntry, AgentList, Agents, DropAgent, SetAgent},
-    files::{FileSource, SubmitFile, Uploaded},
+    files::{FileSource, SubmitFile, Upload, Uploaded},
     inbox::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
+    verb::{Request, Role, Server, Verb, VerbSpec},
 };
 use crate::{
     agent::Agent,
@@ -31,38 +33,6 @@ use crate::{
     tool::ToolSpec,
     view::{JobSummary, JobView},
 };
-
-/// The verbs: the last token of `<prefix>.svc.<verb>`.
-pub mod verbs {
-    /// Stores a new job, or attaches to the one with the same id and body.
-    pub const SUBMIT: &str = "submit";
-    /// One job.
-    pub const GET: &str = "get";
-    /// Jobs, newest first.
-    pub const LIST: &str = "list";
-    /// A job's log from a position on, then live: many replies.
-    pub const WATCH: &str = "watch";
-    /// Cancel, pause, resume, retry, steer, name a point or roll back.
-    pub const SIGNAL: &str = "signal";
-    /// Dead letters: work that waits for an operator.
-    pub const DEAD: &str = "dead";
-    /// Answers a question.
-    pub const ANSWER: &str = "answer";
-    /// Open questions.
-    pub const INBOX: &str = "inbox";
-    /// Registered tools.
-    pub const TOOLS: &str = "tools";
-    /// Live processes.
-    pub const CREW: &str = "crew";
-    /// Agents that submissions may name.
-    pub const AGENTS: &str = "agents";
-    /// Puts an agent into the bucket of agents.
-    pub const SET_AGENT: &str = "set_agent";
-    /// Takes one out.
-    pub const DROP_AGENT: &str = "drop_agent";
-    /// Stores a piece of a file that a submission will name.
-    pub const UPLOAD: &str = "upload";
-}
 
 /// A new job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -380,12 +350,22 @@ impl DeadKind {
     }
 }
 
+/// Asks for the registered tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GetTools {}
+
 /// The tools that are registered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tools {
     /// By name.
     pub tools: Vec<ToolSpec>,
 }
+
+/// Asks for the live processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GetCrew {}
 
 /// The processes that are alive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

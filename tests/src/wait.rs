@@ -31,7 +31,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// When nobody ever does.
 pub async fn wait_for_door(client: &Client) {
     holds("somebody who serves the front door", async || {
-        client.list(&List::default()).await.is_ok()
+        client.call(&List::default()).await.is_ok()
     })
     .await;
 }

@@ -51,7 +51,7 @@ async fn ls(client: &Client, output: Output, args: InboxListArgs) -> Outcome {
         None => None,
         Some(named) => Some(connect::job(client, named).await?.job),
     };
-    let page = client.inbox(&Inbox { job, limit: Some(args.limit) }).await?;
+    let page = client.call(&Inbox { job, limit: Some(args.limit) }).await?;
     let id = |entry: &InboxEntry| format!("{} {}", entry.job, entry.question.id);
     output.list(&page, &page.questions, id, |look| question::list(look, &page))?;
     Ok(Exit::Success)
@@ -115,7 +115,7 @@ async fn below(client: &Client, view: &JobView) -> Result<Vec<InboxEntry>, CliEr
 
 async fn open(client: &Client, job: Option<&JobId>) -> Result<Vec<InboxEntry>, CliError> {
     let request = Inbox { job: job.cloned(), limit: Some(limits::INBOX_MAX) };
-    Ok(client.inbox(&request).await?.questions)
+    Ok(client.call(&request).await?.questions)
 }
 
 async fn answer(client: &Client, output: Output, args: Answering) -> Outcome {
@@ -181,7 +181,7 @@ async fn converse(client: &Client, output: Output, entry: &InboxEntry) -> Outcom
         let Some(given) = given else {
             return Err(CliError::interrupted("no answer was given; the question stays open"));
         };
-        match client.answer(&request(entry, given)).await {
+        match client.call(&request(entry, given)).await {
             Err(failure) if failure.code == Code::InvalidAnswer => refused = Some(failure),
             answered => return taken(output, &answered?),
         }
@@ -225,7 +225,7 @@ async fn reject(client: &Client, output: Output, args: RejectArgs) -> Outcome {
 }
 
 async fn send(client: &Client, output: Output, entry: &InboxEntry, answer: Answer) -> Outcome {
-    taken(output, &client.answer(&request(entry, answer)).await?)
+    taken(output, &client.call(&request(entry, answer)).await?)
 }
 
 /// An answer as it is sent.

@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use proto::{
     agent::Agent,
     budget::Price,
+    door::Role,
     id::{AgentName, ID_MAX},
     price::ByModel,
 };
@@ -344,20 +345,6 @@ pub struct Person {
     pub token_sha256: String,
     /// What they may do.
     pub roles: Vec<Role>,
-}
-
-/// What somebody may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Submit jobs.
-    Submit,
-    /// Answer questions.
-    Answer,
-    /// Cancel, pause and resume jobs.
-    Operate,
-    /// See jobs, questions and tools.
-    Read,
 }
 
 /// The name of somebody at the front door: 1 to 64 characters of A-Z a-z 0-9 _ - @

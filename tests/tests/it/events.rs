@@ -143,7 +143,7 @@ async fn answer(client: &Client, job: &JobId) {
         by: Some("ann".into()),
     };
     // The broker has just come back: the door may, the inbox may not yet.
-    eventually("somebody who takes the answer", async || match client.answer(&answer).await {
+    eventually("somebody who takes the answer", async || match client.call(&answer).await {
         // It was taken, and its acknowledgement was lost.
         Err(failure) if failure.code == Code::AlreadyAnswered => Ok(()),
         answered => answered.map(drop),

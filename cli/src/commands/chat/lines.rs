@@ -43,7 +43,7 @@ impl Session {
         }
         let list =
             List { conversation: Some(conversation), limit: Some(JOBS_MAX), ..List::default() };
-        let listed = self.client.list(&list).await?;
+        let listed = self.client.call(&list).await?;
         let is_command = |goal: &str| matches!(line::read(goal), Line::Command { .. });
         let (commands, tasks): (Vec<_>, Vec<_>) =
             listed.jobs.into_iter().partition(|job| is_command(&job.goal));
@@ -98,7 +98,7 @@ impl Session {
         };
         let (job, signal) = (front.job.clone(), Signal::Cancel);
         let request = SendSignal { job, signal: signal.into(), reason: None, by: caller() };
-        match self.client.signal(&request).await {
+        match self.client.call(&request).await {
             Ok(_) if self.command.take().is_some() => {
                 self.say(&format!("{}\n", Text::CommandCanceled.text(language)))?;
                 self.remind()
@@ -208,7 +208,7 @@ impl Session {
         let signal = Signal::Steer { text: words.to_owned() };
         let request =
             SendSignal { job: task.job.clone(), signal: signal.into(), reason: None, by: caller() };
-        match self.client.signal(&request).await {
+        match self.client.call(&request).await {
             Ok(_) => self.say(&format!("{}\n", Text::Told.text(language))),
             Err(failure) if failure.code == Code::JobEnded => {
                 self.next_task(&request.job, words, language).await

@@ -163,7 +163,7 @@ async fn on_server(
 async fn crew(global: &Global, config: &Config) -> Vec<Finding> {
     match connect::client(global, quiet()).await {
         // What is missing now is what is asked for.
-        Ok(client) => alive(&client.with_patience(None), config).await,
+        Ok(client) => alive(&client.with_retries(None), config).await,
         Err(error) => {
             let advice = error.hint.clone().unwrap_or_default();
             let crew = Finding::bad("crew", error.message, advice);

@@ -110,7 +110,7 @@ pub(in crate::commands) async fn send(
     let Answer { decision, value, text, digest } = answer;
     let (job, ask) = (job.clone(), asked.id.clone());
     let request = GiveAnswer { job, ask, decision, value, text, digest, by: caller() };
-    match client.answer(&request).await {
+    match client.call(&request).await {
         Ok(_) => Ok(None),
         Err(failure) => match failure.code {
             Code::AlreadyAnswered | Code::Closed | Code::JobEnded => Ok(None),

@@ -1,6 +1,6 @@
 //! A door to knock at, and a hand to knock with.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt::Display, sync::Arc, time::Duration};
 
 use broker::{
     Broker,
@@ -116,12 +116,20 @@ impl Hall {
         Self { memory, broker, door }
     }
 
-    pub(super) async fn ask(&self, verb: &str, body: impl AsRef<[u8]>) -> Result<Value, Failure> {
+    pub(super) async fn ask(
+        &self,
+        verb: impl Display + Copy,
+        body: impl AsRef<[u8]>,
+    ) -> Result<Value, Failure> {
         ask(&self.broker, verb, body, None).await
     }
 
     /// The code of a refusal and the field it names.
-    pub(super) async fn refused(&self, verb: &str, body: impl AsRef<[u8]>) -> (Code, String) {
+    pub(super) async fn refused(
+        &self,
+        verb: impl Display + Copy,
+        body: impl AsRef<[u8]>,
+    ) -> (Code, String) {
         let failure = match self.ask(verb, &body).await {
             Err(failure) => failure,
             Ok(answer) => {
@@ -143,7 +151,7 @@ impl Hall {
 /// Asks as any program would: bytes to a subject.
 pub(super) async fn ask(
     broker: &Broker,
-    verb: &str,
+    verb: impl Display + Copy,
     body: impl AsRef<[u8]>,
     token: Option<&str>,
 ) -> Result<Value, Failure> {
@@ -156,7 +164,7 @@ pub(super) async fn ask(
 
 pub(super) async fn send(
     broker: &Broker,
-    verb: &str,
+    verb: impl Display + Copy,
     body: impl AsRef<[u8]>,
     token: Option<&str>,
 ) -> Result<Bytes, BusError> {

@@ -132,7 +132,7 @@ impl Stage {
     /// The one question that is open, as soon as it is the one wanted.
     pub(super) async fn question(&self, wanted: impl Fn(&QuestionKind) -> bool) -> InboxEntry {
         eventually("a question", async || {
-            let page = self.client.inbox(&Inbox::default()).await.unwrap();
+            let page = self.client.call(&Inbox::default()).await.unwrap();
             let found = page.questions.into_iter().find(|entry| wanted(&entry.question.kind));
             found.ok_or("it was not asked")
         })
@@ -170,7 +170,7 @@ impl Stage {
             digest,
             by: Some("the tester".into()),
         };
-        self.client.answer(&answer).await.unwrap();
+        self.client.call(&answer).await.unwrap();
     }
 
     /// Waits until the job completed.
