@@ -3,7 +3,7 @@
 //! [`runtime::conversations`] names the jobs that may belong to one; each job's own log decides. The
 //! memory that a new job carries is read once, when it is submitted, and stored with it.
 
-use broker::{kv::Kv, log::Log};
+use broker::{kv::Kv, log::Reader};
 use futures::{StreamExt, stream};
 use proto::{
     conversation::{Conversation, Exchange, Memory},
@@ -26,7 +26,7 @@ const AT_A_TIME: usize = 8;
 /// # Errors
 /// What the broker says when it cannot be read or written.
 pub(super) async fn join(
-    log: &dyn Log,
+    log: &dyn Reader,
     kv: &dyn Kv,
     id: &ConversationId,
     job: &JobId,
@@ -40,7 +40,7 @@ pub(super) async fn join(
 
 /// What is carried over of these jobs, oldest first, and of how many nothing is.
 async fn carried(
-    log: &dyn Log,
+    log: &dyn Reader,
     id: &ConversationId,
     jobs: &[JobId],
     memory: &Memory,
@@ -72,7 +72,7 @@ async fn carried(
 
 /// What a later job is told of one; nothing when it was never stored, or is of no such conversation.
 async fn exchange(
-    log: &dyn Log,
+    log: &dyn Reader,
     id: &ConversationId,
     job: JobId,
     memory: &Memory,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use broker::log::Log;
+use broker::log::Reader;
 use futures::{StreamExt, TryStreamExt, stream};
 use machine::dead_letters as dead;
 use proto::{
@@ -45,7 +45,7 @@ impl Answers<Dead> for Door {
     }
 }
 
-async fn newest(log: &dyn Log, limit: usize) -> Result<DeadLetters, Failure> {
+async fn newest(log: &dyn Reader, limit: usize) -> Result<DeadLetters, Failure> {
     let mut submissions = Submissions::of(log, PAGE);
     let (mut found, mut through, mut looked_at) = (Vec::new(), 0, 0);
     while through < SUBMISSIONS_MAX && looked_at < limits::LIST_LOOKED_AT_MAX {
@@ -69,7 +69,7 @@ async fn newest(log: &dyn Log, limit: usize) -> Result<DeadLetters, Failure> {
 }
 
 /// Those of some jobs that have not ended, in their order.
-async fn open(log: &dyn Log, jobs: impl Iterator<Item = JobId>) -> Result<Vec<JobId>, Failure> {
+async fn open(log: &dyn Reader, jobs: impl Iterator<Item = JobId>) -> Result<Vec<JobId>, Failure> {
     let jobs: Vec<JobId> = jobs.collect();
     let mut by_shard: BTreeMap<Shard, Vec<JobId>> = BTreeMap::new();
     for job in &jobs {
@@ -81,7 +81,7 @@ async fn open(log: &dyn Log, jobs: impl Iterator<Item = JobId>) -> Result<Vec<Jo
     Ok(jobs.into_iter().filter(is_open).collect())
 }
 
-async fn letters(log: &dyn Log, job: JobId) -> Result<Vec<DeadLetter>, Failure> {
+async fn letters(log: &dyn Reader, job: JobId) -> Result<Vec<DeadLetter>, Failure> {
     let entries = log.read(&job, Seq(0)).await?;
     Ok(match dead::fold(&job, &entries) {
         Ok(folded) => dead::letters(&folded, &entries),

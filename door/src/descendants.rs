@@ -2,7 +2,7 @@
 //! back, or continues it elsewhere, repeats their work in other jobs. Reads their logs and
 //! decides nothing.
 
-use broker::log::Log;
+use broker::log::Reader;
 use proto::{
     error::{Code, Failure},
     id::{JobId, Seq},
@@ -15,7 +15,7 @@ use super::{fold, rollback::Past};
 ///
 /// # Errors
 /// `would_repeat`, which names the calls; what the log says when it cannot be read.
-pub(super) async fn check(log: &dyn Log, jobs: Vec<JobId>, field: &str) -> Result<(), Failure> {
+pub(super) async fn check(log: &dyn Reader, jobs: Vec<JobId>, field: &str) -> Result<(), Failure> {
     let (mut begun, mut left) = (Vec::new(), jobs);
     while let Some(job) = left.pop() {
         let entries = log.read(&job, Seq(0)).await?;

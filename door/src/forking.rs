@@ -1,6 +1,6 @@
 //! A new job that goes on from a point of another one: what its first record takes along.
 
-use broker::log::Log;
+use broker::log::Reader;
 use proto::{
     entry::Entry,
     error::{Code, Failure},
@@ -19,7 +19,7 @@ use super::{descendants, fold, rollback::Past};
 /// # Errors
 /// When there is no such job or point, or nothing can go on from there.
 pub(super) async fn submission(
-    log: &dyn Log,
+    log: &dyn Reader,
     fork: &Fork,
     own: Submitted,
 ) -> Result<Submitted, Failure> {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use broker::log::Log;
+use broker::log::Reader;
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use proto::{
@@ -53,7 +53,7 @@ impl Answers<List> for Door {
 
 /// The jobs of a conversation, newest first.
 async fn of_conversation(
-    log: &dyn Log,
+    log: &dyn Reader,
     id: &ConversationId,
     members: Vec<JobId>,
     mut more: bool,
@@ -84,7 +84,7 @@ fn no_such_place(after: &JobId) -> Failure {
 }
 
 async fn newest(
-    log: &dyn Log,
+    log: &dyn Reader,
     states: &[JobState],
     limit: usize,
     after: Option<&JobId>,
@@ -128,7 +128,7 @@ async fn newest(
 }
 
 /// One job by its id, on one line; nothing when it was never stored.
-async fn of_job(log: &dyn Log, job: JobId) -> Result<Option<JobSummary>, Failure> {
+async fn of_job(log: &dyn Reader, job: JobId) -> Result<Option<JobSummary>, Failure> {
     let entries = log.read(&job, Seq(0)).await?;
     let Some(first) = entries.first() else { return Ok(None) };
     let folded = fold::whole(&job, &entries).and_then(|job| fold::summary(&job));
@@ -136,7 +136,7 @@ async fn of_job(log: &dyn Log, job: JobId) -> Result<Option<JobSummary>, Failure
 }
 
 /// One job on one line; nothing when it was purged meanwhile.
-async fn summary(log: &dyn Log, first: Entry) -> Result<Option<JobSummary>, Failure> {
+async fn summary(log: &dyn Reader, first: Entry) -> Result<Option<JobSummary>, Failure> {
     let entries = log.read(&first.job, Seq(0)).await?;
     if entries.is_empty() {
         return Ok(None);
@@ -166,7 +166,7 @@ fn unfolded(first: &Entry) -> Option<JobSummary> {
 
 /// The submissions of all shards, merged: newest first.
 pub(super) struct Submissions<'a> {
-    log: &'a dyn Log,
+    log: &'a dyn Reader,
     shards: Vec<Newest>,
     page: usize,
     seen: HashSet<proto::id::JobId>,
@@ -183,7 +183,7 @@ struct Newest {
 }
 
 impl<'a> Submissions<'a> {
-    pub(super) fn of(log: &'a dyn Log, page: usize) -> Self {
+    pub(super) fn of(log: &'a dyn Reader, page: usize) -> Self {
         let shards = log.subjects().all_shards();
         let shards =
             shards.map(|shard| Newest { shard, read: VecDeque::new(), before: None, dry: false });

@@ -92,7 +92,7 @@ enum Form {
 
 struct Watcher<'a> {
     call: &'a Call,
-    log: &'a dyn broker::log::Log,
+    log: &'a dyn broker::log::Reader,
     job: Arc<WatchedJob>,
     feed: watch::Receiver<Feed>,
     form: Form,
