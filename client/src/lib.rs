@@ -6,6 +6,7 @@
 
 mod ask;
 mod retry_policy;
+pub mod session;
 mod watch;
 
 use std::{sync::Arc, time::Duration};
@@ -32,10 +33,7 @@ use proto::{
 use serde::Serialize;
 use uuid::Uuid;
 
-pub use self::{
-    retry_policy::RetryPolicy,
-    watch::{EventOptions, WatchOptions},
-};
+pub use self::{retry_policy::RetryPolicy, watch::WatchOptions};
 
 /// How long an answer is waited for. A cancel may take 5 s by itself.
 const TIMEOUT: Duration = Duration::from_secs(10);

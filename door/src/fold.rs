@@ -35,7 +35,11 @@ pub(super) fn whole(job: &JobId, entries: &[Entry]) -> Result<Job, Failure> {
 }
 
 /// Folds what came since. The job must not be used any more after an error.
-pub(super) async fn more(log: &dyn Reader, job: &mut Job, entries: &[Entry]) -> Result<(), Failure> {
+pub(super) async fn more(
+    log: &dyn Reader,
+    job: &mut Job,
+    entries: &[Entry],
+) -> Result<(), Failure> {
     let id = job.id().clone();
     apart(&id, || entries.iter().for_each(|entry| job.take(entry)))?;
     after_rollback(log, job).await

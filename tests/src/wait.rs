@@ -78,7 +78,8 @@ pub async fn until(client: &Client, job: &JobId, state: JobState) -> JobView {
 #[expect(clippy::panic, reason = "a test that waits in vain fails, and shows the job")]
 pub async fn view(client: &Client, job: &JobId, wanted: impl Fn(&JobView) -> bool) -> JobView {
     // Views alone: no record has that position.
-    let options = WatchOptions { after: Seq(i64::MAX as u64), live: false, patience: PATIENCE };
+    let options =
+        WatchOptions { give_up_after: PATIENCE, ..WatchOptions::records(Seq(i64::MAX as u64)) };
     let mut last = None;
     // A watch ends with the job, which an operator may take back; or there is no such job yet.
     let looking = repeatedly(async || {

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{edit, jobs::caller};
 use crate::{
-    answer::{dialogue::Dialogue, keyboard::Keyboard, open as questions},
+    answer::{dialogue::Dialogue, keyboard::Keyboard},
     args::{Answering, ApproveArgs, Global, InboxCommand, InboxListArgs, QuestionArg, RejectArgs},
     connect,
     exit::Exit,
@@ -105,7 +105,8 @@ async fn of(client: &Client, arg: &QuestionArg) -> Result<Vec<InboxEntry>, CliEr
 
 /// Open questions of jobs below one that is itself below another: the inbox knows only the root.
 async fn below(client: &Client, view: &JobView) -> Result<Vec<InboxEntry>, CliError> {
-    let asking: BTreeSet<JobId> = questions::of(view).into_iter().map(|asked| asked.job).collect();
+    let asking: BTreeSet<JobId> =
+        client::session::open_questions(view).into_iter().map(|asked| asked.job).collect();
     let mut entries = Vec::new();
     for job in asking.iter().filter(|job| **job != view.job) {
         entries.extend(open(client, Some(job)).await?);
@@ -171,11 +172,12 @@ fn worded(entry: &InboxEntry, text: &str) -> Result<Answer, CliError> {
 async fn converse(client: &Client, output: Output, entry: &InboxEntry) -> Outcome {
     let mut keyboard = Keyboard::open();
     let mut interrupts = Interrupts::take()?;
-    let mut dialogue = Dialogue::new(&mut keyboard, std::io::stdout(), output.look());
+    let (out, asked) = (std::io::stdout(), entry.question.clone());
+    let mut dialogue = Dialogue::new(&mut keyboard, out, output.look(), asked);
     let mut refused: Option<Failure> = None;
     loop {
         let given = tokio::select! {
-            given = dialogue.ask(&entry.question, refused.as_ref()) => given,
+            given = dialogue.ask(refused.as_ref()) => given,
             () = interrupts.next() => None,
         };
         let Some(given) = given else {

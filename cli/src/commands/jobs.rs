@@ -12,7 +12,7 @@ use proto::{
 
 use super::turning;
 use crate::{
-    answer::{keyboard::Keyboard, parse},
+    answer::keyboard::Keyboard,
     args::{Global, JobsCommand, ListArgs, PlanArgs, PlanForm, SignalArgs, SteerArgs},
     connect,
     exit::Exit,
@@ -154,7 +154,7 @@ pub(super) async fn confirmed(
         line = keyboard.line() => line,
         () = interrupts.next() => None,
     };
-    if line.and_then(|line| parse::yes(&line)) == Some(true) {
+    if line.and_then(|line| client::session::parse::yes(&line)) == Some(true) {
         return Ok(());
     }
     Err(CliError::usage("nothing was done"))

@@ -1,141 +1,133 @@
-//! A question that is open, and what has been typed of its answer so far: one line at a time, so that
-//! other lines may come in between.
+//! The draft of an answer: lines, one at a time, until the answer is whole. Other lines may come in
+//! between. Pure.
 
 use proto::{
     error::Failure,
-    escape,
     interaction::{Answer, Field, Question, QuestionKind, Verdict},
 };
 use serde_json::{Map, Value};
 
-use crate::answer::parse::{self, OnPlan};
+use super::parse::{self, OnPlan};
 
-/// A question that is being answered.
+/// A question, and the answer so far.
 #[derive(Debug, Clone)]
-pub(crate) struct Answering {
+pub struct AnswerDraft {
     question: Question,
     form: Map<String, Value>,
-    /// The field of a form that is asked for.
-    at: usize,
+    /// The fields of a form that are still to be asked for, in their order.
+    left: std::ops::Range<usize>,
 }
 
-/// What a line was to a question.
+/// The effect of a line.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Took {
-    /// More is wanted: the next field.
+pub enum Taken {
+    /// Another line is needed: the next field, or the same one after an empty line.
     More,
-    /// It does not fit, and why.
+    /// The line does not fit, and why.
     Refused(String),
     /// The answer is whole.
     Answer(Answer),
 }
 
-impl Answering {
-    /// Begins.
-    pub(crate) fn new(question: Question) -> Self {
-        Self { question, form: Map::new(), at: 0 }
+impl AnswerDraft {
+    /// An empty draft.
+    #[must_use]
+    pub fn new(question: Question) -> Self {
+        let mut draft = Self { question, form: Map::new(), left: 0..0 };
+        draft.restart();
+        draft
     }
 
     /// The question.
-    pub(crate) fn question(&self) -> &Question {
+    #[must_use]
+    pub fn question(&self) -> &Question {
         &self.question
     }
 
-    /// Whether something has been answered of it already.
-    pub(crate) fn is_begun(&self) -> bool {
-        self.at > 0
+    /// The field of a form that the next line fills in.
+    #[must_use]
+    pub fn field(&self) -> Option<&Field> {
+        self.fields().get(self.left.start)
     }
 
-    /// Forgets what has been answered of it.
-    pub(crate) fn restart(&mut self) {
+    /// Whether a field of a form has been filled in.
+    #[must_use]
+    pub fn is_begun(&self) -> bool {
+        self.left.start > 0
+    }
+
+    /// Empties the draft.
+    pub fn restart(&mut self) {
         self.form.clear();
-        self.at = 0;
-    }
-
-    /// What stands before the cursor.
-    pub(crate) fn prompt(&self) -> String {
-        match &self.question.kind {
-            QuestionKind::PlanCheck { .. } => {
-                "confirm [c], cancel [x], or say how it is to change:".to_owned()
-            }
-            QuestionKind::ToolApproval { .. } => {
-                "run it [y], do not [n], or say why not:".to_owned()
-            }
-            QuestionKind::Question => "answer:".to_owned(),
-            QuestionKind::Choice { multiple: false, .. } => "choose:".to_owned(),
-            QuestionKind::Choice { multiple: true, .. } => "choose, with commas:".to_owned(),
-            QuestionKind::Form { fields } => fields.get(self.at).map(field).unwrap_or_default(),
-        }
+        self.left = 0..self.fields().len();
     }
 
     /// Takes a line.
-    pub(crate) fn take(&mut self, line: &str) -> Took {
+    pub fn take(&mut self, line: &str) -> Taken {
         let line = line.trim();
         match &self.question.kind {
             QuestionKind::PlanCheck { digest, .. } => match parse::on_plan(line) {
-                OnPlan::Nothing => Took::More,
-                OnPlan::Confirm => Took::Answer(Answer::approve(Some(digest.clone()))),
-                OnPlan::Cancel => Took::Answer(told(Verdict::Reject, "")),
-                OnPlan::Revise(words) => Took::Answer(told(Verdict::Respond, &words)),
+                OnPlan::Nothing => Taken::More,
+                OnPlan::Confirm => Taken::Answer(Answer::approve(Some(digest.clone()))),
+                OnPlan::Cancel => Taken::Answer(verdict(Verdict::Reject, "")),
+                OnPlan::Revise(words) => Taken::Answer(verdict(Verdict::Respond, &words)),
             },
             QuestionKind::ToolApproval { digest, .. } => match (parse::yes(line), line) {
-                (_, "") => Took::More,
-                (Some(true), _) => Took::Answer(Answer::approve(Some(digest.clone()))),
-                (Some(false), _) => Took::Answer(told(Verdict::Reject, "")),
-                (None, words) => Took::Answer(told(Verdict::Reject, words)),
+                (_, "") => Taken::More,
+                (Some(true), _) => Taken::Answer(Answer::approve(Some(digest.clone()))),
+                (Some(false), _) => Taken::Answer(verdict(Verdict::Reject, "")),
+                (None, words) => Taken::Answer(verdict(Verdict::Reject, words)),
             },
-            QuestionKind::Question if line.is_empty() => Took::More,
-            QuestionKind::Question => Took::Answer(Answer::respond(Value::from(line))),
+            QuestionKind::Question if line.is_empty() => Taken::More,
+            QuestionKind::Question => Taken::Answer(Answer::respond(Value::from(line))),
             QuestionKind::Choice { options, multiple } => {
                 match parse::choice(options, *multiple, line) {
-                    Ok(value) => Took::Answer(Answer::respond(value)),
-                    Err(why) => Took::Refused(why),
+                    Ok(value) => Taken::Answer(Answer::respond(value)),
+                    Err(why) => Taken::Refused(why),
                 }
             }
-            QuestionKind::Form { fields } => {
-                let Some(field) = fields.get(self.at) else {
-                    return Took::Answer(Answer::respond(Value::Object(self.form.clone())));
-                };
-                match parse::field(field, line) {
-                    Err(why) => return Took::Refused(why),
-                    Ok(Some(value)) => drop(self.form.insert(field.key.clone(), value)),
-                    Ok(None) => {}
-                }
-                self.at += 1;
-                if self.at < fields.len() {
-                    return Took::More;
-                }
-                Took::Answer(Answer::respond(Value::Object(self.form.clone())))
-            }
+            QuestionKind::Form { .. } => self.fill_in(line),
         }
     }
 
-    /// The server did not take the answer: the field that it names is asked for again, and those after
-    /// it; everything when it names none.
-    pub(crate) fn refused(&mut self, failure: &Failure) -> String {
+    /// Has the field that a refusal names asked for again and no other; all of them when it names none.
+    pub fn refused(&mut self, failure: &Failure) {
         let named = failure.field.as_deref().unwrap_or_default();
-        if let QuestionKind::Form { fields } = &self.question.kind {
-            let of_field = |field: &Field| named.split('.').any(|part| part == field.key);
-            self.at = fields.iter().position(of_field).unwrap_or_default();
+        let of_field = |field: &Field| named.split(['.', '/', '[']).any(|part| part == field.key);
+        match self.fields().iter().position(of_field) {
+            Some(at) => self.left = at..at + 1,
+            None => self.restart(),
         }
-        escape::line(&failure.message).into_owned()
+    }
+
+    fn fill_in(&mut self, line: &str) -> Taken {
+        if let Some(field) = self.field() {
+            let key = field.key.clone();
+            match parse::field(field, line) {
+                Err(why) => return Taken::Refused(why),
+                Ok(Some(value)) => self.form.insert(key, value),
+                Ok(None) => self.form.remove(&key),
+            };
+            self.left.start += 1;
+        }
+        if self.left.is_empty() {
+            return Taken::Answer(Answer::respond(Value::Object(self.form.clone())));
+        }
+        Taken::More
+    }
+
+    fn fields(&self) -> &[Field] {
+        match &self.question.kind {
+            QuestionKind::Form { fields } => fields,
+            QuestionKind::PlanCheck { .. }
+            | QuestionKind::ToolApproval { .. }
+            | QuestionKind::Question
+            | QuestionKind::Choice { .. } => &[],
+        }
     }
 }
 
-fn field(field: &Field) -> String {
-    let label = escape::line(&field.label);
-    match (&field.default, field.required) {
-        (Some(default), _) => format!("{label} [{}]:", escape::line(&plain(default))),
-        (None, true) => format!("{label}:"),
-        (None, false) => format!("{label} (may be left empty):"),
-    }
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn told(decision: Verdict, words: &str) -> Answer {
+fn verdict(decision: Verdict, words: &str) -> Answer {
     let text = (!words.is_empty()).then(|| words.to_owned());
     Answer { decision, value: None, text, digest: None }
 }
@@ -147,18 +139,18 @@ mod tests {
 
     use super::*;
 
-    fn question(kind: &Value) -> Answering {
+    fn question(kind: &Value) -> AnswerDraft {
         let mut question = json!({"id": "q1", "prompt": "?"});
         for (name, value) in kind.as_object().unwrap() {
             question[name] = value.clone();
         }
-        Answering::new(serde_json::from_value(question).unwrap())
+        AnswerDraft::new(serde_json::from_value(question).unwrap())
     }
 
-    fn value(took: Took) -> Value {
+    fn value(took: Taken) -> Value {
         match took {
-            Took::Answer(answer) => answer.value.unwrap_or_default(),
-            other @ (Took::More | Took::Refused(_)) => panic!("{other:?}"),
+            Taken::Answer(answer) => answer.value.unwrap_or_default(),
+            other @ (Taken::More | Taken::Refused(_)) => panic!("{other:?}"),
         }
     }
 
@@ -169,7 +161,7 @@ mod tests {
         let mut choice =
             question(&json!({"kind": "choice", "options": options, "multiple": false}));
         assert!(
-            matches!(choice.take("3"), Took::Refused(why) if why.contains("not one of the options"))
+            matches!(choice.take("3"), Taken::Refused(why) if why.contains("not one of the options"))
         );
         assert_eq!(value(choice.take("1")), "r");
         assert_eq!(value(choice.take("Red")), "r");
@@ -183,24 +175,34 @@ mod tests {
             {"key": "who", "label": "Who", "type": "text", "required": true},
             {"key": "n", "label": "How many", "type": "number", "integer": true, "default": 2},
         ]}));
-        assert_eq!(form.prompt(), "Who:");
-        assert!(matches!(form.take(""), Took::Refused(_)));
-        assert_eq!(form.take("Ann"), Took::More);
-        assert_eq!((form.prompt().as_str(), form.is_begun()), ("How many [2]:", true));
+        let asked = |form: &AnswerDraft| form.field().map(|field| field.label.clone());
+        assert_eq!(asked(&form).as_deref(), Some("Who"));
+        assert!(matches!(form.take(""), Taken::Refused(_)));
+        assert_eq!(form.take("Ann"), Taken::More);
+        assert_eq!((asked(&form).as_deref(), form.is_begun()), (Some("How many"), true));
         assert_eq!(value(form.take("")), json!({"who": "Ann", "n": 2}));
         let failure = Failure::new(Code::InvalidAnswer, "too many").at("value.n");
-        assert_eq!(form.refused(&failure), "too many");
+        form.refused(&failure);
         assert_eq!(value(form.take("1")), json!({"who": "Ann", "n": 1}));
         form.restart();
-        assert_eq!(form.prompt(), "Who:");
+        assert_eq!(asked(&form).as_deref(), Some("Who"));
+        for name in ["Li", "Wang"] {
+            assert_eq!(form.take(name), Taken::More);
+            assert_eq!(value(form.take("7")), json!({"who": name, "n": 7}));
+            form.refused(&Failure::new(Code::InvalidAnswer, "again"));
+        }
+        form.take("Li");
+        form.take("7");
+        form.refused(&Failure::new(Code::InvalidAnswer, "is taken").at("value.who"));
+        assert_eq!(value(form.take("Wang")), json!({"who": "Wang", "n": 7}));
     }
 
     #[test]
     fn a_plan_is_confirmed_in_both_languages_changed_or_rejected() {
         let plan = json!({"kind": "plan_check", "plan": {"title": "t", "steps": []}, "revision": 0, "digest": "d"});
         let verdict = |line: &str| match question(&plan).take(line) {
-            Took::Answer(answer) => (answer.decision, answer.text),
-            other @ (Took::More | Took::Refused(_)) => panic!("{line}: {other:?}"),
+            Taken::Answer(answer) => (answer.decision, answer.text),
+            other @ (Taken::More | Taken::Refused(_)) => panic!("{line}: {other:?}"),
         };
         assert_eq!(verdict("确认执行"), (Verdict::Approve, None));
         assert_eq!(verdict("y"), (Verdict::Approve, None));

@@ -1,5 +1,4 @@
-//! Questions that wait for a person, of a job and of those that work for it, each with whose it is. It
-//! never says which is to be answered first.
+//! The questions of a job, and of its sub-agents' jobs, that wait for a person.
 
 use proto::{
     id::{AskId, JobId},
@@ -9,24 +8,26 @@ use proto::{
 
 /// A question that waits for a person.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct OpenQuestion {
-    /// Whose it is: that is where it is answered.
-    pub(crate) job: JobId,
-    /// Where that is, for people, when it is below the job that is looked at.
-    pub(crate) path: Option<String>,
+pub struct OpenQuestion {
+    /// The job that asks, and takes the answer.
+    pub job: JobId,
+    /// The place of a job below the watched one, for people.
+    pub path: Option<String>,
     /// The question.
-    pub(crate) question: Question,
+    pub question: Question,
 }
 
 impl OpenQuestion {
-    /// What tells it apart from all others.
-    pub(crate) fn key(&self) -> (JobId, AskId) {
+    /// Its identity among the questions of all jobs.
+    #[must_use]
+    pub fn key(&self) -> (JobId, AskId) {
         (self.job.clone(), self.question.id.clone())
     }
 }
 
-/// Those of a job, then those of jobs that work for it. Nobody waits for these once it has ended.
-pub(crate) fn of(view: &JobView) -> Vec<OpenQuestion> {
+/// The questions of a job, then those of the jobs below it. The latter end with the job.
+#[must_use]
+pub fn open_questions(view: &JobView) -> Vec<OpenQuestion> {
     let own = view.questions.iter().map(|question| OpenQuestion {
         job: view.job.clone(),
         path: None,

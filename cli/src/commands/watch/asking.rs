@@ -1,21 +1,15 @@
-//! Who answers the questions of a job that is watched, and which have been seen to.
-
-use std::collections::BTreeSet;
+//! The answers to the questions of a watched job: by a policy, or by a person.
 
 use client::Client;
 use proto::{
     door::GiveAnswer,
     error::{Code, Failure},
-    id::{AskId, JobId},
+    id::JobId,
     interaction::{Answer, Question, QuestionKind},
-    view::JobView,
 };
 
 use super::super::jobs::caller;
-use crate::answer::{
-    keyboard::Keyboard,
-    open::{self, OpenQuestion},
-};
+use crate::answer::keyboard::Keyboard;
 
 /// What is answered without a person.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +28,6 @@ pub(in crate::commands) struct Asking {
     policy: Policy,
     interactive: bool,
     keyboard: Option<Keyboard>,
-    seen: BTreeSet<(JobId, AskId)>,
 }
 
 impl Asking {
@@ -45,18 +38,7 @@ impl Asking {
 
     /// A policy first, then a person at the terminal, if there is one.
     pub(in crate::commands) fn by(policy: Policy, interactive: bool) -> Self {
-        Self { policy, interactive, keyboard: None, seen: BTreeSet::new() }
-    }
-
-    /// The next question that nobody has seen to. Asked for once each.
-    pub(super) fn next(&mut self, view: Option<&JobView>) -> Option<OpenQuestion> {
-        let mut open = view.map(open::of).unwrap_or_default().into_iter();
-        open.find(|asked| self.seen.insert(asked.key()))
-    }
-
-    /// Has a question come up once more.
-    pub(super) fn again(&mut self, asked: &OpenQuestion) {
-        self.seen.remove(&asked.key());
+        Self { policy, interactive, keyboard: None }
     }
 
     /// What the policy answers, and what is to be said about it.

@@ -1,11 +1,12 @@
 //! Keeps a job in front of somebody: as a tree that is drawn again and again, as lines that are only
 //! appended, or as JSON.
 
+use client::session::SessionState;
 use proto::{door::Watched, view::JobView};
 
 use crate::{
     failure::CliError,
-    live::{follow::Follow, progress, screen::Screen},
+    live::{progress, screen::Screen},
     output::{self, Format, Output},
     render::tree,
 };
@@ -64,8 +65,8 @@ impl Display {
     }
 
     /// The job changed.
-    pub(super) fn changed(&mut self, follow: &Follow) -> Result<(), CliError> {
-        let (Form::Lines(last), Some(view)) = (&mut self.form, follow.view()) else {
+    pub(super) fn changed(&mut self, state: &SessionState) -> Result<(), CliError> {
+        let (Form::Lines(last), Some(view)) = (&mut self.form, state.view()) else {
             return Ok(());
         };
         let look = self.output.look_of_notes();
@@ -77,12 +78,12 @@ impl Display {
     }
 
     /// Draws what is drawn.
-    pub(super) fn draw(&mut self, follow: &Follow) -> Result<(), CliError> {
-        let (Form::Tree(screen), Some(view)) = (&mut self.form, follow.view()) else {
+    pub(super) fn draw(&mut self, state: &SessionState) -> Result<(), CliError> {
+        let (Form::Tree(screen), Some(view)) = (&mut self.form, state.view()) else {
             return Ok(());
         };
         let look = self.output.look();
-        let lines = tree::tree(&look, view, &follow.of_steps(), follow.of_planner());
+        let lines = tree::tree(&look, view, &state.text().of_steps(), state.text().of_planner());
         let columns = look.columns();
         let rows = crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows));
         let drawn = screen.draw(&mut std::io::stdout().lock(), &lines, (columns, rows));
@@ -90,9 +91,9 @@ impl Display {
     }
 
     /// Draws a last time and leaves it there.
-    pub(super) fn leave(&mut self, follow: &Follow) {
+    pub(super) fn leave(&mut self, state: &SessionState) {
         // A terminal that is gone cannot be drawn on, and nobody misses it.
-        let _ = self.draw(follow);
+        let _ = self.draw(state);
         if let Form::Tree(screen) = &mut self.form {
             screen.leave();
         }
